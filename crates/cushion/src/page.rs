@@ -1,0 +1,138 @@
+//! The page: one piece of shared memory (a memfd) through which the guard, the front and
+//! the cushion inside every process of the trainer talk without a file, pipe or lock.
+//!
+//! The guard writes the heartbeat, the head-room and the end; the cushion writes its slot
+//! and kicks; the front writes its own flags. Everything is an atomic, every field is valid
+//! when zero, and nobody trusts what another wrote further than its own safety allows:
+//! the trainer can scribble over the page and harm only itself.
+//!
+//! The cushion maps only [`HEAD_BYTES`]; the output rings behind it belong to front and guard.
+
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// "AFPG".
+pub const MAGIC: u32 = 0x4746_5041;
+/// Raised whenever the layout changes; the cushion ignores a page of another version.
+pub const VERSION: u32 = 1;
+/// Where the processes of the tree find the page: paths to try, separated by `:`.
+pub const ENV: &str = "ANTIFREEZE_PAGE";
+
+/// How many processes can report at one time.
+pub const SLOTS: usize = 256;
+/// Events on their way from the guard to the front.
+pub const EVENTS: usize = 64;
+/// The longest encoded event.
+pub const EVENT_BYTES: usize = 248;
+/// What is kept of the trainer's output, of each stream.
+pub const OUTPUT_BYTES: usize = 256 * 1024;
+/// Requests below this are small: they may draw on the small reserve.
+pub const SMALL_REQUEST: u64 = 1 << 20;
+/// A heartbeat older than this means that nobody stands guard any more.
+pub const STALE_NS: u64 = 5_000_000_000;
+/// The part the cushion maps, a multiple of any page size in use.
+pub const HEAD_BYTES: usize = 64 * 1024;
+
+/// What the cushion of one process has to say. A slot belongs to the process whose number
+/// stands in it.
+#[repr(C)]
+pub struct Slot {
+    pub pid: AtomicU32,
+    /// Requests refused at the wall.
+    pub refused: AtomicU32,
+    /// Size of the last request refused.
+    pub refused_bytes: AtomicU64,
+    /// When that was (CLOCK_MONOTONIC, nanoseconds).
+    pub refused_at: AtomicU64,
+    /// The soft limit this process gave itself last, by opening its strip or drawing on
+    /// the small reserve; 0 when it never did.
+    pub own_limit: AtomicU64,
+    /// Bytes drawn from the small reserve since the guard last moved the limit.
+    pub drawn: AtomicU64,
+    /// 1 while the landing strip is open.
+    pub landed: AtomicU32,
+    /// 1 when the process lifted its limit because the heartbeat was stale.
+    pub lifted: AtomicU32,
+}
+
+#[repr(C)]
+pub struct EventSlot {
+    /// Number of the event plus one, written last; 0 when empty.
+    pub number: AtomicU64,
+    pub bytes: [AtomicU64; EVENT_BYTES / 8],
+}
+
+#[repr(C)]
+pub struct Head {
+    pub magic: AtomicU32,
+    pub version: AtomicU32,
+
+    // The guard's, for the cushion.
+    /// CLOCK_MONOTONIC of the last tick.
+    pub heartbeat: AtomicU64,
+    /// Rises at the end of each tick, when all limits stand. A futex word.
+    pub tick: AtomicU32,
+    /// Anyone raises it and wakes it to ask for a tick now. A futex word.
+    pub kick: AtomicU32,
+    /// 1 while the guard keeps limits.
+    pub wall: AtomicU32,
+    /// Processes started since the last tick.
+    pub births: AtomicU32,
+    /// Bytes the whole tree may still take.
+    pub headroom: AtomicU64,
+    /// How much the strip opens.
+    pub strip: AtomicU64,
+    /// How much small requests and thread starts may draw beyond the wall.
+    pub small_reserve: AtomicU64,
+
+    // Who is who.
+    pub front_pid: AtomicU32,
+    pub guard_pid: AtomicU32,
+    pub root_pid: AtomicU32,
+    pub root_started: AtomicU64,
+
+    // The guard's, for the front.
+    /// errno of a command that could not be started; 0 otherwise.
+    pub exec_errno: AtomicI32,
+    /// The root's wait status plus one, once it has ended; 0 before.
+    pub root_status: AtomicU32,
+    /// 1 once the guard has nothing more to say: the record is closed.
+    pub closed: AtomicU32,
+    /// Allocations made after start. Stays 0.
+    pub allocations: AtomicU32,
+    /// Events written so far.
+    pub events: AtomicU64,
+
+    // The front's, for the guard.
+    /// 1 when the front leaves on purpose.
+    pub front_done: AtomicU32,
+    /// Rises with each `antifreeze resume`.
+    pub resume_requests: AtomicU32,
+
+    pub event_slots: [EventSlot; EVENTS],
+    pub slots: [Slot; SLOTS],
+}
+
+/// The trainer's output on its way to where it was going, and the tail that is kept of it.
+/// One side at a time relays: the front, or the guard once the front is gone.
+#[repr(C)]
+pub struct Output {
+    /// Bytes read from the trainer since the start.
+    pub filled: AtomicU64,
+    /// Bytes of those that have been passed on.
+    pub passed: AtomicU64,
+    pub ring: [AtomicU8Cell; OUTPUT_BYTES],
+}
+
+/// A byte of shared memory.
+pub type AtomicU8Cell = core::sync::atomic::AtomicU8;
+
+#[repr(C)]
+pub struct Page {
+    pub head: Head,
+    _pad: [u8; HEAD_BYTES - core::mem::size_of::<Head>()],
+    /// Standard output (or both, when they go to the same place) and standard error.
+    pub output: [Output; 2],
+}
+
+/// Size of the whole page.
+pub const BYTES: usize = core::mem::size_of::<Page>();

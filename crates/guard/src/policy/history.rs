@@ -1,0 +1,195 @@
+//! What the policy knows: the recent moments, and what was done so far.
+
+use antifreeze_record::event::{Rung, Why};
+use core::time::Duration;
+
+/// How many moments are remembered.
+pub const MOMENTS: usize = 256;
+
+/// What bounds the tree at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bound {
+    /// The machine's memory, less the reserve.
+    #[default]
+    Machine,
+    /// A container's or cgroup's limit above us, less the reserve.
+    Cgroup,
+    /// The budget the user gave.
+    Budget,
+}
+
+/// Whether the tree runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Motion {
+    #[default]
+    Running,
+    /// We paused it.
+    Paused,
+    /// The user stopped it (Ctrl-Z, kill -STOP). Never ours to continue.
+    StoppedByUser,
+}
+
+/// One look, reduced to what decisions need. Bytes unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moment {
+    /// Monotonic nanoseconds.
+    pub at: u64,
+    /// What the tree may still take before it meets the tightest bound; negative beyond it.
+    pub room: i64,
+    pub bound: Bound,
+    /// The size of that bound: the machine's memory, the cgroup's limit, or the budget.
+    pub total: u64,
+    /// What the machine (or the cgroup above us, if tighter) can still give, reserve included.
+    pub available: u64,
+    /// What is kept for the person.
+    pub reserve: u64,
+    /// What would come back if the tree ended.
+    pub footprint: u64,
+    /// What everybody else uses: total of the machine − available − footprint.
+    pub others: u64,
+    /// The largest growth of one process's VmData between two looks in the last seconds.
+    pub stride: u64,
+    /// Counters since boot, in pages; None where the kernel does not tell.
+    pub swapped_in: Option<u64>,
+    pub swapped_out: Option<u64>,
+    /// Direct and kswapd reclaim, pages scanned since boot.
+    pub scanned: Option<u64>,
+    /// PSI memory full, microseconds since boot.
+    pub stalled_us: Option<u64>,
+    pub shm_free: Option<u64>,
+    pub disk_free: Option<u64>,
+    /// CPU time of the tree, in clock ticks: shows progress under the brake.
+    pub tree_cpu: u64,
+    pub motion: Motion,
+}
+
+/// A save that was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Save {
+    #[default]
+    None,
+    Asked { at: u64 },
+    Done { at: u64 },
+    Missed { at: u64 },
+}
+
+/// What was done so far. The hands write it; the policy reads it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Acts {
+    pub rung: Rung,
+    /// When this rung was entered.
+    pub since: u64,
+    pub save: Save,
+    /// How long a save takes, learned from the saves seen; a guess before the first.
+    pub save_time: Duration,
+    pub braked_at: Option<u64>,
+    pub paused_at: Option<u64>,
+    pub resumed_at: Option<u64>,
+    /// When the person said `antifreeze resume`.
+    pub resume_asked_at: Option<u64>,
+    pub stop_sent_at: Option<u64>,
+    /// What was available when the stop was sent: a further fall shortens the deadline.
+    pub available_at_stop: u64,
+    pub kill_sent_at: Option<u64>,
+    /// Requests refused at the wall so far, and when the last was.
+    pub walled: u32,
+    pub walled_at: Option<u64>,
+}
+
+/// What does not change during a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Limits are kept.
+    pub wall: bool,
+    /// The trainer can be asked to save.
+    pub can_save: bool,
+    /// The trainer cannot survive a refused request (TensorFlow): stop it before the wall.
+    pub dies_at_wall: bool,
+    /// How long a pause may last.
+    pub pause_deadline: Duration,
+    /// Between SIGTERM and SIGKILL.
+    pub stop_deadline: Duration,
+}
+
+/// What should be done now.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Decision {
+    pub rung: Rung,
+    pub why: Why,
+    pub forecast: Option<Forecast>,
+    /// When to look again.
+    pub pace: Duration,
+}
+
+/// Where the tree is going.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Forecast {
+    /// Until the tree meets its bound at this growth.
+    pub time: Duration,
+    /// Growth of the footprint, bytes a second.
+    pub growth: f64,
+    /// 0 to 1: how well a straight line tells the recent past.
+    pub confidence: f64,
+}
+
+/// The recent moments, oldest first, and what was done.
+#[derive(Clone)]
+pub struct History {
+    moments: [Moment; MOMENTS],
+    next: usize,
+    len: usize,
+    pub acts: Acts,
+}
+
+impl History {
+    pub fn new() -> History {
+        History {
+            moments: [Moment::default(); MOMENTS],
+            next: 0,
+            len: 0,
+            acts: Acts::default(),
+        }
+    }
+
+    pub fn push(&mut self, moment: Moment) {
+        self.moments[self.next] = moment;
+        self.next = (self.next + 1) % MOMENTS;
+        self.len = (self.len + 1).min(MOMENTS);
+    }
+
+    pub fn last(&self) -> Option<&Moment> {
+        self.iter().next_back()
+    }
+
+    /// Oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Moment> + Clone {
+        let start = (self.next + MOMENTS - self.len) % MOMENTS;
+        (0..self.len).map(move |i| &self.moments[(start + i) % MOMENTS])
+    }
+}
+
+impl Default for History {
+    fn default() -> Self {
+        History::new()
+    }
+}
+
+impl Default for Acts {
+    fn default() -> Self {
+        Acts {
+            rung: Rung::Calm,
+            since: 0,
+            save: Save::None,
+            save_time: Duration::from_secs(5),
+            braked_at: None,
+            paused_at: None,
+            resumed_at: None,
+            resume_asked_at: None,
+            stop_sent_at: None,
+            available_at_stop: 0,
+            kill_sent_at: None,
+            walled: 0,
+            walled_at: None,
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! The flight record.
+pub mod event;

@@ -1,0 +1,99 @@
+//! A value that was read, or the reason why there is none. N/A is never 0.
+
+/// What a sensor gave: a value, or an explained absence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading<T> {
+    Value(T),
+    Unavailable(Reason),
+}
+
+/// Why a value is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Reason {
+    /// This kernel or machine does not offer it.
+    Absent = 0,
+    /// It exists, and we may not read it.
+    Denied = 1,
+    /// The process ended while it was being read.
+    Gone = 2,
+    /// It was read and could not be understood.
+    Malformed = 3,
+    /// Sampled at a slower pace; the first value has not come yet.
+    NotYet = 4,
+    /// The sensor has not answered for a while (a hung mount, a hung driver).
+    Stale = 5,
+    /// The record was written before this value existed.
+    NotRecorded = 6,
+    /// The kernel answered with some other error.
+    Failed = 7,
+}
+
+impl Reason {
+    pub const ALL: [Reason; 8] = [
+        Reason::Absent,
+        Reason::Denied,
+        Reason::Gone,
+        Reason::Malformed,
+        Reason::NotYet,
+        Reason::Stale,
+        Reason::NotRecorded,
+        Reason::Failed,
+    ];
+
+    /// The reason with this number; an unknown number comes from a newer writer.
+    pub fn from_code(code: u8) -> Reason {
+        Reason::ALL
+            .get(usize::from(code))
+            .copied()
+            .unwrap_or(Reason::NotRecorded)
+    }
+
+    /// In plain words, to follow "no value: ".
+    pub fn describe(self) -> &'static str {
+        match self {
+            Reason::Absent => "not offered by this machine",
+            Reason::Denied => "no permission to read it",
+            Reason::Gone => "the process had ended",
+            Reason::Malformed => "not understood",
+            Reason::NotYet => "not sampled yet",
+            Reason::Stale => "the sensor does not answer",
+            Reason::NotRecorded => "not recorded",
+            Reason::Failed => "the kernel refused",
+        }
+    }
+}
+
+impl<T: Copy> Reading<T> {
+    pub fn value(self) -> Option<T> {
+        match self {
+            Reading::Value(value) => Some(value),
+            Reading::Unavailable(_) => None,
+        }
+    }
+
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Reading<U> {
+        match self {
+            Reading::Value(value) => Reading::Value(f(value)),
+            Reading::Unavailable(reason) => Reading::Unavailable(reason),
+        }
+    }
+}
+
+impl<T> Default for Reading<T> {
+    fn default() -> Self {
+        Reading::Unavailable(Reason::NotYet)
+    }
+}
+
+impl<T> From<rustix::io::Errno> for Reading<T> {
+    fn from(errno: rustix::io::Errno) -> Self {
+        use rustix::io::Errno;
+        Reading::Unavailable(match errno {
+            Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV | Errno::NODATA => Reason::Absent,
+            Errno::ACCESS | Errno::PERM => Reason::Denied,
+            Errno::SRCH => Reason::Gone,
+            _ => Reason::Failed,
+        })
+    }
+}

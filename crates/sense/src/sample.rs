@@ -1,0 +1,265 @@
+//! One look at the machine. Fixed in size and free of heap, so that the guard can take
+//! samples without allocating. Counters are raw, as the kernel counts them; rates are
+//! derived by whoever reads two samples.
+
+use crate::Reading;
+
+/// How many processes of the tree one sample lists: the largest and the fastest growing.
+pub const PROCESSES: usize = 24;
+/// How many cores one sample lists.
+pub const CORES: usize = 256;
+
+/// When a sample was taken, on both clocks: one that never jumps, one that people read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub monotonic: u64,
+    /// Nanoseconds since 1970.
+    pub realtime: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    pub at: Stamp,
+    pub memory: Memory,
+    pub paging: Paging,
+    pub pressure: Pressure,
+    pub cpu: Cpu,
+    pub disk: Disk,
+    pub shm: Space,
+    pub heat: Heat,
+    pub cgroup: Cgroup,
+    pub tree: Tree,
+    pub processes: Processes,
+}
+
+/// /proc/meminfo, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    pub total: Reading<u64>,
+    pub available: Reading<u64>,
+    pub free: Reading<u64>,
+    pub anon: Reading<u64>,
+    pub shmem: Reading<u64>,
+    pub cached: Reading<u64>,
+    pub reclaimable: Reading<u64>,
+    pub dirty: Reading<u64>,
+    pub writeback: Reading<u64>,
+    pub committed: Reading<u64>,
+    pub swap_total: Reading<u64>,
+    pub swap_free: Reading<u64>,
+    /// Memory that zswap or zram holds compressed.
+    pub compressed: Reading<u64>,
+}
+
+/// /proc/vmstat: counters since boot, in pages or events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paging {
+    pub swapped_in: Reading<u64>,
+    pub swapped_out: Reading<u64>,
+    pub major_faults: Reading<u64>,
+    pub scanned_direct: Reading<u64>,
+    pub scanned_kswapd: Reading<u64>,
+    pub refaults: Reading<u64>,
+    pub oom_kills: Reading<u64>,
+}
+
+/// /proc/pressure/*: total microseconds stalled since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pressure {
+    pub cpu_some: Reading<u64>,
+    pub memory_some: Reading<u64>,
+    pub memory_full: Reading<u64>,
+    pub io_some: Reading<u64>,
+    pub io_full: Reading<u64>,
+}
+
+/// /proc/stat and /proc/loadavg. Times in clock ticks (1/100 s) summed over cores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cpu {
+    pub user: Reading<u64>,
+    pub nice: Reading<u64>,
+    pub system: Reading<u64>,
+    pub idle: Reading<u64>,
+    pub iowait: Reading<u64>,
+    pub irq: Reading<u64>,
+    pub steal: Reading<u64>,
+    /// Load averages over 1, 5 and 15 minutes, in hundredths.
+    pub load: [Reading<u64>; 3],
+    pub runnable: Reading<u64>,
+    /// The newest process or thread number: when it stands still, nothing was started.
+    pub newest: Reading<u64>,
+    pub core_count: u16,
+    /// Percent busy since the sample before, core by core.
+    pub cores: [u8; CORES],
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        let none = Reading::default();
+        Cpu {
+            user: none,
+            nice: none,
+            system: none,
+            idle: none,
+            iowait: none,
+            irq: none,
+            steal: none,
+            load: [none; 3],
+            runnable: none,
+            newest: none,
+            core_count: 0,
+            cores: [0; CORES],
+        }
+    }
+}
+
+/// The file system the run works in, and the device below it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disk {
+    pub space: Space,
+    pub inodes_free: Reading<u64>,
+    /// 1 when the folder is on a network mount.
+    pub network: Reading<u64>,
+    pub reads: Reading<u64>,
+    pub read_bytes: Reading<u64>,
+    pub read_ms: Reading<u64>,
+    pub writes: Reading<u64>,
+    pub written_bytes: Reading<u64>,
+    pub write_ms: Reading<u64>,
+    pub busy_ms: Reading<u64>,
+    pub in_flight: Reading<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    pub total: Reading<u64>,
+    /// What an ordinary user may still fill.
+    pub free: Reading<u64>,
+}
+
+/// Where the kernel shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heat {
+    /// The hottest sensor, in thousandths of a degree Celsius.
+    pub hottest: Reading<u64>,
+    /// How often the kernel slowed a core because of heat, summed over cores.
+    pub throttled: Reading<u64>,
+}
+
+/// The memory cgroups: the trainer's own, and the tightest limit above us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cgroup {
+    pub own_current: Reading<u64>,
+    pub own_anon: Reading<u64>,
+    pub own_shmem: Reading<u64>,
+    pub own_swap: Reading<u64>,
+    /// How often the trainer was slowed at memory.high.
+    pub own_high_events: Reading<u64>,
+    /// The tightest limit of a container or cgroup above us.
+    pub limit: Reading<u64>,
+    /// What can still be had below that limit: limit − usage + what is cheap to reclaim.
+    pub limit_available: Reading<u64>,
+}
+
+/// The training tree as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    pub count: Reading<u64>,
+    pub threads: Reading<u64>,
+    /// Open files of the tree, at a slow pace.
+    pub files: Reading<u64>,
+    /// Memory that would come back if the tree ended: anonymous memory counted once
+    /// however many processes share it, its shared memory, and what of it is in swap.
+    pub footprint: Reading<u64>,
+    /// Its shared memory alone.
+    pub shmem: Reading<u64>,
+    pub swap: Reading<u64>,
+    /// Clock ticks of user and system time, of the living.
+    pub cpu: Reading<u64>,
+    pub major_faults: Reading<u64>,
+    pub read_bytes: Reading<u64>,
+    pub written_bytes: Reading<u64>,
+}
+
+/// A process number. 0 stands for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Pid(pub u32);
+
+/// One process, from /proc/PID/status, stat and io.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    pub pid: Pid,
+    pub parent: Pid,
+    /// Start time in clock ticks since boot: with the number, the process's identity.
+    pub started: u64,
+    pub name: Name,
+    /// The kernel's letter: R, S, D, T, Z, …
+    pub state: u8,
+    pub vm_data: Reading<u64>,
+    pub rss_anon: Reading<u64>,
+    pub rss_shmem: Reading<u64>,
+    pub rss_file: Reading<u64>,
+    pub swap: Reading<u64>,
+    pub threads: Reading<u64>,
+    pub cpu: Reading<u64>,
+    pub major_faults: Reading<u64>,
+    pub read_bytes: Reading<u64>,
+    pub written_bytes: Reading<u64>,
+    /// The soft limit the wall set on it.
+    pub wall: Reading<u64>,
+}
+
+/// The kernel's short name of a process: any bytes, at most fifteen, written by a stranger.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Name {
+    bytes: [u8; 15],
+    len: u8,
+}
+
+impl Name {
+    pub fn new(bytes: &[u8]) -> Name {
+        let len = bytes.len().min(15);
+        let mut name = Name::default();
+        name.bytes[..len].copy_from_slice(&bytes[..len]);
+        name.len = len as u8;
+        name
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl core::fmt::Debug for Name {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:?}", self.as_bytes().escape_ascii().to_string())
+    }
+}
+
+/// The processes one sample lists, largest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Processes {
+    list: [Process; PROCESSES],
+    len: u8,
+}
+
+impl Processes {
+    pub fn as_slice(&self) -> &[Process] {
+        &self.list[..usize::from(self.len)]
+    }
+
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Adds one; false when the list is full.
+    pub fn push(&mut self, process: Process) -> bool {
+        let Some(slot) = self.list.get_mut(usize::from(self.len)) else {
+            return false;
+        };
+        *slot = process;
+        self.len += 1;
+        true
+    }
+}
