@@ -1,1 +1,59 @@
-fn main(){}
+//! Builds what travels inside the binary: the guard, as its own small executable, and the
+//! cushion, as a preload library.
+//!
+//! Stable cargo has no artifact dependencies, so the guard is built by a second cargo with
+//! a target folder of its own (the outer one's is locked), in the profile made for it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[path = "../cushion/compile.rs"]
+mod compile;
+
+fn main() -> Result<(), String> {
+    let out = PathBuf::from(variable("OUT_DIR")?);
+    let crates = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("..");
+    for room in ["cushion", "guard", "record", "sense"] {
+        println!("cargo::rerun-if-changed={}", crates.join(room).join("src").display());
+        println!("cargo::rerun-if-changed={}", crates.join(room).join("Cargo.toml").display());
+    }
+    println!("cargo::rerun-if-changed={}", crates.join("cushion/compile.rs").display());
+    println!("cargo::rerun-if-changed={}", crates.join("../Cargo.toml").display());
+
+    compile::compile(&crates.join("cushion/src"), &out.join("cushion.so"))?;
+    build_guard(&crates.join("guard/Cargo.toml"), &out)
+}
+
+fn build_guard(manifest: &Path, out: &Path) -> Result<(), String> {
+    let target = variable("TARGET")?;
+    let folder = out.join("guard-target");
+    // A static guard is smaller and starts faster; where the C library has no static
+    // half (package glibc-static on some systems), a dynamic one does.
+    let built = cargo_build(manifest, &folder, &target, "-Ctarget-feature=+crt-static")
+        .or_else(|_| cargo_build(manifest, &folder, &target, ""))?;
+    std::fs::copy(&built, out.join("antifreeze-guard"))
+        .map(|_| ())
+        .map_err(|error| format!("copying {}: {error}", built.display()))
+}
+
+fn cargo_build(manifest: &Path, folder: &Path, target: &str, flags: &str) -> Result<PathBuf, String> {
+    let output = Command::new(variable("CARGO")?)
+        .args(["build", "--quiet", "--profile", "guard", "--bin", "antifreeze-guard"])
+        .args(["--target", target, "--manifest-path"])
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(folder)
+        .env("CARGO_ENCODED_RUSTFLAGS", flags)
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .env_remove("RUSTFLAGS")
+        .output()
+        .map_err(|error| format!("starting cargo for the guard: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("building the guard:\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(folder.join(target).join("guard").join("antifreeze-guard"))
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    std::env::var(name).map_err(|_| format!("{name} is not set: this runs under cargo"))
+}

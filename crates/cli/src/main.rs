@@ -1,1 +1,32 @@
-fn main() {}
+//! The binary `antifreeze`: the argument tree and the wiring.
+
+mod args;
+mod config;
+mod demo;
+mod embed;
+mod look;
+mod report;
+mod run;
+mod runs;
+mod size;
+mod store;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Run(arguments) => return run::run(*arguments).into(),
+        Command::Demo => return demo::demo().into(),
+        Command::Runs(arguments) => runs::runs(arguments),
+        Command::Resume(arguments) => runs::resume(arguments.run.as_deref()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("antifreeze: {message}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -8,6 +8,7 @@
 //!
 //! The cushion maps only [`HEAD_BYTES`]; the output rings behind it belong to front and guard.
 
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 /// "AFPG".
@@ -16,6 +17,8 @@ pub const MAGIC: u32 = 0x4746_5041;
 pub const VERSION: u32 = 1;
 /// Where the processes of the tree find the page: paths to try, separated by `:`.
 pub const ENV: &str = "ANTIFREEZE_PAGE";
+/// The same, as C spells it.
+pub const ENV_C: &CStr = c"ANTIFREEZE_PAGE";
 
 /// How many processes can report at one time.
 pub const SLOTS: usize = 256;
@@ -29,15 +32,21 @@ pub const OUTPUT_BYTES: usize = 256 * 1024;
 pub const SMALL_REQUEST: u64 = 1 << 20;
 /// A heartbeat older than this means that nobody stands guard any more.
 pub const STALE_NS: u64 = 5_000_000_000;
+/// How much the strip opens when the page does not say.
+pub const STRIP: u64 = 32 << 20;
+/// The small reserve when the page does not say.
+pub const SMALL_RESERVE: u64 = 64 << 20;
 /// The part the cushion maps, a multiple of any page size in use.
 pub const HEAD_BYTES: usize = 64 * 1024;
 
 /// What the cushion of one process has to say. A slot belongs to the process whose number
-/// stands in it.
+/// stands in it. Whoever frees a slot (the guard, when the process is gone) zeroes the rest
+/// of it first and the number last, so that a slot with a number is never half another's.
 #[repr(C)]
 pub struct Slot {
     pub pid: AtomicU32,
-    /// Requests refused at the wall.
+    /// Requests refused at the wall. Written last. An allocator that asks the kernel more
+    /// than once for one request may be counted more than once.
     pub refused: AtomicU32,
     /// Size of the last request refused.
     pub refused_bytes: AtomicU64,
@@ -79,9 +88,10 @@ pub struct Head {
     pub births: AtomicU32,
     /// Bytes the whole tree may still take.
     pub headroom: AtomicU64,
-    /// How much the strip opens.
+    /// How much the strip opens; 0 for [`STRIP`].
     pub strip: AtomicU64,
-    /// How much small requests and thread starts may draw beyond the wall.
+    /// How much small requests and thread starts may draw beyond the wall; 0 for
+    /// [`SMALL_RESERVE`].
     pub small_reserve: AtomicU64,
 
     // Who is who.
@@ -101,6 +111,9 @@ pub struct Head {
     pub allocations: AtomicU32,
     /// Events written so far.
     pub events: AtomicU64,
+    /// What the tree holds, and the rung it is on.
+    pub footprint: AtomicU64,
+    pub rung: AtomicU32,
 
     // The front's, for the guard.
     /// 1 when the front leaves on purpose.

@@ -2,4 +2,21 @@
 //!
 //! [`policy`] is pure; the hands that carry its decisions out are thin.
 
+pub mod act;
+pub mod boot;
+pub mod hands;
+pub mod keeper;
+pub mod mark;
+pub mod orders;
+pub mod others;
 pub mod policy;
+pub mod relay;
+pub mod room;
+pub mod scout;
+pub mod sentinel;
+pub mod shared;
+pub mod spawn;
+pub mod takeover;
+pub mod voice;
+pub mod wall;
+pub mod writer;

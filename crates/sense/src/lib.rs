@@ -4,8 +4,22 @@
 //! allocates after its `open`, and nothing the deciding thread calls can block on a disk,
 //! a mount or a lock of the process that it reads: what can is in [`slow`].
 
+pub mod cgroup;
+pub mod file;
+pub mod footprint;
+pub mod machine;
+pub mod parse;
 mod reading;
 mod sample;
+pub mod slow;
+pub mod tree;
+mod unavailable;
 
+pub use machine::{Machine, now};
 pub use reading::{Reading, Reason};
 pub use sample::*;
+
+/// The README's example, kept true.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

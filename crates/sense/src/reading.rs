@@ -86,14 +86,20 @@ impl<T> Default for Reading<T> {
     }
 }
 
-impl<T> From<rustix::io::Errno> for Reading<T> {
+impl From<rustix::io::Errno> for Reason {
     fn from(errno: rustix::io::Errno) -> Self {
         use rustix::io::Errno;
-        Reading::Unavailable(match errno {
+        match errno {
             Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV | Errno::NODATA => Reason::Absent,
             Errno::ACCESS | Errno::PERM => Reason::Denied,
             Errno::SRCH => Reason::Gone,
             _ => Reason::Failed,
-        })
+        }
+    }
+}
+
+impl<T> From<rustix::io::Errno> for Reading<T> {
+    fn from(errno: rustix::io::Errno) -> Self {
+        Reading::Unavailable(errno.into())
     }
 }

@@ -52,6 +52,8 @@ pub struct Moment {
     /// Counters since boot, in pages; None where the kernel does not tell.
     pub swapped_in: Option<u64>,
     pub swapped_out: Option<u64>,
+    /// Swap space left, bytes: where the pages of a paused tree can go.
+    pub swap_free: Option<u64>,
     /// Direct and kswapd reclaim, pages scanned since boot.
     pub scanned: Option<u64>,
     /// PSI memory full, microseconds since boot.
@@ -68,9 +70,15 @@ pub struct Moment {
 pub enum Save {
     #[default]
     None,
-    Asked { at: u64 },
-    Done { at: u64 },
-    Missed { at: u64 },
+    Asked {
+        at: u64,
+    },
+    Done {
+        at: u64,
+    },
+    Missed {
+        at: u64,
+    },
 }
 
 /// What was done so far. The hands write it; the policy reads it.
@@ -165,6 +173,24 @@ impl History {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Moment> + Clone {
         let start = (self.next + MOMENTS - self.len) % MOMENTS;
         (0..self.len).map(move |i| &self.moments[(start + i) % MOMENTS])
+    }
+
+    /// The moments of the last `window` nanoseconds, newest first. Looks whose stamp is
+    /// later than that of a look after them are passed over, so stamps never rise.
+    pub fn recent(&self, window: u64) -> impl Iterator<Item = &Moment> + Clone {
+        let now = self.last().map_or(0, |moment| moment.at);
+        let from = now.saturating_sub(window);
+        let mut after = now;
+        self.iter()
+            .rev()
+            .filter(move |moment| {
+                let ordered = moment.at <= after;
+                if ordered {
+                    after = moment.at;
+                }
+                ordered
+            })
+            .take_while(move |moment| moment.at >= from)
     }
 }
 

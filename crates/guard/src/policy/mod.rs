@@ -2,7 +2,25 @@
 //!
 //! Nothing here reads the machine, acts on it, allocates or knows the time: the same
 //! history gives the same decision, today or replayed from a record.
+//!
+//! [`decide`] chooses the rung of the ladder; [`plan`] places the wall.
 
+mod ending;
+mod forecast;
 mod history;
+mod ladder;
+mod pace;
+mod pause;
+mod rungs;
+mod save;
+mod scene;
+mod signals;
+mod trend;
+mod wall;
+mod wall_plan;
 
+pub use forecast::forecast;
 pub use history::*;
+pub use ladder::decide;
+pub use wall::{OwnLimit, WallSign, WallState, detect};
+pub use wall_plan::{Candidate, WallRoom, plan};

@@ -1,0 +1,158 @@
+//! The argument tree.
+
+use crate::size::{self, Size};
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(
+    name = "antifreeze",
+    version,
+    about = "Keeps a computer usable, and a training run alive, while a neural network trains on it",
+    after_help = "Example:\n  antifreeze run -- python train.py"
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run a training command that cannot freeze the machine
+    Run(Box<RunArguments>),
+    /// Show what antifreeze does, safely, in a few seconds
+    Demo,
+    /// List the runs, show one, or remove old ones
+    Runs(RunsArguments),
+    /// Let a run that antifreeze paused go on now
+    Resume(ResumeArguments),
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  antifreeze run -- python train.py
+  antifreeze run --reserve 3G -- torchrun --nproc-per-node 2 train.py
+  antifreeze run --checkpoint-signal USR1 -- python train.py
+
+Exit status: the command's own (128+N if signal N ended it); 75 when antifreeze ended it
+and starting again makes sense; 127 when it was not found, 126 when it could not be run.
+
+Settings may also stand in antifreeze.toml, or under [tool.antifreeze] in pyproject.toml,
+and in variables such as ANTIFREEZE_RESERVE; flags win over variables, variables over files.")]
+pub struct RunArguments {
+    /// Memory kept free for you, as a size or a share (default: about a tenth)
+    #[arg(long, value_name = "SIZE|PERCENT", env = "ANTIFREEZE_RESERVE")]
+    pub reserve: Option<Size>,
+    /// Behave as if the command may have only this much memory
+    #[arg(long, value_name = "SIZE", env = "ANTIFREEZE_BUDGET", value_parser = size::bytes)]
+    pub budget: Option<u64>,
+    /// Let the command use this much swap (for cold data, or where zram is all there is)
+    #[arg(long, value_name = "SIZE", env = "ANTIFREEZE_ALLOW_SWAP", value_parser = size::bytes)]
+    pub allow_swap: Option<u64>,
+    /// Keep no limit on the command's memory; the ladder alone protects
+    #[arg(long, env = "ANTIFREEZE_NO_WALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_wall: bool,
+    /// The signal at which the command saves a checkpoint, such as USR1
+    #[arg(long, value_name = "SIGNAL", env = "ANTIFREEZE_CHECKPOINT_SIGNAL", value_parser = signal)]
+    pub checkpoint_signal: Option<i32>,
+    /// Say nothing unless the command is stopped
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more: every change, and what is missing
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Keep a status line on the terminal
+    #[arg(long)]
+    pub live: bool,
+    /// Write the verdict to this file, for machines
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  antifreeze runs\n  antifreeze runs show\n  antifreeze runs prune --keep 10"
+)]
+pub struct RunsArguments {
+    #[command(subcommand)]
+    pub action: Option<RunsAction>,
+    /// As JSON, one object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Subcommand)]
+pub enum RunsAction {
+    /// Show how a run went (the last one, unless named)
+    Show {
+        /// The run's id, or the beginning or end of it
+        run: Option<String>,
+        /// The verdict as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove old runs
+    Prune {
+        /// How many of the newest to keep
+        #[arg(long, default_value_t = 20, value_name = "N")]
+        keep: usize,
+    },
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  antifreeze resume")]
+pub struct ResumeArguments {
+    /// The run's id, or the beginning or end of it (default: the last)
+    pub run: Option<String>,
+}
+
+/// A signal by name, with or without SIG, or by number.
+pub fn signal(text: &str) -> Result<i32, String> {
+    const NAMES: [(&str, i32); 10] = [
+        ("HUP", libc::SIGHUP),
+        ("INT", libc::SIGINT),
+        ("USR1", libc::SIGUSR1),
+        ("USR2", libc::SIGUSR2),
+        ("ALRM", libc::SIGALRM),
+        ("TERM", libc::SIGTERM),
+        ("CONT", libc::SIGCONT),
+        ("URG", libc::SIGURG),
+        ("IO", libc::SIGIO),
+        ("PWR", libc::SIGPWR),
+    ];
+    let upper = text.to_ascii_uppercase();
+    let bare = upper.strip_prefix("SIG").unwrap_or(&upper);
+    NAMES
+        .iter()
+        .find(|(name, _)| *name == bare)
+        .map(|(_, number)| *number)
+        .or_else(|| bare.parse().ok().filter(|n| (1..32).contains(n)))
+        .filter(|number| ![libc::SIGKILL, libc::SIGSTOP].contains(number))
+        .ok_or_else(|| format!("`{text}` is not a signal a program can catch; try USR1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_argument_tree_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn signals_are_read_by_name_and_number() {
+        assert_eq!(signal("USR1"), Ok(libc::SIGUSR1));
+        assert_eq!(signal("sigterm"), Ok(libc::SIGTERM));
+        assert_eq!(signal("10"), Ok(10));
+        for text in ["KILL", "9", "STOP", "0", "999", "", "SIGX"] {
+            assert!(signal(text).is_err(), "{text}");
+        }
+    }
+}

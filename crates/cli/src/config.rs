@@ -1,0 +1,156 @@
+//! Settings from `antifreeze.toml`, or `[tool.antifreeze]` in `pyproject.toml`, of the
+//! folder the command is started in or the nearest one above it.
+
+use crate::args::{self, RunArguments};
+use crate::size::{self, Size};
+use serde::Deserialize;
+use std::path::Path;
+
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Settings {
+    reserve: Option<Text<Size>>,
+    budget: Option<Text<Bytes>>,
+    allow_swap: Option<Text<Bytes>>,
+    wall: Option<bool>,
+    checkpoint_signal: Option<Text<SignalNumber>>,
+    quiet: Option<bool>,
+    verbose: Option<bool>,
+    live: Option<bool>,
+}
+
+/// A value written as the flag of the same name takes it.
+#[derive(Debug, PartialEq)]
+struct Text<T>(T);
+
+#[derive(Debug, PartialEq)]
+struct Bytes(u64);
+
+#[derive(Debug, PartialEq)]
+struct SignalNumber(i32);
+
+impl std::str::FromStr for Bytes {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Bytes, String> {
+        size::bytes(text).map(Bytes)
+    }
+}
+
+impl std::str::FromStr for SignalNumber {
+    type Err = String;
+    fn from_str(text: &str) -> Result<SignalNumber, String> {
+        args::signal(text).map(SignalNumber)
+    }
+}
+
+impl<'de, T: std::str::FromStr<Err = String>> Deserialize<'de> for Text<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map(Text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[derive(Deserialize)]
+struct PyProject {
+    tool: Option<Tool>,
+}
+
+#[derive(Deserialize)]
+struct Tool {
+    antifreeze: Option<Settings>,
+}
+
+impl Settings {
+    /// The settings for a command started in this folder.
+    pub fn read(folder: &Path) -> Result<Settings, String> {
+        for folder in folder.ancestors() {
+            let own = folder.join("antifreeze.toml");
+            if let Ok(text) = std::fs::read_to_string(&own) {
+                return toml::from_str(&text).map_err(|error| explained(&own, &error));
+            }
+            let project = folder.join("pyproject.toml");
+            if let Ok(text) = std::fs::read_to_string(&project) {
+                // A project file that is broken for other reasons is not ours to judge.
+                let mentions_us = text.contains("antifreeze");
+                match toml::from_str::<PyProject>(&text) {
+                    Ok(PyProject { tool: Some(Tool { antifreeze: Some(settings) }) }) => return Ok(settings),
+                    Err(error) if mentions_us => return Err(explained(&project, &error)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(Settings::default())
+    }
+
+    /// Fills what neither flags nor variables said.
+    pub fn fill(self, arguments: &mut RunArguments) {
+        let of = |text: Option<Text<Bytes>>| text.map(|Text(Bytes(bytes))| bytes);
+        arguments.reserve = arguments.reserve.or(self.reserve.map(|Text(size)| size));
+        arguments.budget = arguments.budget.or(of(self.budget));
+        arguments.allow_swap = arguments.allow_swap.or(of(self.allow_swap));
+        arguments.no_wall |= self.wall == Some(false);
+        arguments.checkpoint_signal = arguments
+            .checkpoint_signal
+            .or(self.checkpoint_signal.map(|Text(SignalNumber(number))| number));
+        if !arguments.quiet && !arguments.verbose {
+            arguments.quiet = self.quiet == Some(true);
+            arguments.verbose = self.verbose == Some(true) && !arguments.quiet;
+        }
+        arguments.live |= self.live == Some(true);
+    }
+}
+
+fn explained(path: &Path, error: &toml::de::Error) -> String {
+    format!("{}: {}", path.display(), error.to_string().trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Arguments, Command};
+    use clap::Parser;
+
+    fn run(words: &[&str]) -> RunArguments {
+        let words = ["antifreeze", "run"].iter().chain(words).chain(&["--", "true"]);
+        match Arguments::parse_from(words).command {
+            Command::Run(arguments) => *arguments,
+            _ => unreachable!("the words say run"),
+        }
+    }
+
+    #[test]
+    fn the_nearest_file_above_counts_and_flags_win() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("a/b");
+        std::fs::create_dir_all(&below).unwrap();
+        let text = "reserve = '3G'\nbudget = '2G'\ncheckpoint-signal = 'USR2'\nwall = false\n";
+        std::fs::write(folder.path().join("antifreeze.toml"), text).unwrap();
+        let mut arguments = run(&["--budget", "1G"]);
+        Settings::read(&below).unwrap().fill(&mut arguments);
+        assert_eq!(arguments.reserve, Some(Size::Bytes(3_000_000_000)));
+        assert_eq!(arguments.budget, Some(1_000_000_000));
+        assert_eq!(arguments.checkpoint_signal, Some(libc::SIGUSR2));
+        assert!(arguments.no_wall);
+    }
+
+    #[test]
+    fn a_project_file_serves_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pyproject.toml");
+        std::fs::write(&path, "[project]\nname = 'x'\n[tool.antifreeze]\nlive = true\n").unwrap();
+        assert_eq!(Settings::read(folder.path()).unwrap().live, Some(true));
+        std::fs::write(&path, "[project\n").unwrap();
+        assert_eq!(Settings::read(folder.path()), Ok(Settings::default()));
+    }
+
+    #[test]
+    fn a_mistake_is_explained_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("antifreeze.toml");
+        for (text, hint) in [("reserv = '1G'", "reserv"), ("budget = '10%'", "4G"), ("budget = 3", "string")] {
+            std::fs::write(&path, text).unwrap();
+            let message = Settings::read(folder.path()).unwrap_err();
+            assert!(message.contains("antifreeze.toml") && message.contains(hint), "{message}");
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! The front at work: one loop over signals, the guard's words and the guard's death.
+
+use super::guard_process::{Equipment, GuardProcess};
+use super::notify;
+use super::relays::Relays;
+use super::screen::Screen;
+use super::signals::{Arrived, Signals};
+use super::streams::Streams;
+use antifreeze_cushion::page::EVENT_BYTES;
+use antifreeze_guard::hands::limit;
+use antifreeze_guard::orders::Orders;
+use antifreeze_guard::shared::Shared;
+use antifreeze_guard::voice::stamp;
+use antifreeze_record::codec::decode_event;
+use antifreeze_record::event::{Event, Lack, Rung, What};
+use antifreeze_sense::{Machine, Reading, Sample};
+use antifreeze_view::{Brake, Detail, Facts, Look, Means, Speaker, Wall, opening, status};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::{Duration, Instant};
+
+/// A guard that dies this often has something wrong with it.
+const MOST_RESTARTS: u32 = 5;
+/// What is left of the tree when the root has ended gets this long to end too.
+const LEFTOVERS: Duration = Duration::from_millis(500);
+/// The record gets this long to be closed.
+const CLOSING: Duration = Duration::from_secs(3);
+/// How often the status line is drawn.
+const LIVE_EVERY: Duration = Duration::from_millis(500);
+
+pub struct Front {
+    orders: Orders,
+    facts: Facts,
+    look: Look,
+    shared: Shared,
+    page: OwnedFd,
+    wake: OwnedFd,
+    signals: Signals,
+    streams: Streams,
+    screen: Arc<Screen>,
+    guard: GuardProcess,
+    restarts: u32,
+    speaker: Speaker,
+    detail: Detail,
+    lacks: Vec<Lack>,
+    heard: u64,
+    events: Vec<Event>,
+    live: Option<Live>,
+}
+
+/// What the status line needs.
+struct Live {
+    machine: Machine,
+    before: Sample,
+    drawn: Instant,
+}
+
+impl Front {
+    /// Starts the guard, which starts the command.
+    pub fn start(
+        orders: Orders,
+        facts: Facts,
+        detail: Detail,
+        look: Look,
+        live: bool,
+    ) -> Result<Front, String> {
+        let tried = |what: &'static str| move |error| format!("{what}: {error}");
+        let signals = Signals::watch().map_err(|error| format!("watching signals: {error}"))?;
+        set_child_subreaper(Some(rustix::process::getpid())).map_err(tried("becoming a subreaper"))?;
+        let mut streams = Streams::open().map_err(tried("opening the output"))?;
+        let (shared, page) = Shared::create().map_err(tried("making the shared page"))?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(tried("making an eventfd"))?;
+        shared.head().front_pid.store(std::process::id(), Release);
+        let equipment = Equipment {
+            orders: &orders,
+            page: page.as_fd(),
+            wake: wake.as_fd(),
+            streams: &streams,
+            folder: &facts.record,
+            command: &facts.command,
+            signal_mask: signals.before(),
+        };
+        let guard = GuardProcess::start(&equipment, None)
+            .map_err(|error| format!("starting the guard: {error}"))?;
+        streams.close_given();
+        let live = live.then(|| Live {
+            machine: Machine::open(&facts.folder),
+            before: Sample::default(),
+            drawn: Instant::now(),
+        });
+        let mut facts = facts;
+        facts.started = stamp();
+        Ok(Front {
+            speaker: Speaker::new(detail, look.glyphs),
+            orders,
+            facts,
+            look,
+            shared,
+            page,
+            wake,
+            signals,
+            streams,
+            screen: Arc::new(Screen::new()),
+            guard,
+            restarts: 0,
+            detail,
+            lacks: Vec::new(),
+            heard: 0,
+            events: Vec::new(),
+            live,
+        })
+    }
+
+    pub fn say(&self, text: &str) {
+        self.screen.say(text);
+    }
+
+    /// Stays until the command has ended, and says how it went.
+    pub fn watch(mut self, json: Option<&Path>) -> u8 {
+        if let Err(message) = self.wait_for_start() {
+            self.say(&message);
+            return super::OWN_FAILURE;
+        }
+        let relays = match Relays::start(&self.streams, self.shared, &self.screen) {
+            Ok(relays) => relays,
+            Err(errno) => {
+                self.say(&format!("passing the output on: {errno}"));
+                return super::OWN_FAILURE;
+            }
+        };
+        while self.root_status().is_none() && !self.all_gone() {
+            self.turn();
+        }
+        relays.finish();
+        self.close(json)
+    }
+
+    /// Waits for the guard's first word, so that our line comes before the command's.
+    fn wait_for_start(&mut self) -> Result<(), String> {
+        let started = |front: &Front| {
+            front.events.iter().any(|event| matches!(event.what, What::Started { .. }))
+        };
+        while !started(self) {
+            if self.guard.has_ended() {
+                self.hear();
+                if started(self) {
+                    break;
+                }
+                return Err("the guard could not start; the command was not run".to_owned());
+            }
+            self.wait(None);
+            self.signals_arrived();
+            self.hear();
+        }
+        if self.detail > Detail::Quiet && self.shared.head().exec_errno.load(Acquire) == 0 {
+            self.say(&opening(&self.facts, self.means(), self.look.glyphs));
+        }
+        for event in std::mem::take(&mut self.events) {
+            self.tell(event);
+        }
+        Ok(())
+    }
+
+    fn means(&self) -> Means {
+        let lacks = |lack| self.lacks.contains(&lack);
+        Means {
+            wall: match (self.orders.wall, lacks(Lack::WallIgnored), self.orders.preload.is_empty()) {
+                (false, ..) | (_, true, _) => Wall::Off,
+                (_, _, true) => Wall::WithoutCushion,
+                _ => Wall::On,
+            },
+            brake: if lacks(Lack::NoCgroup) || lacks(Lack::NoMemoryController) {
+                Brake::Priority
+            } else {
+                Brake::OwnCgroup
+            },
+        }
+    }
+
+    fn turn(&mut self) {
+        let timeout = self.live.as_ref().map(|_| LIVE_EVERY);
+        self.wait(timeout);
+        self.signals_arrived();
+        self.hear();
+        for event in std::mem::take(&mut self.events) {
+            self.tell(event);
+        }
+        if let Some(line) = self.speaker.overdue(stamp()) {
+            self.say(&line);
+        }
+        self.draw_status();
+    }
+
+    fn wait(&self, timeout: Option<Duration>) {
+        let timeout = timeout.map(|time| rustix::time::Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: i64::from(time.subsec_nanos()),
+        });
+        let mut both =
+            [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
+        let _ = poll(&mut both, timeout.as_ref());
+        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+    }
+
+    /// Takes the guard's new words out of the page.
+    fn hear(&mut self) {
+        let written = self.shared.head().events.load(Acquire);
+        let mut bytes = [0; EVENT_BYTES];
+        while self.heard < written {
+            if let Some(len) = self.shared.event(self.heard, &mut bytes)
+                && let Some(event) = decode_event(&bytes[..len])
+            {
+                if let What::Lacks { lack, .. } = event.what {
+                    self.lacks.push(lack);
+                }
+                if let What::Started { reserve, .. } = event.what {
+                    self.facts.reserve = reserve;
+                }
+                self.events.push(event);
+            }
+            self.heard += 1;
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        let Some(sentence) = self.speaker.hear(&event, &self.facts) else {
+            return;
+        };
+        self.say(&sentence);
+        if notify::is_worth_it(&event.what) {
+            notify::notify(&sentence);
+        }
+    }
+
+    fn signals_arrived(&mut self) {
+        while let Some(arrived) = self.signals.next() {
+            match arrived.signal {
+                libc::SIGCHLD => self.somebody_ended(),
+                libc::SIGWINCH => {
+                    self.streams.resize();
+                    self.pass_signal(libc::SIGWINCH);
+                }
+                libc::SIGCONT => {}
+                signal => self.deliver(Arrived { signal, ..arrived }),
+            }
+        }
+    }
+
+    /// Passes a signal on. A paused trainer could not act on it, so it goes on first.
+    fn deliver(&self, arrived: Arrived) {
+        let head = self.shared.head();
+        head.resume_requests.fetch_add(1, Release);
+        self.shared.kick();
+        if arrived.sent {
+            self.pass_signal(arrived.signal);
+        }
+    }
+
+    fn pass_signal(&self, signal: i32) {
+        let root = Pid::from_raw(self.shared.head().root_pid.load(Acquire) as i32);
+        if let (Some(root), Some(signal)) = (root, Signal::from_named_raw(signal))
+            && self.root_status().is_none()
+        {
+            let _ = kill_process(root, signal);
+        }
+    }
+
+    /// A child of ours ended: the guard, or what the guard left to us when it died.
+    fn somebody_ended(&mut self) {
+        let root = self.shared.head().root_pid.load(Acquire);
+        let mut guard_ended = false;
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if pid == self.guard.pid {
+                guard_ended = true;
+            } else if pid.as_raw_nonzero().get() as u32 == root {
+                self.shared.head().root_status.store(status.as_raw() as u32 + 1, Release);
+                self.shared.kick();
+            }
+        }
+        let head = self.shared.head();
+        if guard_ended && head.closed.load(Acquire) == 0 && self.root_status().is_none() {
+            self.replace_guard(root);
+        }
+    }
+
+    fn replace_guard(&mut self, root: u32) {
+        self.restarts += 1;
+        let equipment = Equipment {
+            orders: &self.orders,
+            page: self.page.as_fd(),
+            wake: self.wake.as_fd(),
+            streams: &self.streams,
+            folder: &self.facts.record,
+            command: &self.facts.command,
+            signal_mask: self.signals.before(),
+        };
+        let adopted = Pid::from_raw(root as i32);
+        let replaced = (self.restarts <= MOST_RESTARTS && adopted.is_some())
+            .then(|| GuardProcess::start(&equipment, adopted).ok())
+            .flatten();
+        match replaced {
+            Some(guard) => self.guard = guard,
+            None => {
+                self.shared.head().wall.store(0, Release);
+                let _ = limit::set_soft(antifreeze_sense::Pid(root), None);
+                self.say("the guard died and could not be replaced; the command goes on without it");
+            }
+        }
+    }
+
+    fn root_status(&self) -> Option<u32> {
+        self.shared.head().root_status.load(Acquire).checked_sub(1)
+    }
+
+    /// Nothing is left to wait for, although nobody saw the root end.
+    fn all_gone(&self) -> bool {
+        self.shared.head().closed.load(Acquire) == 1
+    }
+
+    fn draw_status(&mut self) {
+        let Some(live) = &mut self.live else {
+            return;
+        };
+        if live.drawn.elapsed() < LIVE_EVERY {
+            return;
+        }
+        let head = self.shared.head();
+        let mut sample = Sample::default();
+        live.machine.read(&mut sample);
+        sample.tree.footprint = Reading::Value(head.footprint.load(Relaxed));
+        let rung = Rung::from_code(u64::from(head.rung.load(Relaxed))).unwrap_or_default();
+        let line = status(Some(&live.before), &sample, rung, &self.facts, &self.look);
+        self.screen.show_status(&line);
+        live.before = sample;
+        live.drawn = Instant::now();
+    }
+
+    /// The end: waits for the record, says the verdict, and gives the exit status.
+    fn close(mut self, json: Option<&Path>) -> u8 {
+        self.wait_for_closing();
+        self.hear();
+        let events = std::mem::take(&mut self.events);
+        let by_guard = events
+            .iter()
+            .any(|event| matches!(event.what, What::Ended { ended_by_guard: true, .. }));
+        for event in events {
+            self.tell(event);
+        }
+        if let Some(line) = self.speaker.rest() {
+            self.say(&line);
+        }
+        self.screen.clear_status();
+        self.shared.head().front_done.store(1, Release);
+        let errno = self.shared.head().exec_errno.load(Acquire);
+        if errno != 0 {
+            return self.not_started(errno);
+        }
+        self.closing_words(json);
+        match self.root_status() {
+            _ if by_guard => 75,
+            Some(status) => exit_status(status as i32),
+            None => super::OWN_FAILURE,
+        }
+    }
+
+    fn wait_for_closing(&mut self) {
+        let head = self.shared.head();
+        let began = Instant::now();
+        while head.closed.load(Acquire) == 0 && began.elapsed() < CLOSING {
+            self.hear();
+            let ended = self.events.iter().any(|event| matches!(event.what, What::TreeEnded));
+            if !ended && began.elapsed() > LEFTOVERS {
+                self.say("some processes of the command still run; the guard stays with them");
+                return;
+            }
+            self.wait(Some(Duration::from_millis(50)));
+            while self.signals.next().is_some() {}
+            if self.guard.has_ended() {
+                return;
+            }
+        }
+    }
+
+    fn not_started(&self, errno: i32) -> u8 {
+        let command = antifreeze_view::safe::shown(
+            self.facts.command.first().map_or(b"", |word| std::os::unix::ffi::OsStrExt::as_bytes(word.as_os_str())),
+        );
+        if errno == libc::ENOENT {
+            self.say(&format!("{command}: command not found"));
+            127
+        } else {
+            let reason = std::io::Error::from_raw_os_error(errno);
+            self.say(&format!("{command}: cannot be run: {reason}"));
+            126
+        }
+    }
+
+    fn closing_words(&mut self, json: Option<&Path>) {
+        let report = crate::report::Report::of(&self.facts);
+        if let Some(text) = report.closing(&self.look, self.detail) {
+            self.screen.write(&text);
+        }
+        let _ = std::fs::write(self.facts.record.join("verdict.json"), report.json());
+        if let Some(path) = json
+            && let Err(error) = std::fs::write(path, report.json())
+        {
+            self.say(&format!("writing {}: {error}", path.display()));
+        }
+    }
+}
+
+/// The command's own status, as a shell gives it.
+fn exit_status(status: i32) -> u8 {
+    if libc::WIFEXITED(status) {
+        libc::WEXITSTATUS(status) as u8
+    } else {
+        128 + libc::WTERMSIG(status) as u8
+    }
+}

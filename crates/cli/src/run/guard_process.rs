@@ -1,0 +1,78 @@
+//! The guard as the front sees it: started from memory, watched, and replaced if it dies.
+
+use super::streams::Streams;
+use antifreeze_guard::orders::Orders;
+use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
+use rustix::process::{Pid, WaitOptions, waitpid};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+pub struct GuardProcess {
+    pub pid: Pid,
+}
+
+/// What every guard of this run is given.
+pub struct Equipment<'a> {
+    pub orders: &'a Orders,
+    pub page: BorrowedFd<'a>,
+    pub wake: BorrowedFd<'a>,
+    pub streams: &'a Streams,
+    pub folder: &'a Path,
+    pub command: &'a [OsString],
+    pub signal_mask: libc::sigset_t,
+}
+
+impl GuardProcess {
+    /// Starts a guard; with `adopt`, for a trainer that runs already.
+    pub fn start(equipment: &Equipment<'_>, adopt: Option<Pid>) -> io::Result<GuardProcess> {
+        let executable = crate::embed::guard()?;
+        let mut orders = equipment.orders.clone();
+        orders.page = equipment.page.as_raw_fd();
+        orders.wake = equipment.wake.as_raw_fd();
+        orders.read = [-1; 2];
+        orders.pass = [-1; 2];
+        orders.give = [-1; 2];
+        orders.adopt = adopt.map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
+        for (i, stream) in equipment.streams.each() {
+            orders.read[i] = stream.read.as_raw_fd();
+            orders.pass[i] = stream.pass.as_raw_fd();
+            orders.give[i] = stream.give.as_ref().map_or(-1, |give| give.as_raw_fd());
+        }
+        if equipment.streams.joined {
+            orders.give[1] = orders.give[0];
+        }
+        let mut inherited: Vec<RawFd> = vec![orders.page, orders.wake];
+        for fd in orders.read.iter().chain(&orders.pass).chain(&orders.give) {
+            inherited.extend((*fd >= 0).then_some(*fd));
+        }
+
+        let mut command = Command::new(format!("/proc/self/fd/{}", executable.as_raw_fd()));
+        command
+            .arg0("antifreeze-guard")
+            .arg(orders.to_argument())
+            .arg(equipment.folder)
+            .args(equipment.command);
+        let mask = equipment.signal_mask;
+        // SAFETY: only calls that are safe between fork and exec, on values moved in.
+        unsafe {
+            command.pre_exec(move || {
+                libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
+                for fd in &inherited {
+                    libc::fcntl(*fd, libc::F_SETFD, 0);
+                }
+                Ok(())
+            });
+        }
+        let child = command.spawn()?;
+        let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::NotFound)?;
+        Ok(GuardProcess { pid })
+    }
+
+    /// Whether it has ended; it is reaped then.
+    pub fn has_ended(&self) -> bool {
+        !matches!(waitpid(Some(self.pid), WaitOptions::NOHANG), Ok(None))
+    }
+}

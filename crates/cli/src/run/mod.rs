@@ -1,0 +1,139 @@
+//! `antifreeze run`: the front. It holds the terminal, passes output and signals on, says
+//! what happens, and gives the verdict. It may die: the guard goes on without it.
+
+mod front;
+mod guard_process;
+mod notify;
+mod relays;
+mod screen;
+mod signals;
+mod streams;
+
+use crate::args::RunArguments;
+use crate::config::Settings;
+use crate::look::look_of;
+use crate::size;
+use crate::store::{Run, Store};
+use antifreeze_guard::orders::Orders;
+use antifreeze_sense::{Machine, Sample};
+use antifreeze_view::{Detail, Facts};
+use front::Front;
+use std::path::{Path, PathBuf};
+
+/// A pause ends after this, room or no room.
+const PAUSE_DEADLINE_S: u64 = 300;
+/// Between asking the command to end and ending it: a large save takes its time.
+const STOP_DEADLINE_S: u64 = 30;
+
+/// Exit status when we could not do our own part.
+pub const OWN_FAILURE: u8 = 125;
+
+/// Runs the command and returns the exit status.
+pub fn run(mut arguments: RunArguments) -> u8 {
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    match Settings::read(&folder) {
+        Ok(settings) => settings.fill(&mut arguments),
+        Err(message) => {
+            eprintln!("antifreeze: {message}");
+            return 2;
+        }
+    }
+    let (store, run, trouble) = run_folder();
+    let sample = first_look(&folder);
+    let total = memory_of(&sample);
+    let reserve = arguments
+        .reserve
+        .map_or_else(|| size::default_reserve(total), |reserve| reserve.of(total));
+    if reserve >= total && total > 0 {
+        eprintln!("antifreeze: --reserve keeps all of the memory; nothing is left for the command");
+        return 2;
+    }
+    let preload = store
+        .as_ref()
+        .filter(|_| !arguments.no_wall)
+        .and_then(|store| crate::embed::cushion(&store.library_folders()));
+    let orders = Orders {
+        reserve,
+        budget: arguments.budget.unwrap_or(0),
+        allow_swap: arguments.allow_swap.unwrap_or(0),
+        wall: !arguments.no_wall,
+        checkpoint_signal: arguments.checkpoint_signal.unwrap_or(0) as u32,
+        pause_deadline_s: PAUSE_DEADLINE_S,
+        stop_deadline_s: STOP_DEADLINE_S,
+        preload: preload.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
+        run_id: run.id.clone(),
+        ..Orders::default()
+    };
+    let facts = Facts {
+        run: run.id.clone(),
+        record: run.folder.clone(),
+        folder,
+        command: arguments.command.clone(),
+        total,
+        reserve,
+        budget: arguments.budget,
+        swap: orders.allow_swap,
+        container: sample.cgroup.limit.value().filter(|limit| *limit < total),
+        available: sample.memory.available.value(),
+        ..Facts::default()
+    };
+    let detail = match (arguments.quiet, arguments.verbose) {
+        (true, _) => Detail::Quiet,
+        (_, true) => Detail::Verbose,
+        _ => Detail::Normal,
+    };
+    let look = look_of(rustix::stdio::stderr());
+    let front = match Front::start(orders, facts, detail, look, arguments.live) {
+        Ok(front) => front,
+        Err(message) => {
+            eprintln!("antifreeze: {message}");
+            return OWN_FAILURE;
+        }
+    };
+    if let Some(trouble) = trouble {
+        front.say(&trouble);
+    }
+    let status = front.watch(arguments.json.as_deref());
+    if let Some(store) = store {
+        store.prune_as_usual();
+    }
+    status
+}
+
+/// A folder for this run. Without one the run is guarded all the same, and the reason is
+/// said.
+fn run_folder() -> (Option<Store>, Run, Option<String>) {
+    let nowhere = Run { id: String::from("unrecorded"), folder: PathBuf::new() };
+    match Store::locate() {
+        Err(message) => (None, nowhere, Some(format!("no record of this run: {message}"))),
+        Ok(store) => match store.new_run(&now_as_id()) {
+            Ok(run) => (Some(store), run, None),
+            Err(error) => {
+                let message = format!(
+                    "no record of this run: {}: {error}. Guarding goes on.",
+                    store.home().display()
+                );
+                (Some(store), nowhere, Some(message))
+            }
+        },
+    }
+}
+
+/// The time as the first part of an id: sorts by age.
+fn now_as_id() -> String {
+    jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string()
+}
+
+fn first_look(folder: &Path) -> Sample {
+    let mut sample = Sample::default();
+    Machine::open(folder).read(&mut sample);
+    let location = antifreeze_sense::cgroup::Location::of_self();
+    antifreeze_sense::cgroup::Above::open(&location).read(&mut sample.cgroup);
+    sample
+}
+
+/// The machine's memory, or the limit of the container we are in.
+fn memory_of(sample: &Sample) -> u64 {
+    let machine = sample.memory.total.value().unwrap_or(0);
+    sample.cgroup.limit.value().map_or(machine, |limit| limit.min(machine))
+}

@@ -1,0 +1,37 @@
+//! A word on the desktop, where there is one, for the few things a person wants to know
+//! while looking elsewhere.
+
+use antifreeze_record::event::What;
+use std::process::{Command, Stdio};
+
+pub fn is_worth_it(what: &What) -> bool {
+    matches!(what, What::Paused { .. } | What::StopSent { .. } | What::KillSent { .. })
+}
+
+/// Tells the desktop, and waits for nobody.
+pub fn notify(sentence: &str) {
+    let desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    if !desktop || std::env::var_os("DBUS_SESSION_BUS_ADDRESS").is_none() {
+        return;
+    }
+    let spawned = quiet(Command::new("notify-send").args(["--app-name=antifreeze", "antifreeze", sentence]));
+    if spawned.is_err() {
+        // systemd's client is there where notify-send is not.
+        let place = "/org/freedesktop/Notifications";
+        let name = "org.freedesktop.Notifications";
+        let _ = quiet(
+            Command::new("busctl")
+                .args(["--user", "--quiet", "call", name, place, name, "Notify", "susssasa{sv}i"])
+                .args(["antifreeze", "0", "", "antifreeze", sentence, "0", "0", "-1"]),
+        );
+    }
+}
+
+fn quiet(command: &mut Command) -> std::io::Result<()> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(|_| ())
+}

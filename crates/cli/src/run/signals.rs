@@ -1,0 +1,78 @@
+//! The signals the front gets, as a descriptor to wait on, and which of them to pass on.
+
+use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::io;
+
+/// What is passed on to the trainer, or noticed by the front itself.
+const WATCHED: [i32; 10] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGWINCH,
+    libc::SIGCHLD,
+    libc::SIGCONT,
+];
+
+/// Blocks the watched signals and takes them from a descriptor instead.
+pub struct Signals {
+    fd: OwnedFd,
+    before: libc::sigset_t,
+}
+
+/// One signal that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    pub signal: i32,
+    /// Sent by a process with `kill`, as against by the terminal, which sent it to the
+    /// trainer as well.
+    pub sent: bool,
+}
+
+impl Signals {
+    /// Must be called before any thread is started.
+    pub fn watch() -> io::Result<Signals> {
+        // SAFETY: plain calls on sets that live here.
+        unsafe {
+            let mut set = std::mem::zeroed();
+            let mut before = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for signal in WATCHED {
+                libc::sigaddset(&mut set, signal);
+            }
+            if libc::sigprocmask(libc::SIG_BLOCK, &set, &mut before) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Signals { fd: OwnedFd::from_raw_fd(fd), before })
+        }
+    }
+
+    /// The mask as it was, for the children.
+    pub fn before(&self) -> libc::sigset_t {
+        self.before
+    }
+
+    pub fn next(&self) -> Option<Arrived> {
+        let mut buffer = [0u8; size_of::<libc::signalfd_siginfo>()];
+        let read = rustix::io::read(&self.fd, &mut buffer).ok()?;
+        if read < buffer.len() {
+            return None;
+        }
+        // SAFETY: the kernel filled the whole structure, which is plain numbers.
+        let info: libc::signalfd_siginfo = unsafe { std::ptr::read_unaligned(buffer.as_ptr().cast()) };
+        Some(Arrived { signal: info.ssi_signo as i32, sent: info.ssi_code <= 0 })
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

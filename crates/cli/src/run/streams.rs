@@ -1,0 +1,111 @@
+//! Where the trainer's output goes: through a pty where the person has a terminal, through
+//! a pipe where there is a pipe or a file, so that the trainer sees what it would have seen.
+//!
+//! The pty is not the trainer's controlling terminal. That stays the real one, with the
+//! trainer in our process group, so Ctrl-C, Ctrl-Z, `fg` and reading from the keyboard
+//! work as if we were not there.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
+use rustix::io::Errno;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{OptionalActions, OutputModes, tcgetattr, tcsetattr, tcsetwinsize};
+
+/// One stream: the trainer writes to `give`, we read from `read` and pass on to `pass`.
+/// `give` is closed once the trainer has it: the stream ends when the trainer's side does.
+pub struct Stream {
+    pub read: OwnedFd,
+    pub pass: OwnedFd,
+    pub give: Option<OwnedFd>,
+    pub terminal: bool,
+}
+
+/// Standard output, and standard error unless it goes to the same place.
+pub struct Streams {
+    pub output: Option<Stream>,
+    pub error: Option<Stream>,
+    /// Both go through `output`, which keeps them in order.
+    pub joined: bool,
+}
+
+impl Streams {
+    pub fn open() -> Result<Streams, Errno> {
+        let (stdout, stderr) = (rustix::stdio::stdout(), rustix::stdio::stderr());
+        let same = match (fstat(stdout), fstat(stderr)) {
+            (Ok(first), Ok(second)) => same_place(&first, &second),
+            _ => false,
+        };
+        let output = Stream::open(stdout)?;
+        let error = if same { None } else { Stream::open(stderr)? };
+        let joined = same && output.is_some();
+        Ok(Streams { output, error, joined })
+    }
+
+    pub fn each(&self) -> impl Iterator<Item = (usize, &Stream)> {
+        [&self.output, &self.error]
+            .into_iter()
+            .enumerate()
+            .filter_map(|(i, stream)| stream.as_ref().map(|stream| (i, stream)))
+    }
+
+    /// Closes our copies of the trainer's ends.
+    pub fn close_given(&mut self) {
+        for stream in [&mut self.output, &mut self.error].into_iter().flatten() {
+            stream.give = None;
+        }
+    }
+
+    /// Tells the trainer's terminals how large the real one is.
+    pub fn resize(&self) {
+        for (_, stream) in self.each().filter(|(_, stream)| stream.terminal) {
+            if let Ok(size) = rustix::termios::tcgetwinsize(&stream.pass) {
+                let _ = tcsetwinsize(&stream.read, size);
+            }
+        }
+    }
+}
+
+impl Stream {
+    /// None when the stream is closed: the trainer then finds it closed too.
+    fn open(theirs: BorrowedFd<'_>) -> Result<Option<Stream>, Errno> {
+        if fstat(theirs).is_err() {
+            return Ok(None);
+        }
+        let pass = rustix::io::fcntl_dupfd_cloexec(theirs, 3)?;
+        let terminal = rustix::termios::isatty(&pass);
+        let (read, give) = if terminal { pty(pass.as_fd())? } else { pipe()? };
+        Ok(Some(Stream { read, pass, give: Some(give), terminal }))
+    }
+}
+
+fn same_place(first: &Stat, second: &Stat) -> bool {
+    let both_terminals = FileType::from_raw_mode(first.st_mode) == FileType::CharacterDevice
+        && first.st_mode == second.st_mode
+        && first.st_rdev == second.st_rdev;
+    (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino) || both_terminals
+}
+
+fn pty(real: BorrowedFd<'_>) -> Result<(OwnedFd, OwnedFd), Errno> {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let name = ptsname(&master, Vec::new())?;
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let slave = rustix::fs::open(name.as_c_str(), flags, Mode::empty())?;
+    if let Ok(mut modes) = tcgetattr(real) {
+        // The real terminal turns newlines into what it needs; twice would be wrong.
+        modes.output_modes.remove(OutputModes::OPOST);
+        tcsetattr(&slave, OptionalActions::Now, &modes)?;
+    }
+    if let Ok(size) = rustix::termios::tcgetwinsize(real) {
+        let _ = tcsetwinsize(&master, size);
+    }
+    Ok((master, slave))
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (read, give) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // A larger pipe lets a chatty trainer run ahead; the default works too.
+    let _ = rustix::pipe::fcntl_setpipe_size(&give, 1 << 20);
+    Ok((read, give))
+}

@@ -1,0 +1,69 @@
+//! `antifreeze runs`, `runs show`, `runs prune` and `resume`.
+
+use crate::args::{RunsAction, RunsArguments};
+use crate::look::look_of;
+use crate::report::Report;
+use crate::store::Store;
+use antifreeze_guard::shared::Shared;
+use antifreeze_view::table;
+use std::io::Write;
+use std::sync::atomic::Ordering::Release;
+
+pub fn runs(arguments: RunsArguments) -> Result<(), String> {
+    let store = Store::locate()?;
+    match arguments.action {
+        None => list(&store, arguments.json),
+        Some(RunsAction::Show { run, json }) => {
+            let report = Report::read(&store.find(run.as_deref())?)?;
+            let look = look_of(rustix::stdio::stdout());
+            print(&if json { report.json() } else { report.show(&look) + "\n" })
+        }
+        Some(RunsAction::Prune { keep }) => {
+            let removed = store.prune(keep, u64::MAX);
+            print(&format!("removed {removed} of {} runs\n", removed + store.runs().len()))
+        }
+    }
+}
+
+fn list(store: &Store, json: bool) -> Result<(), String> {
+    let rows: Vec<_> = store
+        .runs()
+        .iter()
+        .rev()
+        .filter_map(|run| Report::read(run).ok())
+        .map(|report| report.row())
+        .collect();
+    if json {
+        let lines = rows.iter().filter_map(|row| serde_json::to_string(row).ok());
+        return print(&lines.map(|line| line + "\n").collect::<String>());
+    }
+    print(&(table(&rows, &look_of(rustix::stdio::stdout())) + "\n"))
+}
+
+/// Lets a paused run go on.
+pub fn resume(name: Option<&str>) -> Result<(), String> {
+    let store = Store::locate()?;
+    let run = store.find(name)?;
+    let guardian = run.guardian().ok_or_else(|| format!("run {} is not running", run.id))?;
+    let path = format!("/proc/{}/fd/{}", guardian.pid, guardian.page_fd);
+    let shared = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .map_err(|error| format!("reaching the guard of run {}: {error}", run.id))
+        .and_then(|page| Shared::open(page).map_err(|error| format!("the guard's page: {error}")))?;
+    if !Report::read(&run).is_ok_and(|report| report.is_paused()) {
+        return print(&format!("run {} is not paused\n", run.id));
+    }
+    shared.head().resume_requests.fetch_add(1, Release);
+    shared.kick();
+    print(&format!("run {} goes on\n", run.id))
+}
+
+/// Writes to standard output; a reader that went away is no error.
+fn print(text: &str) -> Result<(), String> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}

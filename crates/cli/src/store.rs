@@ -1,0 +1,175 @@
+//! Where runs are kept: one folder a run, bounded in number and size.
+
+use antifreeze_record::Record;
+use antifreeze_sense::parse;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How many runs are kept, and how much they may take together.
+const KEEP_RUNS: usize = 100;
+const KEEP_BYTES: u64 = 500_000_000;
+
+/// The name of the file that says which process guards a run.
+pub const GUARD_FILE: &str = "guard";
+
+#[derive(Clone)]
+pub struct Store {
+    home: PathBuf,
+}
+
+/// A run's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    pub id: String,
+    pub folder: PathBuf,
+}
+
+/// The process that guards a run, and where its page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guardian {
+    pub pid: u32,
+    pub started: u64,
+    pub page_fd: u32,
+}
+
+impl Store {
+    /// `ANTIFREEZE_HOME`, or the person's state folder.
+    pub fn locate() -> Result<Store, String> {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let home = variable("ANTIFREEZE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| variable("XDG_STATE_HOME").map(|state| Path::new(&state).join("antifreeze")))
+            .or_else(|| {
+                variable("HOME").map(|home| Path::new(&home).join(".local/state/antifreeze"))
+            })
+            .ok_or("there is no home folder; set ANTIFREEZE_HOME to a folder for the records")?;
+        let home = std::path::absolute(&home)
+            .map_err(|error| format!("ANTIFREEZE_HOME {}: {error}", home.display()))?;
+        Ok(Store { home })
+    }
+
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Where the preload library may be kept: ours alone to write, everybody's to read.
+    pub fn library_folders(&self) -> Vec<PathBuf> {
+        let mut folders = Vec::new();
+        if rustix::process::geteuid().is_root() {
+            // Root's home is closed to the users that a trainer may switch to.
+            folders.push(PathBuf::from("/run/antifreeze"));
+        }
+        folders.push(self.home.join("lib"));
+        if let Some(runtime) = std::env::var_os("XDG_RUNTIME_DIR") {
+            folders.push(Path::new(&runtime).join("antifreeze"));
+        }
+        folders
+    }
+
+    pub fn new_run(&self, now: &str) -> io::Result<Run> {
+        let runs = self.home.join("runs");
+        std::fs::create_dir_all(&runs)?;
+        let mut seed = std::process::id();
+        loop {
+            seed = seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+            let id = format!("{now}-{:04x}", seed >> 16);
+            let folder = runs.join(&id);
+            match std::fs::create_dir(&folder) {
+                Ok(()) => return Ok(Run { id, folder }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// All runs, oldest first.
+    pub fn runs(&self) -> Vec<Run> {
+        let Ok(entries) = std::fs::read_dir(self.home.join("runs")) else {
+            return Vec::new();
+        };
+        let mut runs: Vec<Run> = entries
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .filter_map(|entry| {
+                let id = entry.file_name().into_string().ok()?;
+                Some(Run { id, folder: entry.path() })
+            })
+            .collect();
+        runs.sort_by(|a, b| a.id.cmp(&b.id));
+        runs
+    }
+
+    /// The run with this id, or the only one whose id begins or ends so; without a name,
+    /// the last.
+    pub fn find(&self, name: Option<&str>) -> Result<Run, String> {
+        let runs = self.runs();
+        let Some(name) = name else {
+            return runs.last().cloned().ok_or_else(|| {
+                "there is no run yet; start one with: antifreeze run -- python train.py".to_owned()
+            });
+        };
+        let mut matching = runs
+            .iter()
+            .filter(|run| run.id.starts_with(name) || run.id.ends_with(name));
+        match (matching.next(), matching.next()) {
+            (Some(run), None) => Ok(run.clone()),
+            (Some(_), Some(_)) => Err(format!("several runs match `{name}`; see: antifreeze runs")),
+            (None, _) => Err(format!("no run `{name}`; see: antifreeze runs")),
+        }
+    }
+
+    /// Removes the oldest ended runs beyond what is kept; returns how many went.
+    pub fn prune(&self, keep_runs: usize, keep_bytes: u64) -> usize {
+        let mut removed = 0;
+        let (mut kept, mut bytes) = (0, 0);
+        for run in self.runs().iter().rev() {
+            let size = run.size();
+            if run.is_guarded() || (kept < keep_runs && bytes + size <= keep_bytes) {
+                kept += 1;
+                bytes += size;
+            } else if std::fs::remove_dir_all(&run.folder).is_ok() {
+                removed += 1;
+            }
+        }
+        removed
+    }
+
+    pub fn prune_as_usual(&self) {
+        self.prune(KEEP_RUNS, KEEP_BYTES);
+    }
+}
+
+impl Run {
+    pub fn record(&self) -> io::Result<Record> {
+        Record::open(&self.folder)
+    }
+
+    /// The guard of this run, if it lives.
+    pub fn guardian(&self) -> Option<Guardian> {
+        let text = std::fs::read_to_string(self.folder.join(GUARD_FILE)).ok()?;
+        let mut numbers = text.split_ascii_whitespace();
+        let guardian = Guardian {
+            pid: numbers.next()?.parse().ok()?,
+            started: numbers.next()?.parse().ok()?,
+            page_fd: numbers.next()?.parse().ok()?,
+        };
+        let stat = std::fs::read(format!("/proc/{}/stat", guardian.pid)).ok()?;
+        let stat = parse::stat(&stat)?;
+        (stat.started == guardian.started && stat.state != b'Z').then_some(guardian)
+    }
+
+    pub fn is_guarded(&self) -> bool {
+        self.guardian().is_some()
+    }
+
+    fn size(&self) -> u64 {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else {
+            return 0;
+        };
+        entries
+            .flatten()
+            .filter_map(|entry| entry.metadata().ok())
+            .map(|data| data.len())
+            .sum()
+    }
+}

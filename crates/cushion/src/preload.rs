@@ -1,0 +1,58 @@
+//! The cushion: the library that `LD_PRELOAD` puts into every process of the trainer.
+//!
+//! It promises three things at the soft wall (`RLIMIT_DATA`, kept by the guard):
+//! - a request that fits the machine *now* does not fail because the guard last looked a
+//!   second ago: the guard is asked before anything is refused ([`guard`]);
+//! - small requests and thread starts, which few programs survive losing, are refused last
+//!   ([`reserve`]), and whoever is refused finds room to handle the error ([`wall`]);
+//! - a process that is born takes a share of the head-room, not a copy of it ([`birth`]).
+//!
+//! While nothing fails it costs one indirect call for each allocation. It holds no lock,
+//! allocates nothing and binds to no version of the C library.
+#![no_std]
+
+#[allow(dead_code, reason = "the page has other readers")]
+mod page;
+
+#[path = "preload/birth.rs"]
+mod birth;
+#[path = "preload/guard.rs"]
+mod guard;
+#[path = "preload/heap.rs"]
+mod heap;
+#[path = "preload/limit.rs"]
+mod limit;
+#[path = "preload/mapping.rs"]
+mod mapping;
+#[path = "preload/next.rs"]
+mod next;
+#[path = "preload/reserve.rs"]
+mod reserve;
+#[path = "preload/share.rs"]
+mod share;
+#[path = "preload/shared.rs"]
+mod shared;
+#[path = "preload/statm.rs"]
+mod statm;
+#[path = "preload/sys.rs"]
+mod sys;
+#[path = "preload/thread.rs"]
+mod thread;
+#[path = "preload/wall.rs"]
+mod wall;
+
+extern "C" fn enter() {
+    let _errno = sys::KeptErrno::new();
+    heap::resolve();
+    shared::open();
+    birth::after_exec();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ENTER: extern "C" fn() = enter;
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    sys::abort()
+}

@@ -1,0 +1,96 @@
+//! A process that is born takes a share of the head-room instead of a copy of its parent's.
+//!
+//! Six workers that each believed in the whole of it would take it six times before the
+//! guard looks again. The parent keeps its own: halving that as well starves a script that
+//! starts ten programs. A share that turns out too small is put right by asking the guard.
+
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::limit::{Limit, data_bytes};
+use crate::next::Next;
+use crate::page::Head;
+use crate::share::share;
+use crate::{guard, reserve, shared, sys};
+
+// SAFETY: the signature of fork(2).
+static NEXT_FORK: Next<unsafe extern "C" fn() -> c_int> = unsafe { Next::new(c"fork") };
+
+/// Without a page, births are counted by each process for itself, since the limit moved.
+static LIMIT_AT_BIRTHS: AtomicU64 = AtomicU64::new(0);
+static BIRTHS: AtomicU32 = AtomicU32::new(0);
+
+/// The limit of a process, and the lower one it is to have.
+struct Birthright {
+    limit: Limit,
+    soft: u64,
+}
+
+/// # Safety
+/// As fork(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fork() -> c_int {
+    let Some(next) = NEXT_FORK.get() else {
+        sys::set_errno(sys::EAGAIN);
+        return -1;
+    };
+    // Reckoned in the parent: the first look into its own /proc costs a fresh process ten
+    // times as much, and without a page a child's counting is lost to the next child.
+    let errno = sys::KeptErrno::new();
+    let birthright = match shared::head() {
+        Some(head) => of_tree(head),
+        None => of_parent(),
+    };
+    drop(errno);
+    // SAFETY: passed on as it came.
+    let pid = unsafe { next() };
+    if pid == 0 {
+        let _errno = sys::KeptErrno::new();
+        reserve::forget();
+        take(birthright);
+    }
+    pid
+}
+
+/// The fresh program inherits a limit that was cut for what its forerunner held, and holds
+/// next to nothing itself. Without a page it is left alone: each program that starts another
+/// would halve it again and nobody would ever put it right.
+pub fn after_exec() {
+    take(shared::head().and_then(of_tree));
+}
+
+fn of_tree(head: &Head) -> Option<Birthright> {
+    if head.wall.load(Acquire) != 1 || guard::is_gone(head) {
+        return None;
+    }
+    let (limit, data) = (Limit::read()?, data_bytes()?);
+    let birth = head.births.fetch_add(1, AcqRel).saturating_add(1);
+    let share = share(head.headroom.load(Acquire), birth);
+    Some(Birthright {
+        limit,
+        soft: data.saturating_add(share),
+    })
+}
+
+fn of_parent() -> Option<Birthright> {
+    let (limit, data) = (Limit::read()?, data_bytes()?);
+    if LIMIT_AT_BIRTHS.swap(limit.soft, Relaxed) != limit.soft {
+        BIRTHS.store(0, Relaxed);
+    }
+    let birth = BIRTHS.fetch_add(1, Relaxed).saturating_add(1);
+    let share = share(limit.soft.saturating_sub(data), birth);
+    Some(Birthright {
+        limit,
+        soft: data.saturating_add(share),
+    })
+}
+
+/// Never raises: what the guard or a parent withheld stays withheld.
+fn take(birthright: Option<Birthright>) {
+    if let Some(Birthright { limit, soft }) = birthright
+        && soft < limit.soft
+    {
+        limit.move_to(soft);
+    }
+}

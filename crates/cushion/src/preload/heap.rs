@@ -1,0 +1,195 @@
+//! The malloc family.
+//!
+//! `reallocarray` is covered without being wrapped: the C library's calls `realloc` by name.
+//! One of ours would have to call the realloc *behind* us, whose blocks are not those of an
+//! allocator preloaded *before* us, and that allocator's `free` would be handed them.
+//!
+//! A request that is met only after the wall gave way leaves ENOMEM in errno, as the C
+//! library's own second attempts do; keeping errno from before would cost every malloc more
+//! than all the rest of this library.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use crate::next::Next;
+use crate::sys;
+use crate::wall::{Request, rescue};
+
+type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
+type Calloc = unsafe extern "C" fn(usize, usize) -> *mut c_void;
+type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
+type Aligned = unsafe extern "C" fn(usize, usize) -> *mut c_void;
+type PosixMemalign = unsafe extern "C" fn(*mut *mut c_void, usize, usize) -> c_int;
+
+// SAFETY: each with the signature that malloc(3), posix_memalign(3) give it.
+static NEXT_MALLOC: Next<Malloc> = unsafe { Next::new(c"malloc") };
+// SAFETY: as above.
+static NEXT_CALLOC: Next<Calloc> = unsafe { Next::new(c"calloc") };
+// SAFETY: as above.
+static NEXT_REALLOC: Next<Realloc> = unsafe { Next::new(c"realloc") };
+// SAFETY: as above.
+static NEXT_MEMALIGN: Next<Aligned> = unsafe { Next::new(c"memalign") };
+// SAFETY: as above.
+static NEXT_ALIGNED_ALLOC: Next<Aligned> = unsafe { Next::new(c"aligned_alloc") };
+// SAFETY: as above.
+static NEXT_POSIX_MEMALIGN: Next<PosixMemalign> = unsafe { Next::new(c"posix_memalign") };
+// SAFETY: as above.
+static NEXT_VALLOC: Next<Malloc> = unsafe { Next::new(c"valloc") };
+// SAFETY: as above.
+static NEXT_PVALLOC: Next<Malloc> = unsafe { Next::new(c"pvalloc") };
+
+/// Looks up the busiest while there is one thread.
+pub fn resolve() {
+    let _ = (NEXT_MALLOC.get(), NEXT_CALLOC.get(), NEXT_REALLOC.get());
+}
+
+#[cold]
+fn out_of_memory() -> *mut c_void {
+    sys::set_errno(sys::ENOMEM);
+    null_mut()
+}
+
+/// Makes a failed request for `bytes` again and again, as long as the wall gives way.
+#[cold]
+#[inline(never)]
+fn insist(bytes: usize, attempt: &mut dyn FnMut() -> *mut c_void) -> *mut c_void {
+    let mut found = null_mut();
+    rescue(Request::Heap(bytes), &mut || {
+        found = attempt();
+        !found.is_null()
+    });
+    found
+}
+
+/// # Safety
+/// As malloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
+    let Some(next) = NEXT_MALLOC.get() else {
+        return out_of_memory();
+    };
+    // SAFETY: passed on as it came; so in all the functions below.
+    let found = unsafe { next(bytes) };
+    if !found.is_null() {
+        return found;
+    }
+    // SAFETY: as above.
+    insist(bytes, &mut move || unsafe { next(bytes) })
+}
+
+/// # Safety
+/// As calloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    let Some(next) = NEXT_CALLOC.get() else {
+        return out_of_memory();
+    };
+    // SAFETY: as above.
+    let found = unsafe { next(count, size) };
+    if !found.is_null() {
+        return found;
+    }
+    // SAFETY: as above.
+    insist(count.saturating_mul(size), &mut move || unsafe {
+        next(count, size)
+    })
+}
+
+/// # Safety
+/// As realloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(old: *mut c_void, bytes: usize) -> *mut c_void {
+    let Some(next) = NEXT_REALLOC.get() else {
+        return out_of_memory();
+    };
+    // SAFETY: as above.
+    let found = unsafe { next(old, bytes) };
+    // To nothing is to free: null is no failure then, and trying again would free twice.
+    if !found.is_null() || bytes == 0 {
+        return found;
+    }
+    // SAFETY: a realloc that failed has left the old block as it was.
+    insist(bytes, &mut move || unsafe { next(old, bytes) })
+}
+
+/// # Safety
+/// As memalign(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void {
+    // SAFETY: as above.
+    unsafe { aligned(&NEXT_MEMALIGN, alignment, bytes) }
+}
+
+/// # Safety
+/// As aligned_alloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c_void {
+    // SAFETY: as above.
+    unsafe { aligned(&NEXT_ALIGNED_ALLOC, alignment, bytes) }
+}
+
+#[inline(always)]
+unsafe fn aligned(next: &Next<Aligned>, alignment: usize, bytes: usize) -> *mut c_void {
+    let Some(next) = next.get() else {
+        return out_of_memory();
+    };
+    // SAFETY: as above.
+    let found = unsafe { next(alignment, bytes) };
+    if !found.is_null() || sys::errno() == sys::EINVAL {
+        return found;
+    }
+    // SAFETY: as above.
+    insist(bytes, &mut move || unsafe { next(alignment, bytes) })
+}
+
+/// # Safety
+/// As posix_memalign(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_memalign(
+    out: *mut *mut c_void,
+    alignment: usize,
+    bytes: usize,
+) -> c_int {
+    let Some(next) = NEXT_POSIX_MEMALIGN.get() else {
+        return sys::ENOMEM;
+    };
+    // SAFETY: as above.
+    let code = unsafe { next(out, alignment, bytes) };
+    if code != sys::ENOMEM {
+        return code;
+    }
+    // SAFETY: as above.
+    let met = rescue(Request::Heap(bytes), &mut move || unsafe {
+        next(out, alignment, bytes) == 0
+    });
+    if met { 0 } else { code }
+}
+
+/// # Safety
+/// As valloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
+    // SAFETY: as above.
+    unsafe { paged(&NEXT_VALLOC, bytes) }
+}
+
+/// # Safety
+/// As pvalloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
+    // SAFETY: as above.
+    unsafe { paged(&NEXT_PVALLOC, bytes) }
+}
+
+unsafe fn paged(next: &Next<Malloc>, bytes: usize) -> *mut c_void {
+    let Some(next) = next.get() else {
+        return out_of_memory();
+    };
+    // SAFETY: as above.
+    let found = unsafe { next(bytes) };
+    if !found.is_null() {
+        return found;
+    }
+    // SAFETY: as above.
+    insist(bytes, &mut move || unsafe { next(bytes) })
+}

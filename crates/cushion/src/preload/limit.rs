@@ -1,0 +1,42 @@
+//! The wall as this process sees it: its soft limit, and how much it holds itself.
+
+use crate::{statm, sys};
+
+/// A finite soft `RLIMIT_DATA` and what it may be raised to.
+#[derive(Clone, Copy)]
+pub struct Limit {
+    pub soft: u64,
+    hard: u64,
+}
+
+impl Limit {
+    /// None when there is no wall.
+    pub fn read() -> Option<Self> {
+        let sys::Rlimit { soft, hard } = sys::data_limit()?;
+        (soft != u64::MAX).then_some(Self { soft, hard })
+    }
+
+    /// The soft limit after raising by `bytes`; None when it stands at the hard one.
+    pub fn raised(self, bytes: u64) -> Option<u64> {
+        let soft = self.soft.saturating_add(bytes).min(self.hard);
+        (soft > self.soft).then_some(soft)
+    }
+
+    pub fn move_to(self, soft: u64) -> bool {
+        sys::set_data_limit(sys::Rlimit {
+            soft,
+            hard: self.hard,
+        })
+    }
+
+    pub fn lift(self) -> bool {
+        self.soft < self.hard && self.move_to(self.hard)
+    }
+}
+
+/// What the kernel counts against the limit, at most the main stack too high.
+pub fn data_bytes() -> Option<u64> {
+    let file = sys::File::read_only(c"/proc/self/statm")?;
+    let pages = statm::data_pages(file.read(&mut [0; 160]))?;
+    pages.checked_mul(sys::page_bytes())
+}

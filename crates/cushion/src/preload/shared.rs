@@ -1,0 +1,83 @@
+//! The page the guard shares with this process: finding it, and the slot in it.
+
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::page::{ENV_C, HEAD_BYTES, Head, MAGIC, SLOTS, Slot, VERSION};
+use crate::sys;
+
+/// Set once before `main` and never unmapped; children keep the mapping.
+static HEAD: AtomicPtr<Head> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The longest path to the page that is tried.
+const PATH_BYTES: usize = 256;
+
+/// None when this process was not given a page, or could not reach it.
+pub fn head() -> Option<&'static Head> {
+    // SAFETY: null, or a mapping of HEAD_BYTES ≥ size_of::<Head>() that stays. All of its
+    // fields are atomics, for which any bytes are valid.
+    unsafe { HEAD.load(Ordering::Acquire).as_ref() }
+}
+
+/// Maps the page from the first path of the environment that holds one.
+pub fn open() {
+    let Some(paths) = sys::environment(ENV_C) else {
+        return;
+    };
+    if let Some(head) = paths.to_bytes().split(|b| *b == b':').find_map(map) {
+        HEAD.store(head, Ordering::Release);
+    }
+}
+
+fn map(path: &[u8]) -> Option<*mut Head> {
+    let mut terminated = [0; PATH_BYTES];
+    terminated.get_mut(..path.len())?.copy_from_slice(path);
+    let terminated = terminated.get(..=path.len())?;
+    // SAFETY: the path is a part of a C string, so the only NUL is the one behind it.
+    let path = unsafe { CStr::from_bytes_with_nul_unchecked(terminated) };
+    let file = sys::File::read_write(path)?;
+    // A mapping beyond the end of its file would be a SIGBUS in the trainer.
+    if file.bytes() < HEAD_BYTES as u64 {
+        return None;
+    }
+    let head = file.map_shared(HEAD_BYTES)?.cast::<Head>();
+    // SAFETY: as in `head`. A mapping of something else stays mapped, unused: it happens at
+    // most once a process and costs address space only.
+    let found = unsafe { &*head };
+    let ours = found.magic.load(Ordering::Acquire) == MAGIC
+        && found.version.load(Ordering::Acquire) == VERSION;
+    ours.then_some(head)
+}
+
+/// The slot of this process, claimed at its first need. It is looked up each time rather
+/// than kept: only the number in the slot is right after any kind of fork.
+pub fn slot() -> Option<&'static Slot> {
+    let slots = &head()?.slots;
+    let pid = sys::pid();
+    let from_home = || {
+        let (before, from) = slots.split_at(pid as usize % SLOTS);
+        from.iter().chain(before)
+    };
+    from_home()
+        .find(|slot| slot.pid.load(Ordering::Acquire) == pid)
+        .or_else(|| {
+            from_home().find(|slot| {
+                match slot
+                    .pid
+                    .compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire)
+                {
+                    Ok(_) => true,
+                    Err(holder) => holder == pid,
+                }
+            })
+        })
+}
+
+/// Tells the guard that the wall refused `bytes`.
+pub fn report_refusal(bytes: u64) {
+    if let Some(slot) = slot() {
+        slot.refused_bytes.store(bytes, Ordering::Relaxed);
+        slot.refused_at.store(sys::now(), Ordering::Relaxed);
+        slot.refused.fetch_add(1, Ordering::Release);
+    }
+}

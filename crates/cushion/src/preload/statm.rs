@@ -1,0 +1,15 @@
+//! The one number of `/proc/self/statm` that concerns the wall. Pure.
+
+/// Pages of data and stack, the sixth number. The kernel holds the data alone against the
+/// limit, so this errs upwards by the main stack; it is read in a tenth of the time that
+/// `VmData` in `status` takes.
+pub fn data_pages(statm: &[u8]) -> Option<u64> {
+    let field = statm.split(|b| b.is_ascii_whitespace()).nth(5)?;
+    if field.is_empty() {
+        return None;
+    }
+    field.iter().try_fold(0_u64, |sum, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}

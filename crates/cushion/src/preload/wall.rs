@@ -1,0 +1,143 @@
+//! What happens to a request that failed: the one place where that is decided.
+//!
+//! In this order: is it the wall at all; ask the guard to look again; lift the wall when
+//! there is no guard; let small requests and thread starts draw on the reserve; refuse, and
+//! open the landing strip so that the error can be handled.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use crate::limit::{Limit, data_bytes};
+use crate::page::{Head, SMALL_REQUEST};
+use crate::{guard, reserve, shared, sys};
+
+/// Allocators take more from the kernel than they were asked for (arenas, segments,
+/// alignment, a thread's stack). A request that fails with more room than this above its own
+/// size failed for another reason than the wall.
+const OVERHEAD: u64 = 64 << 20;
+const STEP: u64 = 8 << 20;
+/// The stack that glibc gives a thread by default, and what starting it takes besides.
+const THREAD_STEP: u64 = 9 << 20;
+/// Draws of one request; the reserve is used up long before.
+const MOST_DRAWS: u32 = 64;
+
+#[derive(Clone, Copy)]
+pub enum Request {
+    /// Of the malloc family.
+    Heap(usize),
+    /// A private writable mapping.
+    Mapping(usize),
+    Thread,
+}
+
+impl Request {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Heap(bytes) | Self::Mapping(bytes) => bytes as u64,
+            Self::Thread => THREAD_STEP,
+        }
+    }
+
+    /// A mapping of just this size is small too: it is what Python's allocator asks for.
+    fn is_small(self) -> bool {
+        match self {
+            Self::Heap(bytes) => (bytes as u64) < SMALL_REQUEST,
+            Self::Mapping(bytes) => bytes as u64 <= SMALL_REQUEST,
+            Self::Thread => true,
+        }
+    }
+
+    fn step(self) -> u64 {
+        match self {
+            Self::Thread => THREAD_STEP,
+            Self::Heap(_) | Self::Mapping(_) => STEP,
+        }
+    }
+
+    fn fails_at(self, limit: Limit) -> bool {
+        // Beyond any address space: no limit would admit it.
+        if self.bytes() > isize::MAX as u64 {
+            return false;
+        }
+        let needs = self.bytes().saturating_add(OVERHEAD);
+        data_bytes().is_none_or(|data| data.saturating_add(needs) > limit.soft)
+    }
+}
+
+/// Called when `request` has failed; `attempt` makes it again and says whether it was met.
+/// True when it was met after all. Leaves errno as it was.
+#[cold]
+#[inline(never)]
+pub fn rescue(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
+    let _errno = sys::KeptErrno::new();
+    let Some(limit) = Limit::read() else {
+        return false;
+    };
+    if !request.fails_at(limit) {
+        return false;
+    }
+    if let Some(head) = shared::head() {
+        // No wall of the guard's: the limit is the user's own.
+        if head.wall.load(Acquire) != 1 {
+            return false;
+        }
+        if appeal(head, request, attempt) {
+            return true;
+        }
+    }
+    if request.is_small() && draw(request, attempt) {
+        return true;
+    }
+    refuse(request);
+    false
+}
+
+/// Even a guard that seems gone is asked before the wall is lifted: after a suspended
+/// machine wakes, its heartbeat is old and it is alive.
+fn appeal(head: &Head, request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
+    // Claimed before asking: that is how the guard sees at once who is at the wall.
+    let _ = shared::slot();
+    let may_ask = !request.is_small() || guard::is_gone(head) || guard::may_ask_for_little();
+    if may_ask && guard::ask(head, attempt) {
+        return true;
+    }
+    guard::is_gone(head) && lift() && attempt()
+}
+
+fn lift() -> bool {
+    let lifted = Limit::read().is_some_and(Limit::lift);
+    if lifted && let Some(slot) = shared::slot() {
+        slot.lifted.store(1, Relaxed);
+    }
+    lifted
+}
+
+fn draw(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
+    // Read again: the guard may have moved it since the request failed.
+    let Some(limit) = Limit::read() else {
+        return attempt();
+    };
+    let mut seen = limit.soft;
+    for _ in 0..MOST_DRAWS {
+        if !reserve::draw(&mut seen, request.step()) {
+            return false;
+        }
+        if attempt() {
+            return true;
+        }
+    }
+    false
+}
+
+/// The strip opens for the malloc family alone. A failed mapping is not yet an error of the
+/// program: allocators try again in another way, Python's falls back to malloc, and a leak
+/// would eat the strip before anybody has seen an error.
+fn refuse(request: Request) {
+    match request {
+        Request::Heap(bytes) => {
+            reserve::land();
+            shared::report_refusal(bytes as u64);
+        }
+        Request::Mapping(bytes) if !request.is_small() => shared::report_refusal(bytes as u64),
+        Request::Mapping(_) | Request::Thread => {}
+    }
+}

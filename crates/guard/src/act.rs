@@ -1,0 +1,220 @@
+//! Carries decisions out: the brake, the call to save, pause and resume, stop and kill.
+
+use crate::hands::brake::Brake;
+use crate::hands::cgroup::Home;
+use crate::hands::{save, stop};
+use crate::keeper::Keeper;
+use crate::mark::Mark;
+use crate::policy::{Config, Decision, History, Save};
+use crate::room::Room;
+use crate::scout::{Errand, Findings};
+use crate::voice::Voice;
+use antifreeze_record::event::{Rung, What, Why};
+use antifreeze_sense::tree::Tree;
+use antifreeze_sense::{Name, Pid};
+use rustix::process::Signal;
+use std::time::Duration;
+
+const MILLISECOND: u64 = 1_000_000;
+
+pub struct Hands {
+    pub config: Config,
+    pub root: Pid,
+    /// 0: the trainer cannot be asked.
+    pub checkpoint_signal: u32,
+    pub home: Option<Home>,
+    pub brake: Brake,
+    pub keeper: Option<Keeper>,
+    /// How often the person has asked to resume so far.
+    pub resume_requests: u32,
+}
+
+/// Everything one act may touch.
+pub struct Scene<'a, 'b> {
+    pub now: u64,
+    pub room: &'a Room,
+    pub history: &'a mut History,
+    pub tree: &'a mut Tree<Mark>,
+    pub findings: &'a Findings,
+    pub errand: &'a mut Errand,
+    pub voice: &'a mut Voice<'b>,
+}
+
+impl Hands {
+    pub fn act(&mut self, decision: &Decision, scene: &mut Scene<'_, '_>) {
+        self.follow_save(scene);
+        self.change_rung(decision, scene);
+        let rung = decision.rung;
+        if rung < Rung::Pause && self.keeper_or_pause(scene) {
+            self.resume(decision.why, scene);
+        }
+        match rung {
+            Rung::Calm | Rung::Watch => self.release(scene),
+            Rung::Warn => {}
+            Rung::Brake => self.put_brake_on(scene),
+            Rung::Checkpoint => {
+                self.put_brake_on(scene);
+                self.ask_to_save(scene);
+            }
+            Rung::Pause => self.pause(scene),
+            Rung::Stop => self.stop(decision.why, scene),
+            Rung::Kill => self.kill(decision.why, scene),
+        }
+    }
+
+    fn change_rung(&mut self, decision: &Decision, scene: &mut Scene<'_, '_>) {
+        let acts = &mut scene.history.acts;
+        if decision.rung == acts.rung {
+            return;
+        }
+        let forecast = decision.forecast;
+        scene.voice.say(What::Rung {
+            from: acts.rung,
+            to: decision.rung,
+            why: decision.why,
+            room: scene.room.bytes,
+            growth: forecast.map_or(0, |forecast| forecast.growth as i64),
+            forecast_ms: forecast.map(|forecast| forecast.time.as_millis() as u64),
+            confidence: forecast.map_or(0, |forecast| (forecast.confidence * 100.0) as u8),
+        });
+        acts.rung = decision.rung;
+        acts.since = scene.now;
+    }
+
+    fn put_brake_on(&mut self, scene: &mut Scene<'_, '_>) {
+        // What is there now plus half of the room: it slows the growth, not the present.
+        let footprint = scene.history.last().map_or(0, |moment| moment.footprint);
+        let spare = u64::try_from(scene.room.bytes).unwrap_or(0) / 2;
+        let high = footprint + spare.max(16 << 20);
+        let first = !self.brake.is_on();
+        // Under the brake the trainer must still get ahead: a limit that it fills is
+        // raised with it, so that it is slowed and never stuck.
+        let crowded = self.brake.high != 0 && footprint + (8 << 20) > self.brake.high;
+        if first || crowded {
+            let pids = scene.tree.processes().map(|p| p.process.pid);
+            self.brake.put_on(self.home.as_mut(), high, pids);
+        }
+        if first {
+            scene.history.acts.braked_at = Some(scene.now);
+            scene.voice.say(What::Braked { high: self.brake.high });
+        }
+    }
+
+    fn release(&mut self, scene: &mut Scene<'_, '_>) {
+        if self.brake.is_on() {
+            let pids = scene.tree.processes().map(|p| p.process.pid);
+            self.brake.release(self.home.as_mut(), pids);
+            scene.history.acts.braked_at = None;
+            scene.voice.say(What::Released { high: 0 });
+        }
+    }
+
+    fn ask_to_save(&mut self, scene: &mut Scene<'_, '_>) {
+        let acts = &mut scene.history.acts;
+        if matches!(acts.save, Save::Asked { .. }) {
+            return;
+        }
+        let asked = save::ask(scene.tree, self.root, self.checkpoint_signal);
+        scene.voice.say(What::CheckpointAsked {
+            pid: asked.unwrap_or(Pid(0)),
+            signal: self.checkpoint_signal,
+        });
+        if asked.is_some() {
+            acts.save = Save::Asked { at: scene.now };
+            scene.errand.save_asked = Some(scene.now);
+            scene.errand.written_then = scene.errand.written_now;
+        } else {
+            acts.save = Save::Missed { at: scene.now };
+            scene.voice.say(What::CheckpointMissed { millis: 0 });
+        }
+    }
+
+    /// Looks whether a save that was asked for has landed, or has taken too long.
+    fn follow_save(&mut self, scene: &mut Scene<'_, '_>) {
+        let acts = &mut scene.history.acts;
+        let Save::Asked { at } = acts.save else {
+            return;
+        };
+        let waited = Duration::from_nanos(scene.now.saturating_sub(at));
+        if let Some(saved) = scene.findings.saved.filter(|saved| saved.at >= at) {
+            let took = Duration::from_nanos(saved.at - at);
+            acts.save = Save::Done { at: scene.now };
+            acts.save_time = took.max(Duration::from_millis(100));
+            let (bytes, file) = (saved.bytes, saved.file);
+            scene.voice.say(What::CheckpointSaved { millis: took.as_millis() as u64, bytes, file });
+            scene.errand.save_asked = None;
+        } else if waited > Duration::from_secs(10).max(acts.save_time * 3) {
+            acts.save = Save::Missed { at: scene.now };
+            scene.voice.say(What::CheckpointMissed { millis: waited.as_millis() as u64 });
+            scene.errand.save_asked = None;
+        }
+    }
+
+    fn keeper_or_pause(&self, scene: &Scene<'_, '_>) -> bool {
+        self.keeper.is_some() || scene.tree.processes().any(|p| p.state.paused)
+    }
+
+    fn pause(&mut self, scene: &mut Scene<'_, '_>) {
+        // Again at each look: the tree may have been about to fork, or `fg` may have
+        // continued it.
+        let stopped = stop::pause(scene.tree);
+        if scene.history.acts.paused_at.is_some() || stopped == 0 {
+            return;
+        }
+        let ours = scene.tree.processes().filter(|p| p.state.paused);
+        self.keeper = Keeper::stand(ours.map(|p| p.process.pid));
+        if let Some(keeper) = &self.keeper {
+            let _ = scene.tree.exclude(keeper.pid());
+        }
+        scene.history.acts.paused_at = Some(scene.now);
+        let grower = scene.findings.grower;
+        scene.voice.say(What::Paused {
+            who: grower.map_or(Name::default(), |grower| grower.name),
+            pid: grower.map_or(Pid(0), |grower| grower.pid),
+            grew: grower.map_or(0, |grower| grower.grew),
+        });
+    }
+
+    fn resume(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
+        if let Some(keeper) = self.keeper.take() {
+            keeper.dismiss();
+        }
+        stop::resume(scene.tree);
+        let acts = &mut scene.history.acts;
+        let paused_at = acts.paused_at.take().unwrap_or(scene.now);
+        acts.resumed_at = Some(scene.now);
+        let millis = scene.now.saturating_sub(paused_at) / MILLISECOND;
+        scene.voice.say(What::Resumed { why, millis });
+    }
+
+    fn stop(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
+        if self.keeper_or_pause(scene) {
+            self.resume(why, scene);
+        }
+        let acts = &mut scene.history.acts;
+        match acts.stop_sent_at {
+            None => {
+                acts.stop_sent_at = Some(scene.now);
+                acts.available_at_stop = scene.room.available;
+                scene.voice.say(What::StopSent { pid: self.root, why });
+                stop::ask(scene.tree, self.root);
+            }
+            // Half of the time is over: whoever is left is asked too.
+            Some(sent) if 2 * scene.now.saturating_sub(sent) > self.config.stop_deadline.as_nanos() as u64 => {
+                stop::signal_all(scene.tree, Signal::TERM);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn kill(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
+        let acts = &mut scene.history.acts;
+        acts.stop_sent_at.get_or_insert(scene.now);
+        if acts.kill_sent_at.is_none() {
+            acts.kill_sent_at = Some(scene.now);
+            scene.voice.say(What::KillSent { pid: self.root, why });
+        }
+        // Again at each look: somebody may have been about to fork.
+        stop::signal_all(scene.tree, Signal::KILL);
+    }
+}

@@ -1,0 +1,172 @@
+//! A cgroup of the trainer's own, where we may have one: a systemd scope, a delegated
+//! cgroup of version 2, or version 1 as far as it goes.
+//!
+//! It is made before the trainer starts, so that everything the trainer ever starts is in
+//! it, and removed when the last process has left.
+
+use antifreeze_record::event::Lack;
+use antifreeze_sense::Pid;
+use antifreeze_sense::cgroup::{Location, Version};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The trainer's own cgroup.
+#[derive(Default)]
+pub struct Home {
+    /// The folder that counts the trainer's memory.
+    pub memory: Option<PathBuf>,
+    /// memory.high, open for writing; version 2 alone has it.
+    pub high: Option<std::fs::File>,
+    /// cpu.weight or cpu.shares, with its ordinary and its braked value.
+    pub cpu: Option<(std::fs::File, [&'static str; 2])>,
+    made: Vec<PathBuf>,
+}
+
+impl Home {
+    /// Makes one and puts the trainer in.
+    pub fn make(trainer: Pid, run_id: &str, location: &Location) -> Result<Home, Lack> {
+        match location.memory_folder() {
+            Some((Version::V2, folder)) => scope(trainer, run_id)
+                .or_else(|| delegated(trainer, run_id, &folder.path))
+                .ok_or(Lack::NoCgroup),
+            Some((Version::V1, folder)) => {
+                let mut home = Home::default();
+                home.memory = home.child_of(&folder.path, trainer, run_id).ok();
+                if let Some(cpu) = &location.cpu {
+                    let made = home.child_of(&cpu.path, trainer, run_id).ok();
+                    home.cpu = made
+                        .and_then(|made| open(&made.join("cpu.shares")))
+                        .map(|file| (file, ["1024", "128"]));
+                }
+                home.memory.is_some().then_some(home).ok_or(Lack::NoCgroup)
+            }
+            None => Err(Lack::NoCgroup),
+        }
+    }
+
+    /// Finds the cgroup that an earlier guard made for this trainer.
+    pub fn find(trainer: Pid, run_id: &str, location: &Location) -> Option<Home> {
+        let name = name(run_id);
+        match location.memory_folder()? {
+            (Version::V2, folder) => {
+                let now = cgroup_of(trainer)?;
+                let path = folder.top.join(now.trim_start_matches('/'));
+                now.contains(&name).then(|| version_2(path, Vec::new()))
+            }
+            (Version::V1, folder) => {
+                let memory = folder.path.join(&name);
+                let cpu = location.cpu.as_ref().map(|cpu| cpu.path.join(&name));
+                let made = std::iter::once(memory.clone()).chain(cpu.clone()).collect();
+                memory.is_dir().then(|| Home {
+                    cpu: cpu
+                        .and_then(|cpu| open(&cpu.join("cpu.shares")))
+                        .map(|file| (file, ["1024", "128"])),
+                    memory: Some(memory),
+                    high: None,
+                    made,
+                })
+            }
+        }
+    }
+
+    fn child_of(&mut self, parent: &Path, trainer: Pid, run_id: &str) -> io::Result<PathBuf> {
+        let path = parent.join(name(run_id));
+        std::fs::create_dir(&path)?;
+        self.made.push(path.clone());
+        std::fs::write(path.join("cgroup.procs"), trainer.0.to_string())?;
+        Ok(path)
+    }
+
+    /// Removes what was made. The kernel refuses while somebody is left inside.
+    pub fn remove(&self) {
+        for path in self.made.iter().rev() {
+            let _ = std::fs::remove_dir(path);
+        }
+    }
+}
+
+fn name(run_id: &str) -> String {
+    format!("antifreeze-{run_id}")
+}
+
+/// A child of our own cgroup. Works where the cgroup was delegated to us (a container, a
+/// service with Delegate=) or where we are root on a machine without systemd.
+fn delegated(trainer: Pid, run_id: &str, ours: &Path) -> Option<Home> {
+    let mut home = Home::default();
+    // Fails where processes live beside the child, us among them: the cgroup then still
+    // holds the tree together, it only counts no memory.
+    let _ = std::fs::write(ours.join("cgroup.subtree_control"), "+memory +cpu");
+    let path = home.child_of(ours, trainer, run_id).ok();
+    if path.is_none() {
+        home.remove();
+    }
+    path.map(|path| version_2(path, home.made))
+}
+
+fn version_2(path: PathBuf, made: Vec<PathBuf>) -> Home {
+    Home {
+        high: open(&path.join("memory.high")),
+        cpu: open(&path.join("cpu.weight")).map(|file| (file, ["100", "10"])),
+        memory: path.join("memory.current").exists().then_some(path),
+        made,
+    }
+}
+
+/// Opened without blocking: newer kernels then skip the reclaim that a lower memory.high
+/// would make the writer do.
+fn open(path: &Path) -> Option<std::fs::File> {
+    std::fs::OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .ok()
+}
+
+/// A scope of the systemd that manages this person's session (or of the machine's, for
+/// root). Asked over D-Bus with systemd's own client, since systemd alone may arrange its
+/// tree.
+fn scope(trainer: Pid, run_id: &str) -> Option<Home> {
+    if !Path::new("/run/systemd/system").exists() {
+        return None;
+    }
+    let bus = if rustix::process::geteuid().is_root() { "--system" } else { "--user" };
+    let unit = format!("{}.scope", name(run_id));
+    let pid = trainer.0.to_string();
+    let description = format!("antifreeze run {run_id}");
+    let asked = Command::new("busctl")
+        .args([bus, "--quiet", "--timeout=2", "call"])
+        .args(["org.freedesktop.systemd1", "/org/freedesktop/systemd1"])
+        .args(["org.freedesktop.systemd1.Manager", "StartTransientUnit"])
+        .args(["ssa(sv)a(sa(sv))", &unit, "fail", "5"])
+        .args(["Description", "s", &description, "PIDs", "au", "1", &pid])
+        .args(["CollectMode", "s", "inactive-or-failed"])
+        .args(["MemoryAccounting", "b", "true", "CPUAccounting", "b", "true", "0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !asked.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    // systemd answers when the job is queued; the move itself follows.
+    let deadline = Instant::now() + Duration::from_millis(500);
+    while Instant::now() < deadline {
+        if let Some(path) = cgroup_of(trainer).filter(|path| path.contains(&unit)) {
+            let top = Location::of_self().unified?.top;
+            return Some(version_2(top.join(path.trim_start_matches('/')), Vec::new()));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    None
+}
+
+/// The version 2 cgroup of a process, as a path below the mount.
+fn cgroup_of(pid: Pid) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{}/cgroup", pid.0)).ok()?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("0::"))
+        .map(str::to_owned)
+}

@@ -1,0 +1,7 @@
+//! The hands: thin, one for each thing that can be done to the trainer's own tree.
+
+pub mod brake;
+pub mod cgroup;
+pub mod limit;
+pub mod save;
+pub mod stop;

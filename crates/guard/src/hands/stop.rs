@@ -1,0 +1,62 @@
+//! Pausing, continuing and ending the tree, and nothing but the tree.
+
+use crate::mark::Mark;
+use antifreeze_sense::Pid;
+use antifreeze_sense::tree::Tree;
+use rustix::process::Signal;
+
+/// A process below this is a launcher (a shell, `env`, `time`): what it started has to be
+/// asked too. Above it, it is the trainer, which knows best how to end its own workers.
+const LAUNCHER_BYTES: u64 = 32 << 20;
+
+/// How deep a chain of launchers is followed.
+const DEPTH: usize = 16;
+
+/// Stops every process of the tree that runs; returns how many it stopped. What the user
+/// had stopped is not ours.
+pub fn pause(tree: &mut Tree<Mark>) -> usize {
+    for tracked in tree.processes_mut() {
+        let running = !matches!(tracked.process.state, b'T' | b't' | b'Z' | b'X');
+        tracked.state.paused |= running;
+    }
+    let ours = tree.processes().filter(|tracked| tracked.state.paused);
+    ours.filter(|p| tree.signal(p.process.pid, Signal::STOP).is_ok()).count()
+}
+
+/// Continues what [`pause`] stopped.
+pub fn resume(tree: &mut Tree<Mark>) {
+    for tracked in tree.processes().filter(|tracked| tracked.state.paused) {
+        let _ = tree.signal(tracked.process.pid, Signal::CONT);
+    }
+    for tracked in tree.processes_mut() {
+        tracked.state.paused = false;
+    }
+}
+
+/// Asks the trainer to end: the root, and through launchers what they started.
+pub fn ask(tree: &Tree<Mark>, root: Pid) {
+    let known = tree.get(root).is_some();
+    if known {
+        ask_from(tree, root, DEPTH);
+    } else {
+        // The root has ended; what is left is asked one by one.
+        signal_all(tree, Signal::TERM);
+    }
+}
+
+fn ask_from(tree: &Tree<Mark>, pid: Pid, depth: usize) {
+    let _ = tree.signal(pid, Signal::TERM);
+    let launcher = tree.get(pid).is_some_and(|p| p.process.resident() < LAUNCHER_BYTES);
+    if !launcher || depth == 0 {
+        return;
+    }
+    for child in tree.processes().filter(|p| p.process.parent == pid) {
+        ask_from(tree, child.process.pid, depth - 1);
+    }
+}
+
+pub fn signal_all(tree: &Tree<Mark>, signal: Signal) {
+    for tracked in tree.processes() {
+        let _ = tree.signal(tracked.process.pid, signal);
+    }
+}

@@ -1,0 +1,318 @@
+//! antifreeze-guard: started by `antifreeze run`, never by hand.
+//!
+//! Order matters here. The trainer is forked while there is one thread; everything is
+//! opened and allocated; memory is locked before the other threads start; only then is the
+//! trainer let go.
+
+use antifreeze_guard::act::Hands;
+use antifreeze_guard::boot::boot_id;
+use antifreeze_guard::hands::brake::Brake;
+use antifreeze_guard::hands::cgroup::Home;
+use antifreeze_guard::hands::limit;
+use antifreeze_guard::mark::Mark;
+use antifreeze_guard::orders::Orders;
+use antifreeze_guard::policy::{Config, History};
+use antifreeze_guard::room::Terms;
+use antifreeze_guard::scout::{self, Desk, Errand, Findings};
+use antifreeze_guard::sentinel::{Ends, Sentinel};
+use antifreeze_guard::shared::Shared;
+use antifreeze_guard::spawn::{self, Held};
+use antifreeze_guard::takeover;
+use antifreeze_guard::voice::{Voice, stamp};
+use antifreeze_guard::wall::Wall;
+use antifreeze_guard::writer::{self, Trouble, Writer};
+use antifreeze_record::event::{Lack, What};
+use antifreeze_record::{Head, SCHEMA, ring};
+use antifreeze_sense::cgroup::{Above, Location, Own};
+use antifreeze_sense::footprint::Footprint;
+use antifreeze_sense::tree::{CAPACITY, Tree};
+use antifreeze_sense::{Machine, Pid, Sample};
+use rustix::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use rustix::process::{Resource, getrlimit, set_child_subreaper, setrlimit};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::time::Duration;
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
+
+mod counting;
+mod signals;
+
+fn main() -> ExitCode {
+    match guard() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("antifreeze-guard: {message}");
+            ExitCode::from(125)
+        }
+    }
+}
+
+fn guard() -> Result<(), String> {
+    let mut arguments = std::env::args_os().skip(1);
+    let orders = arguments
+        .next()
+        .and_then(|orders| Orders::parse(orders.to_str()?))
+        .ok_or("this program is started by `antifreeze run`")?;
+    // Some threads may never end (a hung mount), so what they share lives for ever.
+    let orders: &'static Orders = Box::leak(Box::new(orders));
+    let folder = PathBuf::from(arguments.next().unwrap_or_default());
+    let command: Vec<OsString> = arguments.collect();
+
+    one_arena();
+    keep_descriptors(orders);
+    // SAFETY: the front opened it for us, and nothing else owns the number.
+    let page = unsafe { BorrowedFd::borrow_raw(orders.page) };
+    let shared = Shared::open(page).map_err(|error| format!("the page: {error}"))?;
+    let head = shared.head();
+    head.guard_pid.store(std::process::id(), Release);
+    set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| format!("becoming a subreaper: {error}"))?;
+
+    let held = match orders.adopt {
+        0 => Some(spawn::spawn(orders, shared, &command).map_err(|e| format!("fork: {e}"))?),
+        _ => None,
+    };
+    let root = held.as_ref().map_or(Pid(orders.adopt), |held| held.pid);
+    head.root_pid.store(root.0, Release);
+    step_aside(orders);
+    raise_descriptor_limit();
+    signals::settle(shared);
+
+    let (frames, consumer) = ring();
+    let trouble: &'static Trouble = Box::leak(Box::default());
+    let desk: &'static Desk = Box::leak(Box::default());
+    // SAFETY: as above; from here on the voice owns it.
+    let wake = unsafe { OwnedFd::from_raw_fd(orders.wake) };
+    let mut voice = Voice { shared, frames, wake, trouble };
+    let location = Location::of_self();
+    let home = make_home(orders, root, &location, &mut voice);
+    let mut sentinel = prepare(orders, shared, root, &location, home, voice, desk)?;
+    let recording = !folder.as_os_str().is_empty();
+    let writer = recording.then(|| Writer {
+        head: record_head(&sentinel, command),
+        folder: folder.clone(),
+        again: held.is_none(),
+        frames: consumer,
+        shared,
+    });
+    if recording {
+        let _ = writer::announce(&folder, orders.page);
+    }
+
+    lock_memory(&mut sentinel.voice);
+    thread("scout", move || scout::run(desk, &working_folder()))?;
+    thread("relay", move || takeover::stand_by(shared, orders))?;
+    let writer = match writer {
+        Some(writer) => Some(thread("writer", move || writer.run(trouble))?),
+        None => None,
+    };
+    begin(&mut sentinel, held);
+    counting::watch(head);
+    sentinel.guard();
+    sentinel.voice.say(What::TreeEnded);
+    sentinel.finish();
+    if let Some(writer) = writer {
+        let _ = writer.join();
+    }
+    head.closed.store(1, Release);
+    Ok(())
+}
+
+/// The first tick sets the limits, so the trainer never runs without them.
+fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
+    let head = sentinel.shared.head();
+    let (strip, small) = sentinel.terms.cushion();
+    head.strip.store(strip, Relaxed);
+    head.small_reserve.store(small, Relaxed);
+    head.wall.store(u32::from(sentinel.wall.on), Relaxed);
+    if let Some(root) = sentinel.tree.get(sentinel.root) {
+        head.root_started.store(root.process.started, Relaxed);
+    }
+    sentinel.tick(scout::now());
+    match held {
+        Some(held) => {
+            sentinel.voice.say(What::Started {
+                guard: Pid(std::process::id()),
+                root: held.pid,
+                total: sentinel.sample.memory.total.value().unwrap_or(0),
+                reserve: sentinel.terms.reserve,
+                budget: sentinel.terms.budget,
+            });
+            held.release();
+        }
+        None => sentinel.voice.say(What::GuardRestored),
+    }
+}
+
+fn prepare<'a>(
+    orders: &'a Orders,
+    shared: Shared,
+    root: Pid,
+    location: &Location,
+    home: Option<Home>,
+    mut voice: Voice<'a>,
+    desk: &'a Desk,
+) -> Result<Sentinel<'a>, String> {
+    let mut tree: Tree<Mark> =
+        Tree::new(CAPACITY).map_err(|error| format!("opening /proc: {error}"))?;
+    let ours = Pid(std::process::id());
+    let front = Pid(shared.head().front_pid.load(Relaxed));
+    let _ = tree.exclude(ours);
+    let _ = tree.exclude(front);
+    let _ = tree.add_reaper(ours);
+    let _ = tree.add_reaper(front);
+    let _ = tree.add_root(root, scout::now());
+
+    let wall_works = !limit::ignored_by_kernel();
+    if orders.wall && !wall_works {
+        voice.lacks(Lack::WallIgnored, 0);
+    }
+    if orders.wall && orders.preload.is_empty() {
+        voice.lacks(Lack::NoCushion, 0);
+    }
+    let mut sentinel = Sentinel {
+        orders,
+        shared,
+        terms: Terms {
+            reserve: orders.reserve,
+            budget: (orders.budget > 0).then_some(orders.budget),
+            allow_swap: orders.allow_swap,
+        },
+        machine: Machine::open(&working_folder()),
+        above: Above::open(location),
+        own: home.as_ref().and_then(|home| home.memory.as_deref()).map(Own::open),
+        tree,
+        footprint: Footprint::new(CAPACITY),
+        history: History::new(),
+        wall: Wall::new(orders.wall && wall_works, limit::soft(ours).ok().flatten()),
+        hands: Hands {
+            config: Config {
+                wall: orders.wall && wall_works,
+                can_save: orders.checkpoint_signal != 0,
+                dies_at_wall: false,
+                pause_deadline: Duration::from_secs(orders.pause_deadline_s),
+                stop_deadline: Duration::from_secs(orders.stop_deadline_s),
+            },
+            root,
+            checkpoint_signal: orders.checkpoint_signal,
+            home,
+            brake: Brake::default(),
+            keeper: None,
+            resume_requests: shared.head().resume_requests.load(Relaxed),
+        },
+        voice,
+        desk,
+        root,
+        sample: Sample::default(),
+        findings: Findings::default(),
+        errand: Errand::default(),
+        corrected_at: 0,
+        ends: Ends::default(),
+    };
+    sentinel.machine.read(&mut sentinel.sample);
+    sentinel.above.read(&mut sentinel.sample.cgroup);
+    let first = sentinel.sample;
+    sentinel.terms.fit(&first);
+    if first.pressure.memory_full.value().is_none() {
+        sentinel.voice.lacks(Lack::NoPressure, 0);
+    }
+    Ok(sentinel)
+}
+
+fn make_home(orders: &Orders, root: Pid, location: &Location, voice: &mut Voice<'_>) -> Option<Home> {
+    if orders.adopt != 0 {
+        return Home::find(root, &orders.run_id, location);
+    }
+    match Home::make(root, &orders.run_id, location) {
+        Ok(home) => {
+            if home.memory.is_none() {
+                voice.lacks(Lack::NoMemoryController, 0);
+            }
+            Some(home)
+        }
+        Err(lack) => {
+            voice.lacks(lack, 0);
+            None
+        }
+    }
+}
+
+fn record_head(sentinel: &Sentinel<'_>, command: Vec<OsString>) -> Head {
+    Head {
+        schema: SCHEMA,
+        run: sentinel.orders.run_id.clone(),
+        boot: boot_id(),
+        start: stamp(),
+        total: sentinel.sample.memory.total.value().unwrap_or(0),
+        reserve: sentinel.terms.reserve,
+        budget: sentinel.terms.budget,
+        folder: working_folder(),
+        command,
+        truncated: false,
+    }
+}
+
+fn working_folder() -> PathBuf {
+    std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
+}
+
+/// What the front handed us must not reach the trainer, but for what becomes its output.
+fn keep_descriptors(orders: &Orders) {
+    let all = [orders.page, orders.wake];
+    for fd in all.iter().chain(&orders.read).chain(&orders.pass).chain(&orders.give) {
+        // SAFETY: a flag on a number; one that is not open only fails.
+        unsafe { libc::fcntl(*fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+/// Leaves the trainer alone in the front's process group, so that the terminal's signals
+/// are not ours, and closes our copies of its ends.
+fn step_aside(orders: &Orders) {
+    // SAFETY: plain system calls; the numbers are ours since the front handed them over,
+    // and both streams may share one.
+    unsafe {
+        libc::setpgid(0, 0);
+        for fd in orders.give.iter().filter(|fd| **fd >= 0) {
+            libc::close(*fd);
+        }
+    }
+}
+
+/// One arena for all threads: each further one would reserve 64 MB of address space.
+fn one_arena() {
+    // SAFETY: called before any other thread exists.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+}
+
+/// Each process we follow keeps a descriptor open.
+fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Locks every page we have and will have, so that a storm cannot swap the guard out.
+fn lock_memory(voice: &mut Voice<'_>) {
+    use rustix::mm::{MlockAllFlags, mlockall};
+    if let Err(errno) = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE) {
+        voice.lacks(Lack::NotLocked, errno.raw_os_error() as u32);
+    }
+}
+
+fn thread<T: Send + 'static>(
+    name: &str,
+    life: impl FnOnce() -> T + Send + 'static,
+) -> Result<std::thread::JoinHandle<T>, String> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(128 * 1024)
+        .spawn(move || {
+            signals::leave_to_the_deciding_thread();
+            life()
+        })
+        .map_err(|error| format!("starting the {name}: {error}"))
+}

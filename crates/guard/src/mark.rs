@@ -1,0 +1,14 @@
+//! What the guard keeps about each process of the tree.
+
+use crate::policy::WallState;
+
+#[derive(Clone, Copy, Default)]
+pub struct Mark {
+    pub wall: WallState,
+    /// We stopped it; what the user stopped is not marked.
+    pub paused: bool,
+    /// Setting its limit was refused: another user's, or setuid.
+    pub refused: bool,
+    /// How many refusals of its cushion were reported so far.
+    pub refusals: u32,
+}

@@ -1,0 +1,132 @@
+//! What the front tells the guard when it starts it: one argument of `name=value` words,
+//! then the run's folder, then the command.
+
+use std::fmt::Write as _;
+use std::os::fd::RawFd;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    /// The page, and the eventfd that wakes the front.
+    pub page: RawFd,
+    pub wake: RawFd,
+    /// Where the trainer's output is read from, and where it goes on to: for the day the
+    /// front dies. -1 where there is no such stream.
+    pub read: [RawFd; 2],
+    pub pass: [RawFd; 2],
+    /// What becomes the trainer's standard output and error. -1: its own.
+    pub give: [RawFd; 2],
+    /// The number of a trainer that runs already (a guard that replaces a dead one).
+    pub adopt: u32,
+    pub reserve: u64,
+    /// 0: none.
+    pub budget: u64,
+    pub allow_swap: u64,
+    pub wall: bool,
+    /// 0: none.
+    pub checkpoint_signal: u32,
+    pub pause_deadline_s: u64,
+    pub stop_deadline_s: u64,
+    /// Make a cgroup for the trainer where we may.
+    pub cgroup: bool,
+    /// The preload library; empty when there is none.
+    pub preload: String,
+    pub run_id: String,
+}
+
+macro_rules! numbers {
+    ($self:ident, $f:ident) => {
+        $f!(page);
+        $f!(wake);
+        $f!(adopt);
+        $f!(reserve);
+        $f!(budget);
+        $f!(allow_swap);
+        $f!(checkpoint_signal);
+        $f!(pause_deadline_s);
+        $f!(stop_deadline_s);
+    };
+}
+
+impl Orders {
+    pub fn to_argument(&self) -> String {
+        let mut text = String::new();
+        macro_rules! put {
+            ($name:ident) => {
+                let _ = write!(text, "{}={} ", stringify!($name), self.$name);
+            };
+        }
+        numbers!(self, put);
+        for (name, pair) in [("read", self.read), ("pass", self.pass), ("give", self.give)] {
+            let _ = write!(text, "{name}={},{} ", pair[0], pair[1]);
+        }
+        let _ = write!(text, "wall={} cgroup={} ", self.wall, self.cgroup);
+        let _ = write!(text, "run_id={} ", self.run_id);
+        // Last, and to the end: a path may hold spaces.
+        let _ = write!(text, "preload={}", self.preload);
+        text
+    }
+
+    /// None when the argument is not one that `to_argument` wrote.
+    pub fn parse(argument: &str) -> Option<Orders> {
+        let (words, preload) = argument.split_once("preload=")?;
+        let mut orders = Orders { preload: preload.to_owned(), ..Orders::default() };
+        for word in words.split_ascii_whitespace() {
+            let (name, value) = word.split_once('=')?;
+            macro_rules! take {
+                ($field:ident) => {
+                    if name == stringify!($field) {
+                        orders.$field = value.parse().ok()?;
+                    }
+                };
+            }
+            numbers!(orders, take);
+            take!(wall);
+            take!(cgroup);
+            take!(run_id);
+            let pair = match name {
+                "read" => &mut orders.read,
+                "pass" => &mut orders.pass,
+                "give" => &mut orders.give,
+                _ => continue,
+            };
+            let (first, second) = value.split_once(',')?;
+            *pair = [first.parse().ok()?, second.parse().ok()?];
+        }
+        Some(orders)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_survive_the_command_line() {
+        let orders = Orders {
+            page: 5,
+            wake: 6,
+            read: [7, -1],
+            pass: [8, -1],
+            give: [9, 10],
+            adopt: 4321,
+            reserve: 1 << 40,
+            budget: 0,
+            allow_swap: 17,
+            wall: true,
+            checkpoint_signal: 10,
+            pause_deadline_s: 60,
+            stop_deadline_s: 10,
+            cgroup: false,
+            preload: "/a folder/with preload= in it/cushion.so".to_owned(),
+            run_id: "20260102-0304-ab".to_owned(),
+        };
+        assert_eq!(Orders::parse(&orders.to_argument()), Some(orders));
+    }
+
+    #[test]
+    fn a_strange_argument_is_refused() {
+        assert_eq!(Orders::parse(""), None);
+        assert_eq!(Orders::parse("page=x preload="), None);
+        assert_eq!(Orders::parse("read=1 preload="), None);
+    }
+}

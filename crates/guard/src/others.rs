@@ -1,0 +1,110 @@
+//! Who else grew: a look over all processes that are not the tree's, so that a pause can
+//! name its reason. Looks only; nobody outside the tree is ever touched.
+
+use antifreeze_sense::file::ProcFile;
+use antifreeze_sense::{Name, Pid, parse};
+use rustix::fs::{Mode, OFlags, RawDir, openat};
+use std::io::Write;
+use std::mem::MaybeUninit;
+
+/// How many processes are remembered between two looks.
+const REMEMBERED: usize = 1024;
+
+/// A process outside the tree that grew since the look before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grower {
+    pub pid: Pid,
+    pub name: Name,
+    pub grew: u64,
+}
+
+pub struct Others {
+    /// What each had when it was first seen since the last reset.
+    seen: Vec<(Pid, u64)>,
+    looks: u32,
+}
+
+impl Others {
+    pub fn new() -> Others {
+        Others { seen: Vec::with_capacity(REMEMBERED), looks: 0 }
+    }
+
+    /// The process that grew most over the last looks, if any grew by 16 MB or more.
+    pub fn look(&mut self, ours: impl Fn(Pid) -> bool) -> Option<Grower> {
+        // Growth is counted from a fixed moment, renewed now and then: a slow grower is
+        // seen too, and one that stopped growing long ago is forgotten.
+        self.looks += 1;
+        let renew = self.looks.is_multiple_of(30);
+        let mut most: Option<Grower> = None;
+        let mut kept = 0;
+        let folder = openat(
+            rustix::fs::CWD,
+            c"/proc",
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .ok()?;
+        let mut buffer = [MaybeUninit::uninit(); 8192];
+        let mut entries = RawDir::new(&folder, &mut buffer);
+        while let Some(Ok(entry)) = entries.next() {
+            let number = entry.file_name().to_str().ok().and_then(|name| name.parse().ok());
+            let Some(pid) = number.map(Pid).filter(|pid| !ours(*pid)) else {
+                continue;
+            };
+            let Some((name, bytes)) = anonymous(pid) else {
+                continue;
+            };
+            match self.seen[kept..].iter().position(|(known, _)| *known == pid) {
+                Some(index) => {
+                    self.seen.swap(kept, kept + index);
+                    let grew = bytes.saturating_sub(self.seen[kept].1);
+                    if grew >= 16 << 20 && most.is_none_or(|most| most.grew < grew) {
+                        most = Some(Grower { pid, name, grew });
+                    }
+                    if renew {
+                        self.seen[kept].1 = bytes;
+                    }
+                }
+                None if self.seen.len() < REMEMBERED => {
+                    self.seen.push((pid, bytes));
+                    let last = self.seen.len() - 1;
+                    self.seen.swap(kept, last);
+                }
+                None => continue,
+            }
+            kept += 1;
+        }
+        self.seen.truncate(kept);
+        most
+    }
+}
+
+/// Name and anonymous memory, in memory and in swap. None for kernel threads and the gone.
+pub fn anonymous(pid: Pid) -> Option<(Name, u64)> {
+    let mut path = [0u8; 32];
+    let mut rest = &mut path[..];
+    write!(rest, "/proc/{}/status", pid.0).ok()?;
+    let length = 32 - rest.len();
+    let file = ProcFile::open(&path[..length]).ok()?;
+    let mut buffer = [0u8; 2048];
+    let status = parse::status(file.read(&mut buffer).ok()?);
+    let bytes = status.rss_anon.value()? + status.swap.value().unwrap_or(0);
+    Some((status.name, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_that_grew_is_named_and_the_tree_is_not() {
+        let mut others = Others::new();
+        assert_eq!(others.look(|_| false), None, "nobody has grown at the first look");
+        let ours = Pid(std::process::id());
+        let block = vec![1u8; 64 << 20];
+        let grower = others.look(|_| false).expect("this process grew by 64 MB");
+        assert!(grower.grew >= 16 << 20, "{grower:?}");
+        assert_ne!(others.look(|pid| pid == ours).map(|grower| grower.pid), Some(ours));
+        drop(block);
+    }
+}

@@ -1,0 +1,117 @@
+//! When the tree meets its bound, if it goes on like this.
+//!
+//! The time comes from the fall of the room, which others can cause too; the growth that
+//! is told is the footprint's own. Two windows look back: a short one that sees a fast
+//! leak, and all that is remembered, which sees a slow one.
+
+use super::history::{Forecast, History, Moment, Motion};
+use super::trend::{self, Trend};
+use core::time::Duration;
+
+const SHORT: u64 = 5_000_000_000;
+const LONG: u64 = u64::MAX;
+/// A window this good is believed without asking a longer one.
+const GOOD: f64 = 0.5;
+/// Below this a line does not tell the past.
+const POOR: f64 = 0.1;
+/// A rise below this share of the total is told apart from nothing by nobody.
+const NOTICEABLE: f64 = 1.0 / 4096.0;
+/// Whatever is further away is no forecast.
+const FURTHEST: f64 = 86_400.0;
+
+/// How the room falls and the footprint grows. Both stay as they are when a constant is
+/// added to all rooms: more memory must never make the tree look worse.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Outlook {
+    pub fall: Option<Trend>,
+    pub growth: Option<Trend>,
+}
+
+impl Outlook {
+    pub fn of(history: &History) -> Outlook {
+        Outlook {
+            fall: best(history, |moment| moment.room.saturating_neg()),
+            growth: best(history, |moment| {
+                i64::try_from(moment.footprint).unwrap_or(i64::MAX)
+            }),
+        }
+    }
+
+    /// Whether the footprint rises along a line that can be believed.
+    pub fn tree_grows(&self) -> bool {
+        self.growth.is_some_and(|growth| growth.quality >= GOOD)
+    }
+
+    /// The forecast from a moment on.
+    pub fn from(&self, now: &Moment) -> Option<Forecast> {
+        let fall = self.fall?;
+        let time = now.room.max(0) as f64 / fall.slope;
+        if fall.quality < POOR || !(0.0..FURTHEST).contains(&time) {
+            return None;
+        }
+        // A second of growth says little about the next minute: loading a model looks
+        // like a leak until it ends. Trust reaches as far ahead as the past reaches back.
+        let reach = (fall.span / time).min(1.0);
+        Some(Forecast {
+            time: Duration::try_from_secs_f64(time).ok()?,
+            growth: self.growth.map_or(0.0, |growth| growth.slope),
+            confidence: fall.quality * reach,
+        })
+    }
+}
+
+/// Time until the tree meets its bound. None when it does not go there, or when too
+/// little was seen of it running.
+pub fn forecast(history: &History) -> Option<Forecast> {
+    Outlook::of(history).from(history.last()?)
+}
+
+/// The rise of a height over the window that tells it best.
+fn best(history: &History, height: impl Fn(&Moment) -> i64 + Copy) -> Option<Trend> {
+    let least = history.last()?.total as f64 * NOTICEABLE;
+    let rises = |trend: &Trend| trend.slope > 0.0 && trend.rise >= least.max(1.0);
+    let long = trend::of_peaks(heights(history, LONG, height)).filter(rises);
+    let short = trend::of_peaks(heights(history, SHORT, height))
+        .filter(rises)
+        .filter(|trend| beyond_earlier(history, trend, height));
+    match (short, long) {
+        // The longer past supports a forecast further ahead, where it tells the same.
+        (Some(short), Some(long)) if short.quality >= GOOD => {
+            let same = (0.67..1.5).contains(&(short.slope / long.slope));
+            Some(if same && long.quality >= GOOD {
+                long
+            } else {
+                short
+            })
+        }
+        (Some(short), Some(long)) if short.quality >= long.quality => Some(short),
+        (short, long) => long.or(short),
+    }
+}
+
+/// Whether the short window climbs beyond what was reached before it. A slow sawtooth
+/// climbs for seconds too, to where it has been.
+fn beyond_earlier(
+    history: &History,
+    short: &Trend,
+    height: impl Fn(&Moment) -> i64 + Copy,
+) -> bool {
+    let now = history.last().map_or(0, |moment| moment.at);
+    let earlier = heights(history, LONG, height)
+        .skip_while(|(at, _)| now.saturating_sub(*at) <= SHORT)
+        .map(|(_, value)| value)
+        .max();
+    earlier.is_none_or(|earlier| short.top.saturating_sub(earlier) as f64 >= 0.25 * short.rise)
+}
+
+/// Heights over the last `window` nanoseconds, newest first, as long as the tree ran.
+fn heights(
+    history: &History,
+    window: u64,
+    height: impl Fn(&Moment) -> i64 + Copy,
+) -> impl Iterator<Item = (u64, i64)> + Clone {
+    history
+        .recent(window)
+        .take_while(|moment| moment.motion == Motion::Running)
+        .map(move |moment| (moment.at, height(moment)))
+}

@@ -1,0 +1,86 @@
+//! When the tree waits for others, and when it goes on.
+//!
+//! A pause helps only against somebody else's growth that will pass. It is never longer
+//! than its deadline, and after it the tree runs for a while before it can be paused
+//! again, unless the others take still more.
+
+use super::history::Bound;
+use super::rungs::{self, Heights, broken_why};
+use super::save;
+use super::scene::{Scene, Verdict};
+use super::signals::STALL_SHARE;
+use antifreeze_record::event::{Rung, Why};
+
+/// Seconds after a resume in which only worse than before pauses again.
+const BACK_OFF: f64 = 60.0;
+
+/// Whether somebody else's growth calls for a pause.
+pub(super) fn due(scene: &Scene) -> bool {
+    let signals = &scene.signals;
+    let pressed = scene.available() < scene.reserve() / 2.0
+        || signals.storm()
+        || (signals.stalled > STALL_SHARE && scene.available() < scene.reserve());
+    pressed
+        && scene.now.bound != Bound::Budget
+        && signals.others_grew()
+        && !signals.growing
+        && !tried(scene)
+}
+
+/// It was paused a while ago, and that is not to be repeated.
+pub(super) fn tried(scene: &Scene) -> bool {
+    scene
+        .acts()
+        .resumed_at
+        .is_some_and(|at| !may_pause_again(scene, at))
+}
+
+fn may_pause_again(scene: &Scene, resumed_at: u64) -> bool {
+    let then = scene
+        .history
+        .iter()
+        .find(|moment| moment.at >= resumed_at)
+        .unwrap_or(scene.now);
+    let worse = scene.now.others.saturating_sub(then.others) as f64 > scene.total() / 20.0;
+    scene.age(resumed_at) > BACK_OFF || worse
+}
+
+/// What becomes of a tree that is paused.
+pub(super) fn go_on(scene: &Scene) -> Verdict {
+    if nowhere_to_go(scene) {
+        return Verdict::new(Rung::Stop, broken_why(scene));
+    }
+    let acts = scene.acts();
+    let paused_at = acts.paused_at.unwrap_or(acts.since);
+    let asked = acts.resume_asked_at.is_some_and(|at| at >= paused_at);
+    let room_again = scene.signals.least_available as f64 > scene.reserve() * 1.2
+        && scene.signals.quiet_for >= 2.0;
+    let why = if asked {
+        Why::Asked
+    } else if room_again {
+        Why::RoomAgain
+    } else if scene.age(paused_at) > scene.config.pause_deadline.as_secs_f64() {
+        Why::Deadline
+    } else {
+        return Verdict::new(Rung::Pause, Why::OthersGrew);
+    };
+    // It runs again, whatever the rest says: a stop has to be earned by running. Where
+    // the pressure is still on, running begins with a save.
+    let under_pressure = !room_again && save::wanted(scene);
+    let rung = if under_pressure {
+        Rung::Checkpoint
+    } else {
+        rungs::below_pause(scene, &Heights::entering(scene)).rung
+    };
+    Verdict::new(rung, why)
+}
+
+/// The pages of a paused tree go to swap. Once that is full the kernel would kill the tree
+/// where it stands; ended by us it may still clean up.
+fn nowhere_to_go(scene: &Scene) -> bool {
+    scene.available() < scene.reserve() / 8.0
+        && scene
+            .now
+            .swap_free
+            .is_some_and(|free| (free as f64) < scene.reserve() / 4.0)
+}

@@ -1,0 +1,235 @@
+//! When each rung is due. Signals are OR-ed.
+//!
+//! A rung never becomes due because there is more memory: each condition is met the more
+//! easily the less is left.
+
+use super::history::{Bound, Forecast};
+use super::scene::{Scene, Verdict};
+use super::signals::STALL_SHARE;
+use super::{pause, save};
+use antifreeze_record::event::{Rung, Why};
+
+/// Forecasts below this are not acted on.
+const DECENT: f64 = 0.5;
+/// Seconds of storm that a stop waits for.
+const LASTING_STORM: f64 = 5.0;
+
+/// The heights that thresholds are held against. A rung is entered at its threshold and
+/// left only when the worst of the last two seconds stays below 80 % of it.
+#[derive(Clone, Copy)]
+pub(super) struct Heights {
+    room: f64,
+    available: f64,
+    ease: f64,
+    storm: bool,
+}
+
+impl Heights {
+    pub fn entering(scene: &Scene) -> Heights {
+        Heights {
+            room: scene.room(),
+            available: scene.available(),
+            ease: 1.0,
+            storm: scene.signals.storm(),
+        }
+    }
+
+    pub fn staying(scene: &Scene) -> Heights {
+        Heights {
+            room: scene.signals.least_room as f64,
+            available: scene.signals.least_available as f64,
+            ease: 1.25,
+            storm: scene.signals.storm() || scene.signals.quiet_for < 2.0,
+        }
+    }
+
+    fn forecast_within(&self, scene: &Scene, seconds: f64) -> bool {
+        scene.forecast.is_some_and(|forecast| {
+            forecast.confidence >= DECENT / self.ease
+                && time_to_end(scene, &forecast) <= seconds * self.ease
+        })
+    }
+
+    fn room_below(&self, bytes: f64) -> bool {
+        self.room < bytes * self.ease
+    }
+
+    fn available_below(&self, bytes: f64) -> bool {
+        self.available < bytes * self.ease
+    }
+
+    /// Beyond the bound; for staying, within a few percent of it.
+    fn bound_broken(&self, scene: &Scene) -> bool {
+        self.room < scene.total() * (self.ease - 1.0) / 10.0
+    }
+
+    fn stalling(&self, scene: &Scene) -> bool {
+        scene.signals.stalled * self.ease > STALL_SHARE
+    }
+}
+
+type Due = fn(&Scene, &Heights) -> Option<Why>;
+
+/// The highest rung below pause that is due.
+pub(super) fn below_pause(scene: &Scene, heights: &Heights) -> Verdict {
+    const RUNGS: [(Rung, Due); 4] = [
+        (Rung::Checkpoint, checkpoint),
+        (Rung::Brake, brake),
+        (Rung::Warn, warn),
+        (Rung::Watch, watch),
+    ];
+    RUNGS
+        .iter()
+        .find_map(|(rung, due)| Some(Verdict::new(*rung, due(scene, heights)?)))
+        .unwrap_or(Verdict::new(Rung::Calm, Why::Nothing))
+}
+
+fn watch(scene: &Scene, heights: &Heights) -> Option<Why> {
+    (heights.forecast_within(scene, 600.0) || heights.room_below(scene.total() / 4.0))
+        .then(|| bound_why(scene))
+}
+
+fn warn(scene: &Scene, heights: &Heights) -> Option<Why> {
+    if let Some(why) = hard(scene, heights) {
+        return Some(why);
+    }
+    let forecast = heights.forecast_within(scene, (4.0 * scene.save_time()).max(60.0));
+    // A run that is over in seconds leaves no past to forecast from. Far from the bound a
+    // large stride is only a start: importing, loading. A rise of less than a stride is
+    // only a higher peak.
+    let stride = scene.now.stride as f64;
+    let near = scene.signals.growing
+        && scene.signals.tree_rise >= stride
+        && heights.room_below((4.0 * stride).min(scene.total() / 4.0));
+    if forecast || near {
+        return Some(grower(scene));
+    }
+    // These end at a warning. A save onto a full disk would fail and may spoil the last
+    // good one; a full /dev/shm is met by whoever writes to it next, saved or not.
+    if scene.signals.disk_low {
+        return Some(Why::DiskFull);
+    }
+    scene.signals.shm_low.then_some(Why::ShmFull)
+}
+
+fn brake(scene: &Scene, heights: &Heights) -> Option<Why> {
+    if heights.stalling(scene) {
+        return Some(Why::Stalling);
+    }
+    if heights.available_below(scene.reserve() / 2.0) {
+        return Some(broken_why(scene));
+    }
+    heights
+        .forecast_within(scene, (3.0 * scene.save_time()).max(20.0))
+        .then(|| grower(scene))
+}
+
+/// A save that comes too late is still asked for: a trainer that survives the wall can
+/// finish it there, and whatever is more urgent has a higher rung of its own.
+fn checkpoint(scene: &Scene, heights: &Heights) -> Option<Why> {
+    if !save::wanted(scene) && !save::pending(scene) {
+        return None;
+    }
+    if scene.signals.tree_grew
+        && let Some(why) = hard(scene, heights)
+    {
+        return Some(why);
+    }
+    heights
+        .forecast_within(scene, (2.0 * scene.save_time()).max(10.0))
+        .then(|| grower(scene))
+}
+
+/// The tree must end so that the machine, or the run's last save, lives.
+pub(super) fn stop(scene: &Scene) -> Option<Why> {
+    let signals = &scene.signals;
+    if scene.now.bound == Bound::Budget && scene.room() < -0.05 * scene.total() {
+        return Some(Why::BudgetExceeded);
+    }
+    if on_doorstep(scene) {
+        return Some(Why::TreeGrowth);
+    }
+    // Others grew: that is what a pause is for, as long as it was not tried in vain.
+    if !signals.tree_grew && !pause::tried(scene) {
+        return None;
+    }
+    if scene.available() < scene.reserve() / 4.0 {
+        return Some(broken_why(scene));
+    }
+    if signals.storm_for > LASTING_STORM && scene.tree_is_largest() {
+        return Some(Why::SwapStorm);
+    }
+    // Without a wall nothing else keeps the tree inside its bound.
+    (!scene.config.wall && signals.tree_grew && scene.room() < 0.0).then(|| bound_why(scene))
+}
+
+/// Seconds until the run meets its end: the wall, or the doorstep at which a trainer that
+/// cannot survive the wall is stopped.
+fn time_to_end(scene: &Scene, forecast: &Forecast) -> f64 {
+    let time = forecast.time.as_secs_f64();
+    if !scene.config.dies_at_wall || scene.room() <= 0.0 {
+        return time;
+    }
+    time * (1.0 - doorstep(scene) / scene.room()).max(0.0)
+}
+
+/// Where a trainer that cannot survive the wall has to be stopped.
+fn doorstep(scene: &Scene) -> f64 {
+    (2.0 * scene.now.stride as f64)
+        .max(1.5 * scene.growth())
+        // Starting up takes large strides, far from any wall.
+        .min(scene.total() / 8.0)
+        .max(0.03 * scene.total())
+}
+
+/// While it saves it is given a third of that: the save ends either way, and may end well.
+fn on_doorstep(scene: &Scene) -> bool {
+    let share = if save::pending(scene) { 3.0 } else { 1.0 };
+    scene.config.dies_at_wall && scene.signals.growing && scene.room() < doorstep(scene) / share
+}
+
+/// Whether a stop can wait for a save.
+pub(super) fn stop_can_wait(scene: &Scene) -> bool {
+    !on_doorstep(scene) && save::comes_first(scene)
+}
+
+/// Something is wrong already, not only foreseen.
+fn hard(scene: &Scene, heights: &Heights) -> Option<Why> {
+    if heights.storm {
+        return Some(Why::SwapStorm);
+    }
+    if scene.now.bound == Bound::Budget {
+        return heights.bound_broken(scene).then_some(Why::BudgetExceeded);
+    }
+    heights
+        .available_below(scene.reserve())
+        .then(|| broken_why(scene))
+}
+
+/// Who brings the bound nearer.
+fn grower(scene: &Scene) -> Why {
+    if scene.signals.others_grew() && !scene.signals.tree_grew {
+        Why::OthersGrew
+    } else {
+        Why::TreeGrowth
+    }
+}
+
+/// Less is left than was to be kept.
+pub(super) fn broken_why(scene: &Scene) -> Why {
+    match scene.now.bound {
+        Bound::Cgroup => Why::CgroupLimit,
+        Bound::Machine | Bound::Budget => Why::ReserveBroken,
+    }
+}
+
+fn bound_why(scene: &Scene) -> Why {
+    if scene.signals.growing {
+        return Why::TreeGrowth;
+    }
+    match scene.now.bound {
+        Bound::Machine => Why::ReserveBroken,
+        Bound::Cgroup => Why::CgroupLimit,
+        Bound::Budget => Why::BudgetExceeded,
+    }
+}

@@ -1,0 +1,49 @@
+//! Whether a save is under way, wanted, or no longer possible.
+
+use super::history::Save;
+use super::scene::Scene;
+
+/// A save that was asked for and may still come.
+pub(super) fn pending(scene: &Scene) -> bool {
+    match scene.acts().save {
+        Save::Asked { at } => scene.age(at) <= (3.0 * scene.save_time()).max(10.0),
+        Save::None | Save::Done { .. } | Save::Missed { .. } => false,
+    }
+}
+
+/// A save would help: there is none, or the last one is old or far behind.
+pub(super) fn wanted(scene: &Scene) -> bool {
+    let long_ago = |at| scene.age(at) > 10.0 * scene.save_time();
+    scene.config.can_save
+        && match scene.acts().save {
+            Save::None => true,
+            Save::Asked { .. } => false,
+            Save::Done { at } => long_ago(at) || grew_since(scene, at),
+            Save::Missed { at } => long_ago(at),
+        }
+}
+
+/// Whether to let a save come before the tree is paused or ended.
+pub(super) fn comes_first(scene: &Scene) -> bool {
+    if scene.critical() {
+        return false;
+    }
+    pending(scene) || (wanted(scene) && time_left(scene) >= scene.save_time())
+}
+
+/// Seconds until the machine is critical, at the present fall.
+fn time_left(scene: &Scene) -> f64 {
+    let left = scene.available() - scene.reserve() / 4.0;
+    // No fall leaves all the time there is.
+    left / scene.signals.available_fall.max(f64::MIN_POSITIVE)
+}
+
+/// Another tenth of the total was taken since.
+fn grew_since(scene: &Scene, at: u64) -> bool {
+    let then = scene
+        .history
+        .iter()
+        .find(|moment| moment.at >= at)
+        .unwrap_or(scene.now);
+    scene.now.footprint.saturating_sub(then.footprint) as f64 > scene.total() / 10.0
+}

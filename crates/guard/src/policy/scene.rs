@@ -1,0 +1,95 @@
+//! Everything a decision looks at, in one place.
+
+use super::forecast::Outlook;
+use super::history::{Acts, Config, Forecast, History, Moment};
+use super::signals::Signals;
+use super::trend::seconds;
+use antifreeze_record::event::{Rung, Why};
+
+/// A rung, and the signal that decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub rung: Rung,
+    pub why: Why,
+}
+
+impl Verdict {
+    pub fn new(rung: Rung, why: Why) -> Verdict {
+        Verdict { rung, why }
+    }
+
+    /// Not above a rung.
+    pub fn at_most(self, rung: Rung) -> Verdict {
+        Verdict {
+            rung: self.rung.min(rung),
+            why: self.why,
+        }
+    }
+}
+
+pub(super) struct Scene<'a> {
+    pub history: &'a History,
+    pub now: &'a Moment,
+    pub config: &'a Config,
+    pub forecast: Option<Forecast>,
+    pub signals: Signals,
+}
+
+impl<'a> Scene<'a> {
+    /// None before the first look.
+    pub fn of(history: &'a History, config: &'a Config) -> Option<Scene<'a>> {
+        let now = history.last()?;
+        let outlook = Outlook::of(history);
+        Some(Scene {
+            history,
+            now,
+            config,
+            forecast: outlook.from(now),
+            signals: Signals::of(history, now, &outlook),
+        })
+    }
+
+    pub fn acts(&self) -> &'a Acts {
+        &self.history.acts
+    }
+
+    /// Seconds since a stamp.
+    pub fn age(&self, at: u64) -> f64 {
+        seconds(self.now.at.saturating_sub(at))
+    }
+
+    pub fn save_time(&self) -> f64 {
+        self.acts().save_time.as_secs_f64()
+    }
+
+    pub fn total(&self) -> f64 {
+        self.now.total as f64
+    }
+
+    pub fn reserve(&self) -> f64 {
+        self.now.reserve as f64
+    }
+
+    pub fn available(&self) -> f64 {
+        self.now.available as f64
+    }
+
+    pub fn room(&self) -> f64 {
+        self.now.room as f64
+    }
+
+    /// Growth of the footprint in bytes a second, as far as it is known.
+    pub fn growth(&self) -> f64 {
+        self.forecast.map_or(0.0, |forecast| forecast.growth)
+    }
+
+    /// The machine is about to be unusable: nothing may be waited for.
+    pub fn critical(&self) -> bool {
+        self.available() < self.reserve() / 4.0 || self.signals.storm()
+    }
+
+    /// The tree uses more than all others together.
+    pub fn tree_is_largest(&self) -> bool {
+        self.now.footprint > self.now.others
+    }
+}

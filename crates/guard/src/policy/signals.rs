@@ -1,0 +1,215 @@
+//! What the recent past says besides the forecast: storms, stalls, who grew, what is low.
+//!
+//! Every signal that depends on how much memory is left gets weaker when more is left.
+
+use super::forecast::Outlook;
+use super::history::{History, Moment};
+use super::trend::seconds;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Swap-in is judged over pieces of at least this length: single looks are too bursty.
+const PIECE: u64 = SECOND * 2 / 5;
+/// Pages a second that come back from swap in a storm.
+const STORM_RATE: f64 = 1000.0;
+/// A start-up burst is shorter than this.
+const STORM_AFTER: f64 = 1.0;
+/// Share of the time in which everything waits for memory.
+pub(super) const STALL_SHARE: f64 = 0.15;
+/// Pages scanned a second that count as reclaim going on.
+const RECLAIM_RATE: f64 = 1000.0;
+/// How far back we look for who grew, and what of it counts as now.
+const GROWERS_OVER: u64 = 30 * SECOND;
+const GROWERS_NOW: u64 = SECOND;
+/// Room counts as regained or lost for good when it lasted this long.
+pub(super) const SETTLED: u64 = 2 * SECOND;
+/// Free space below these is low. A container's /dev/shm is often 64 MB in all.
+const DISK_LOW: u64 = 1 << 30;
+const SHM_LOW: u64 = 16 << 20;
+/// Space also counts as low when it would be gone within this time.
+const SPACE_SOON: f64 = 10.0;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Signals {
+    /// Seconds for which pages have come back from swap at storm rate without a break.
+    pub storm_for: f64,
+    /// Seconds since that last happened.
+    pub quiet_for: f64,
+    /// Share of the last second or so in which everything waited, while reclaim went on.
+    pub stalled: f64,
+    /// Bytes by which the others and the tree rose lately.
+    pub others_rise: f64,
+    pub tree_rise: f64,
+    /// The footprint rises, be it slowly.
+    pub growing: bool,
+    /// The tree has a share in what happened that cannot be noise.
+    pub tree_grew: bool,
+    /// The footprint falls.
+    pub shrinking: bool,
+    /// How fast the available memory fell lately, bytes a second.
+    pub available_fall: f64,
+    /// The worst and the best of the last two seconds.
+    pub least_room: i64,
+    pub least_available: u64,
+    pub most_available: u64,
+    pub disk_low: bool,
+    pub shm_low: bool,
+}
+
+impl Signals {
+    pub fn of(history: &History, now: &Moment, outlook: &Outlook) -> Signals {
+        let (storm_for, quiet_for) = storm(history);
+        let others_rise = rise(history, Edge::Low, |moment| moment.others);
+        let tree_rise = rise(history, Edge::High, |moment| moment.footprint);
+        let total = now.total as f64;
+        let lately = || history.recent(SETTLED);
+        Signals {
+            storm_for,
+            quiet_for,
+            stalled: stalled(history, now),
+            others_rise,
+            tree_rise,
+            growing: outlook.tree_grows() || tree_rise > (total / 256.0).max(1.0),
+            tree_grew: outlook.tree_grows()
+                || tree_rise > (total / 64.0).max(others_rise / 4.0).max(1.0),
+            shrinking: change(history, now, |moment| Some(moment.footprint))
+                < -0.01 * now.footprint as f64,
+            available_fall: -change(history, now, |moment| Some(moment.available)).min(0.0),
+            least_room: lately().map(|moment| moment.room).min().unwrap_or(now.room),
+            least_available: lately()
+                .map(|moment| moment.available)
+                .min()
+                .unwrap_or(now.available),
+            most_available: lately()
+                .map(|moment| moment.available)
+                .max()
+                .unwrap_or(now.available),
+            disk_low: space_low(history, now, DISK_LOW, |moment| moment.disk_free),
+            shm_low: space_low(history, now, SHM_LOW, |moment| moment.shm_free),
+        }
+    }
+
+    /// Pages come back from swap as fast as they go, and not just for a moment.
+    pub fn storm(&self) -> bool {
+        self.storm_for >= STORM_AFTER
+    }
+
+    /// Somebody else grew, and more than the tree.
+    pub fn others_grew(&self) -> bool {
+        self.others_rise > self.tree_rise && self.others_rise > 0.0
+    }
+}
+
+/// Seconds of storm up to now, and seconds since the last piece of one.
+fn storm(history: &History) -> (f64, f64) {
+    let mut moments = history.recent(u64::MAX);
+    let Some(mut end) = moments.next() else {
+        return (0.0, f64::MAX);
+    };
+    let now = end.at;
+    let mut hot_until = None;
+    let mut pieces = 0;
+    for moment in moments {
+        let length = end.at.saturating_sub(moment.at);
+        if length < PIECE {
+            continue;
+        }
+        let (Some(late), Some(early)) = (end.swapped_in, moment.swapped_in) else {
+            break;
+        };
+        let rate = late.saturating_sub(early) as f64 / seconds(length);
+        // Pages also come back when there is plenty again; that is recovery, not a storm.
+        let hot = rate > STORM_RATE && end.available < end.reserve.saturating_mul(2);
+        match (hot, hot_until) {
+            (true, None) => {
+                hot_until = Some(end.at);
+                pieces = 1;
+            }
+            (true, Some(_)) => pieces += 1,
+            (false, Some(until)) => return measured(now, until, end.at, pieces),
+            (false, None) => {}
+        }
+        end = moment;
+    }
+    match hot_until {
+        Some(until) => measured(now, until, end.at, pieces),
+        None => (0.0, f64::MAX),
+    }
+}
+
+fn measured(now: u64, until: u64, from: u64, pieces: u32) -> (f64, f64) {
+    let lasted = if until == now && pieces >= 2 {
+        seconds(until.saturating_sub(from))
+    } else {
+        0.0
+    };
+    (lasted, seconds(now.saturating_sub(until)))
+}
+
+/// Share of the time in which everything waited for memory while pages were scanned.
+/// A compressed swap reports waiting in plenty, so waiting without reclaim is nothing.
+fn stalled(history: &History, now: &Moment) -> f64 {
+    let waited = change(history, now, |moment| moment.stalled_us) / 1e6;
+    let reclaiming = match now.scanned {
+        Some(_) => change(history, now, |moment| moment.scanned) >= RECLAIM_RATE,
+        None => now.available < now.reserve,
+    };
+    if reclaiming { waited.max(0.0) } else { 0.0 }
+}
+
+/// How much a value changed per second over the last second or a little more; 0 when
+/// nothing that old is remembered.
+fn change(history: &History, now: &Moment, value: impl Fn(&Moment) -> Option<u64>) -> f64 {
+    let before = history
+        .recent(u64::MAX)
+        .find(|moment| now.at.saturating_sub(moment.at) >= SECOND);
+    let Some(before) = before else { return 0.0 };
+    let (Some(late), Some(early)) = (value(now), value(before)) else {
+        return 0.0;
+    };
+    (i128::from(late) - i128::from(early)) as f64 / seconds(now.at.saturating_sub(before.at))
+}
+
+/// Which edge of a series tells growth apart from coming and going.
+#[derive(Clone, Copy)]
+enum Edge {
+    /// The trainer's peaks: it returns to old ones at every step.
+    High,
+    /// What the others never let go of.
+    Low,
+}
+
+/// How much a series rose from the past half minute to now, at comparable heights.
+fn rise(history: &History, edge: Edge, value: impl Fn(&Moment) -> u64) -> f64 {
+    let now = history.last().map_or(0, |moment| moment.at);
+    let is_now = |moment: &&Moment| now.saturating_sub(moment.at) < GROWERS_NOW;
+    let pick = |best: Option<u64>, value: u64| match (edge, best) {
+        (_, None) => Some(value),
+        (Edge::High, Some(best)) => Some(best.max(value)),
+        (Edge::Low, Some(best)) => Some(best.min(value)),
+    };
+    let moments = || history.recent(GROWERS_OVER);
+    let late = moments()
+        .take_while(is_now)
+        .fold(None, |best, moment| pick(best, value(moment)));
+    let early = moments()
+        .skip_while(is_now)
+        .fold(None, |best, moment| pick(best, value(moment)))
+        // All that is remembered is a second: then its beginning is the past.
+        .or_else(|| moments().last().map(&value));
+    match (late, early) {
+        (Some(late), Some(early)) => late.saturating_sub(early) as f64,
+        _ => 0.0,
+    }
+}
+
+fn space_low(
+    history: &History,
+    now: &Moment,
+    low: u64,
+    free: impl Fn(&Moment) -> Option<u64>,
+) -> bool {
+    let Some(left) = free(now) else { return false };
+    let fall = -change(history, now, free);
+    left < low || (fall > 0.0 && (left as f64) < fall * SPACE_SOON)
+}

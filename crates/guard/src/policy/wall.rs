@@ -1,0 +1,199 @@
+//! What the wall remembers of one process, and what a changed limit means.
+//!
+//! The limit counts what a process has mapped (VmData); the machine feels what it has
+//! touched. The difference, its slack, is mostly harmless: libraries, stacks, arenas. Only
+//! slack that came lately is charged, because it may be about to be filled.
+
+/// Length of one of the two buckets over which slack is remembered, nanoseconds.
+const BUCKET: u64 = 15_000_000_000;
+/// What a thread maps for its stack.
+const STACK: u64 = 8 << 20;
+/// A process younger than this may still be taking the limit it was born with, so that a
+/// limit other than ours is nobody's choice yet. Nanoseconds.
+const YOUNG: u64 = 300_000_000;
+
+/// What the cushion inside a process says of its own limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnLimit {
+    /// The soft limit it gave itself last; 0 when it never did.
+    pub limit: u64,
+    /// The landing strip is open.
+    pub landed: bool,
+}
+
+/// What the limit found on a process says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WallSign {
+    /// It is as it was set.
+    None,
+    /// A request was refused and the strip was opened.
+    Landed,
+    /// Small requests or thread starts drew on the reserve.
+    DrewSmall,
+    /// The program itself, or somebody else, chose another limit.
+    Foreign,
+}
+
+/// Compares the limit found with the one that was set.
+pub fn detect(found: u64, set: u64, own: OwnLimit) -> WallSign {
+    if found == set {
+        return WallSign::None;
+    }
+    // The cushion may move on between the two readings, and only upwards.
+    let by_cushion = own.limit == found || (found > set && own.limit > found);
+    match (by_cushion, own.landed) {
+        (true, true) => WallSign::Landed,
+        (true, false) => WallSign::DrewSmall,
+        (false, _) => WallSign::Foreign,
+    }
+}
+
+/// A limit that the process raised itself, by its strip or its small reserve, and what it
+/// had mapped then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Opening {
+    vm_data: u64,
+    limit: u64,
+    strip: u64,
+}
+
+/// One process as the wall knows it. Bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WallState {
+    first_seen: Option<u64>,
+    last_seen: u64,
+    vm_data: u64,
+    high_water: u64,
+    growth: u64,
+    slack: u64,
+    /// The least slack of this bucket and of the one before.
+    floors: [Option<u64>; 2],
+    bucket_since: u64,
+    set: Option<u64>,
+    opening: Option<Opening>,
+    chosen: Option<u64>,
+}
+
+impl WallState {
+    /// A process that was forked: what its parent chose for itself holds for it too.
+    pub fn child_of(parent: &WallState) -> WallState {
+        WallState {
+            chosen: parent.chosen,
+            ..WallState::default()
+        }
+    }
+
+    /// Takes in one look at the process.
+    pub fn observe(&mut self, now_ns: u64, vm_data: u64, rss_anon: u64, swap: u64, threads: u64) {
+        self.growth = match self.first_seen {
+            Some(_) => vm_data.saturating_sub(self.vm_data),
+            None => 0,
+        };
+        self.first_seen.get_or_insert(now_ns);
+        self.last_seen = now_ns;
+        self.vm_data = vm_data;
+        self.high_water = self.high_water.max(vm_data);
+        let stacks = threads.saturating_sub(1).saturating_mul(STACK);
+        self.slack = vm_data
+            .saturating_sub(rss_anon)
+            .saturating_sub(swap)
+            .saturating_sub(stacks);
+        self.remember_slack(now_ns);
+        // Closing the strip while the handler still runs on it made Python segfault, and
+        // moving the limit renews the small reserve, which a leak would drink in sips.
+        self.opening = self
+            .opening
+            .filter(|opening| vm_data.saturating_add(opening.strip / 2) >= opening.vm_data);
+    }
+
+    fn remember_slack(&mut self, now_ns: u64) {
+        let [current, before] = &mut self.floors;
+        let age = now_ns.saturating_sub(self.bucket_since);
+        if age >= BUCKET {
+            *before = if age < 2 * BUCKET { *current } else { None };
+            *current = None;
+            self.bucket_since = now_ns;
+        }
+        *current = Some(current.map_or(self.slack, |floor| floor.min(self.slack)));
+    }
+
+    /// Takes in the soft limit found on the process, and what its cushion says. `strip` is
+    /// the size of a landing strip.
+    pub fn notice(&mut self, found: u64, own: OwnLimit, strip: u64) -> WallSign {
+        let Some(set) = self.set else {
+            return WallSign::None;
+        };
+        let mut sign = detect(found, set, own);
+        if sign == WallSign::Foreign && self.young() {
+            sign = WallSign::None;
+        }
+        match sign {
+            WallSign::Landed | WallSign::DrewSmall => {
+                self.opening = Some(Opening {
+                    vm_data: self.vm_data,
+                    limit: found,
+                    strip,
+                });
+            }
+            WallSign::Foreign => self.chosen = Some(found),
+            WallSign::None => {}
+        }
+        self.set = Some(found);
+        sign
+    }
+
+    /// Remembers a limit the program had chosen before the wall stood, such as `ulimit -d`.
+    pub fn respect(&mut self, limit: u64) {
+        self.chosen = Some(limit);
+    }
+
+    /// Remembers the limit that was set.
+    pub fn placed(&mut self, limit: u64) {
+        self.set = Some(limit);
+    }
+
+    fn young(&self) -> bool {
+        self.first_seen
+            .is_none_or(|first| self.last_seen.saturating_sub(first) < YOUNG)
+    }
+
+    pub fn vm_data(&self) -> u64 {
+        self.vm_data
+    }
+
+    /// The most it ever had mapped.
+    pub fn high_water(&self) -> u64 {
+        self.high_water
+    }
+
+    /// What it mapped more between the last two looks.
+    pub fn growth(&self) -> u64 {
+        self.growth
+    }
+
+    /// Slack that came within the last half minute.
+    pub fn recent_slack(&self) -> u64 {
+        let [current, before] = self.floors;
+        let floor = match (current, before) {
+            (Some(current), Some(before)) => current.min(before),
+            (Some(floor), None) | (None, Some(floor)) => floor,
+            (None, None) => self.slack,
+        };
+        self.slack.saturating_sub(floor)
+    }
+
+    /// The limit as it stands, as far as we know.
+    pub fn limit(&self) -> Option<u64> {
+        self.set
+    }
+
+    /// The limit must not fall below this while what it was opened for is in use.
+    pub fn opened(&self) -> Option<u64> {
+        self.opening.map(|opening| opening.limit)
+    }
+
+    /// The limit the program chose for itself; ours is never above it.
+    pub fn chosen(&self) -> Option<u64> {
+        self.chosen
+    }
+}

@@ -1,0 +1,140 @@
+//! Where the wall stands: the RLIMIT_DATA soft limit of every process of the tree.
+//!
+//! Limit = what a process has mapped + what the tree may still take. A limit is never
+//! below what is mapped already, never above what the program chose for itself, and the
+//! hard limit is not our business.
+
+use super::history::Bound;
+use super::wall::WallState;
+
+/// Slack of the tree that is never charged: importing torch maps about 480 MB untouched.
+const FORGIVEN: u64 = 512 << 20;
+/// Limits this close to each other are the same: a syscall saved.
+const SAME: u64 = 1 << 20;
+/// Of threatened head-room, what goes to processes that do not grow: one part in this.
+const IDLE_PART: u64 = 8;
+
+/// What the tree as a whole has and may still take. Bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WallRoom {
+    /// Limits are kept at all.
+    pub wall: bool,
+    pub room: i64,
+    pub bound: Bound,
+    pub reserve: u64,
+    pub footprint: u64,
+    /// The largest footprint of the run.
+    pub peak: u64,
+    /// The room shrinks because the tree grows, not because others do.
+    pub tree_grows: bool,
+}
+
+impl WallRoom {
+    /// What a steady tree may take back of its own peak although the room says no: others
+    /// took it, and failing the next step of an innocent helps nobody. Half the reserve
+    /// may go for that; from there on the ladder pauses the tree.
+    fn returning(&self) -> u64 {
+        let deepest = match self.bound {
+            Bound::Budget => 0,
+            Bound::Machine | Bound::Cgroup => -i64::try_from(self.reserve / 2).unwrap_or(i64::MAX),
+        };
+        if self.tree_grows || self.room <= deepest {
+            0
+        } else {
+            self.peak.saturating_sub(self.footprint)
+        }
+    }
+}
+
+/// One process to place a limit on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Candidate {
+    pub state: WallState,
+}
+
+/// Decides each process's limit: `limits[i]` for `candidates[i]`, None where the limit
+/// that stands needs no change.
+pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>]) {
+    limits.fill(None);
+    if !room.wall {
+        return;
+    }
+    let shares = Shares::of(room, candidates);
+    for (limit, Candidate { state }) in limits.iter_mut().zip(candidates) {
+        *limit = changed(state, shares.limit(state));
+    }
+}
+
+/// How the head-room is given out.
+struct Shares {
+    /// What the tree may take beyond what it has.
+    head: u64,
+    /// The same, with what it may take back of its own peak.
+    pool: u64,
+    growth: u64,
+    idle: u64,
+    /// The growth of two more looks like the last would use the pool up.
+    threatened: bool,
+}
+
+impl Shares {
+    fn of(room: &WallRoom, candidates: &[Candidate]) -> Shares {
+        let sum = |value: fn(&WallState) -> u64| {
+            candidates.iter().fold(0u64, |sum, Candidate { state }| {
+                sum.saturating_add(value(state))
+            })
+        };
+        let charged = sum(WallState::recent_slack).saturating_sub(FORGIVEN);
+        let head = u64::try_from(room.room)
+            .unwrap_or(0)
+            .saturating_sub(charged);
+        let pool = head.max(room.returning());
+        let growth = sum(WallState::growth);
+        Shares {
+            head,
+            pool,
+            growth,
+            idle: sum(|state| u64::from(state.growth() == 0)),
+            threatened: growth > 0 && growth.saturating_mul(2) >= pool,
+        }
+    }
+
+    fn limit(&self, state: &WallState) -> u64 {
+        let vm_data = state.vm_data();
+        let wanted = vm_data.saturating_add(self.head_room(state));
+        let opened = wanted.max(state.opened().unwrap_or(0));
+        // Somebody's own limit holds as far as it leaves the present legal.
+        opened.min(state.chosen().unwrap_or(u64::MAX)).max(vm_data)
+    }
+
+    /// What one process may take. Dividing by the number of processes would give a main
+    /// process among sixteen idle loaders a seventeenth, so all get everything until the
+    /// growth of all could use it up before the next look.
+    fn head_room(&self, state: &WallState) -> u64 {
+        if !self.threatened {
+            let to_high_water = state.high_water().saturating_sub(state.vm_data());
+            return self.head.max(to_high_water.min(self.pool));
+        }
+        let for_idle = if self.idle > 0 {
+            self.pool / IDLE_PART
+        } else {
+            0
+        };
+        if state.growth() == 0 {
+            return for_idle.checked_div(self.idle).unwrap_or(0);
+        }
+        let for_growers = u128::from(self.pool - for_idle);
+        let share = for_growers * u128::from(state.growth()) / u128::from(self.growth.max(1));
+        u64::try_from(share).unwrap_or(self.pool)
+    }
+}
+
+/// The new limit, unless the one that stands will do.
+fn changed(state: &WallState, limit: u64) -> Option<u64> {
+    let Some(stands) = state.limit() else {
+        return Some(limit);
+    };
+    let tighter = limit < stands - stands / 100;
+    let will_do = stands.abs_diff(limit) <= SAME && !tighter && stands >= state.vm_data();
+    (!will_do).then_some(limit)
+}

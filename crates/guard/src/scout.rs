@@ -1,0 +1,271 @@
+//! The scout: a thread for everything that may take its time or never answer, such as a
+//! hung mount, a slow sensor, or the memory map of a process that is being torn down.
+//! The deciding thread leaves errands and picks up findings, and never waits for either.
+
+use crate::others::{Grower, Others, anonymous};
+use antifreeze_record::event::Text;
+use antifreeze_sense::footprint::Share;
+use antifreeze_sense::parse::Pss;
+use antifreeze_sense::slow::{Scout as Sensors, Slow, maps_name, open_files, pss, writing};
+use antifreeze_sense::{Pid, Reading};
+use rustix::thread::futex;
+use std::path::Path;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Mutex, MutexGuard};
+
+/// How many processes one errand names.
+pub const NAMED: usize = 64;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Libraries whose programs do not survive a refused request.
+const FRAGILE: [&[u8]; 2] = [b"libtensorflow_framework.so", b"libtensorflow_cc.so"];
+
+/// What the scout is asked to look at.
+#[derive(Clone, Copy)]
+pub struct Errand {
+    /// Processes of the tree, with their start times.
+    pub named: [(Pid, u64); NAMED],
+    pub count: usize,
+    /// Things are moving: look more often.
+    pub urgent: bool,
+    /// A save was asked for at this time.
+    pub save_asked: Option<u64>,
+    /// What the tree had written at that time.
+    pub written_then: u64,
+    pub written_now: u64,
+}
+
+impl Errand {
+    fn pids(&self) -> impl Iterator<Item = Pid> + '_ {
+        self.named.iter().take(self.count).map(|(pid, _)| *pid)
+    }
+}
+
+impl Default for Errand {
+    fn default() -> Self {
+        Errand {
+            named: [(Pid(0), 0); NAMED],
+            count: 0,
+            urgent: false,
+            save_asked: None,
+            written_then: 0,
+            written_now: 0,
+        }
+    }
+}
+
+/// What a save left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saved {
+    pub file: Text,
+    pub bytes: u64,
+    pub at: u64,
+}
+
+/// What the scout has found so far.
+#[derive(Clone, Copy)]
+pub struct Findings {
+    pub slow: Slow,
+    /// When `slow` was read; 0: not yet.
+    pub slow_at: u64,
+    /// The exact parts of the named processes, and when they were taken; 0: not yet.
+    shares: [Share; NAMED],
+    share_count: usize,
+    pub shares_at: u64,
+    pub files: Reading<u64>,
+    /// A library is mapped whose programs do not survive a refused request.
+    pub fragile: bool,
+    pub saved: Option<Saved>,
+    pub grower: Option<Grower>,
+}
+
+impl Findings {
+    pub fn shares(&self) -> &[Share] {
+        &self.shares[..self.share_count]
+    }
+
+    /// Counts what each process holds, shared pages divided among those that share them.
+    fn count_shares(&mut self, errand: &Errand, at: u64) {
+        self.share_count = 0;
+        for (pid, started) in errand.named.iter().take(errand.count) {
+            let (Some((_, held)), Reading::Value(pss)) = (anonymous(*pid), pss(*pid)) else {
+                continue;
+            };
+            self.shares[self.share_count] = Share { pid: *pid, started: *started, held, pss };
+            self.share_count += 1;
+        }
+        self.shares_at = at;
+    }
+}
+
+impl Default for Findings {
+    fn default() -> Self {
+        let nobody = Share { pid: Pid(0), started: 0, held: 0, pss: Pss::default() };
+        Findings {
+            slow: Slow::default(),
+            slow_at: 0,
+            shares: [nobody; NAMED],
+            share_count: 0,
+            shares_at: 0,
+            files: Reading::default(),
+            fragile: false,
+            saved: None,
+            grower: None,
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct Desk {
+    errand: Mutex<Errand>,
+    findings: Mutex<Findings>,
+    bell: AtomicU32,
+}
+
+impl Desk {
+    /// Leaves an errand. Skipped in the rare moment that the scout is picking up the last.
+    pub fn leave(&self, errand: &Errand) {
+        if let Ok(mut place) = self.errand.try_lock() {
+            *place = *errand;
+        }
+        if errand.save_asked.is_some() {
+            self.bell.fetch_add(1, Release);
+            let _ = futex::wake(&self.bell, futex::Flags::PRIVATE, 1);
+        }
+    }
+
+    /// Takes a copy of the findings, or leaves the last copy as it is.
+    pub fn collect(&self, findings: &mut Findings) {
+        if let Ok(place) = self.findings.try_lock() {
+            *findings = *place;
+        }
+    }
+}
+
+fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
+    place.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// When each look is due.
+#[derive(Default)]
+struct Due {
+    slow: u64,
+    shares: u64,
+    files: u64,
+    maps: u64,
+    maps_every: u64,
+    others: u64,
+}
+
+/// The scout's life.
+pub fn run(desk: &Desk, folder: &Path) -> ! {
+    let mut sensors = Sensors::new(folder);
+    let mut others = Others::new();
+    let mut due = Due { maps_every: SECOND, ..Due::default() };
+    let mut save = SaveWatch::default();
+    let mut findings = Findings::default();
+    loop {
+        let bell = desk.bell.load(Acquire);
+        let errand = *locked(&desk.errand);
+        let now = now();
+
+        if let Some(asked) = errand.save_asked {
+            findings.saved = save.look(asked, &errand, now);
+        } else {
+            save = SaveWatch::default();
+            findings.saved = None;
+        }
+        if now >= due.slow {
+            sensors.read(&mut findings.slow);
+            findings.slow_at = now;
+            due.slow = now + if errand.urgent { SECOND } else { 5 * SECOND };
+        }
+        if now >= due.shares && errand.count > 1 {
+            findings.count_shares(&errand, now);
+            // Reading shares walks page tables: the more it costs, the rarer.
+            let cost = self::now() - now;
+            let (least, factor) = if errand.urgent { (2, 50) } else { (20, 4000) };
+            due.shares = now + (least * SECOND).max(cost * factor);
+        }
+        if now >= due.files {
+            let open = errand.pids().filter_map(|pid| open_files(pid).value());
+            findings.files = Reading::Value(open.sum());
+            due.files = now + 30 * SECOND;
+        }
+        if now >= due.maps && !findings.fragile {
+            findings.fragile = errand
+                .pids()
+                .any(|pid| matches!(maps_name(pid, &FRAGILE), Reading::Value(Some(_))));
+            due.maps_every = if errand.urgent { SECOND } else { (2 * due.maps_every).min(60 * SECOND) };
+            due.maps = now + due.maps_every;
+        }
+        if now >= due.others {
+            findings.grower = others.look(|pid| errand.pids().any(|ours| ours == pid));
+            due.others = now + if errand.urgent { SECOND } else { 30 * SECOND };
+        }
+        *locked(&desk.findings) = findings;
+
+        let pause = if errand.save_asked.is_some() { SECOND / 40 } else { SECOND };
+        let timeout = rustix::time::Timespec {
+            tv_sec: (pause / SECOND) as i64,
+            tv_nsec: (pause % SECOND) as i64,
+        };
+        let _ = futex::wait(&desk.bell, futex::Flags::PRIVATE, bell, Some(&timeout));
+    }
+}
+
+/// Watches a save: a file that the tree holds open for writing and then lets go, or, when
+/// the save was too quick to be seen, bytes that were written and then stopped.
+#[derive(Default)]
+struct SaveWatch {
+    file: Option<Text>,
+    bytes: u64,
+    open: bool,
+    last_written: u64,
+    quiet_since: u64,
+    done: Option<Saved>,
+}
+
+impl SaveWatch {
+    fn look(&mut self, asked: u64, errand: &Errand, now: u64) -> Option<Saved> {
+        if self.done.is_some() {
+            return self.done;
+        }
+        let mut open = false;
+        for pid in errand.pids() {
+            let _ = writing(pid, |path, size| {
+                let same = self.file.is_some_and(|file| file == Text::new(path));
+                if same || size >= self.bytes {
+                    open = true;
+                    self.file = Some(Text::new(path));
+                    self.bytes = self.bytes.max(size);
+                }
+            });
+        }
+        if errand.written_now != self.last_written || self.quiet_since < asked {
+            self.last_written = errand.written_now;
+            self.quiet_since = now;
+        }
+        let closed = self.open && !open;
+        let unseen = self.file.is_none()
+            && errand.written_now > errand.written_then + 1024
+            && now.saturating_sub(self.quiet_since) > SECOND / 2;
+        self.open = open;
+        if closed || unseen {
+            self.done = Some(Saved {
+                file: self.file.unwrap_or(Text::new(b"")),
+                bytes: if closed { self.bytes } else { errand.written_now - errand.written_then },
+                at: if closed { now } else { self.quiet_since },
+            });
+        }
+        self.done
+    }
+}
+
+/// CLOCK_MONOTONIC, nanoseconds.
+pub fn now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}

@@ -1,0 +1,352 @@
+//! The deciding thread: looks, decides, acts, and waits for the next look or for somebody
+//! to ask for one. It touches no file on a disk, no pipe and no terminal, and allocates
+//! nothing.
+
+use crate::act::{Hands, Scene};
+use crate::hands::limit;
+use crate::mark::Mark;
+use crate::orders::Orders;
+use crate::policy::{Bound, Decision, History, Moment, Motion, decide};
+use crate::room::{Room, Terms};
+use crate::scout::{Desk, Errand, Findings, NAMED, now};
+use crate::shared::Shared;
+use crate::voice::Voice;
+use crate::wall::Wall;
+use antifreeze_record::event::{Lack, What};
+use antifreeze_sense::cgroup::{Above, Own};
+use antifreeze_sense::footprint::Footprint;
+use antifreeze_sense::tree::Tree;
+use antifreeze_sense::{Machine, Pid, Reading, Reason, Sample};
+use rustix::process::{WaitOptions, wait};
+use rustix::thread::futex;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Duration;
+
+const MILLISECOND: u64 = 1_000_000;
+/// A process younger than this has not shown yet what it will be.
+const YOUTH: u64 = 5_000 * MILLISECOND;
+/// The pace while somebody is young.
+const YOUNG_PACE: Duration = Duration::from_millis(100);
+/// Two looks are at least this far apart, however many ask.
+const SHORTEST: u64 = 2 * MILLISECOND;
+/// Samples go into the record no closer than this.
+const RECORDED_EVERY: u64 = 90 * MILLISECOND;
+/// Slow readings older than this are not trusted.
+const STALE: u64 = 30_000 * MILLISECOND;
+
+pub struct Sentinel<'a> {
+    pub orders: &'a Orders,
+    pub shared: Shared,
+    pub terms: Terms,
+    pub machine: Machine,
+    pub above: Above,
+    pub own: Option<Own>,
+    pub tree: Tree<Mark>,
+    pub footprint: Footprint,
+    pub history: History,
+    pub wall: Wall,
+    pub hands: Hands,
+    pub voice: Voice<'a>,
+    pub desk: &'a Desk,
+    pub root: Pid,
+    pub sample: Sample,
+    pub findings: Findings,
+    pub errand: Errand,
+    /// Which of the scout's exact counts was taken in last.
+    pub corrected_at: u64,
+    pub ends: Ends,
+}
+
+/// How far the run has come to its end.
+#[derive(Default)]
+pub struct Ends {
+    pub root_status: Option<u32>,
+    pub front_gone: bool,
+    pub peak: u64,
+    pub worst_delay: u64,
+    recorded_at: u64,
+    said_overflow: bool,
+    said_trouble: bool,
+    user_stopped: bool,
+}
+
+impl Sentinel<'_> {
+    /// Guards until the tree has ended.
+    pub fn guard(&mut self) {
+        loop {
+            let kick = self.shared.head().kick.load(Acquire);
+            let began = now();
+            let pace = self.tick(began);
+            if self.is_over() {
+                return;
+            }
+            self.sleep(began, pace, kick);
+        }
+    }
+
+    /// One look, one decision, and what follows from it. Returns when to look again.
+    pub fn tick(&mut self, now: u64) -> Duration {
+        self.shared.head().heartbeat.store(now, Release);
+        self.reap();
+        self.look(now);
+        let room = self.terms.room(&self.sample);
+        self.ends.peak = self.ends.peak.max(self.footprint_bytes());
+        let moment = self.moment(now, &room);
+        self.history.push(moment);
+        let mut decision = decide(&self.history, &self.hands.config);
+        self.keep_wall(now, &room, &decision);
+        let mut scene = Scene {
+            now,
+            room: &room,
+            history: &mut self.history,
+            tree: &mut self.tree,
+            findings: &self.findings,
+            errand: &mut self.errand,
+            voice: &mut self.voice,
+        };
+        self.hands.act(&decision, &mut scene);
+        self.leave_errand();
+        self.notice_changes(now);
+        self.record(now);
+        self.publish(now, &room);
+        if self.tree.processes().any(|p| now.saturating_sub(p.first_seen) < YOUTH) {
+            decision.pace = decision.pace.min(YOUNG_PACE);
+        }
+        decision.pace
+    }
+
+    fn look(&mut self, now: u64) {
+        self.machine.read(&mut self.sample);
+        self.tree.follow(self.sample.cpu.newest, now);
+        self.tree.read(now, &mut self.sample);
+        self.above.read(&mut self.sample.cgroup);
+        if let Some(own) = &mut self.own {
+            own.read(&mut self.sample.cgroup);
+        }
+        self.desk.collect(&mut self.findings);
+        self.take_slow(now);
+        if self.findings.shares_at != self.corrected_at {
+            self.corrected_at = self.findings.shares_at;
+            self.footprint.correct(self.findings.shares());
+        }
+        let processes = self.tree.processes().map(|tracked| &tracked.process);
+        self.footprint.update(processes, &mut self.sample);
+        self.hands.config.dies_at_wall = self.findings.fragile;
+    }
+
+    fn take_slow(&mut self, now: u64) {
+        let slow = &self.findings.slow;
+        let sample = &mut self.sample;
+        sample.disk.space = slow.disk_space;
+        sample.disk.inodes_free = slow.inodes_free;
+        sample.disk.network = slow.network;
+        sample.shm = slow.shm;
+        sample.heat = slow.heat;
+        sample.tree.files = self.findings.files;
+        if self.findings.slow_at != 0 && now.saturating_sub(self.findings.slow_at) > STALE {
+            let stale = Reading::Unavailable(Reason::Stale);
+            sample.disk.space.free = stale;
+            sample.disk.inodes_free = stale;
+            sample.shm.free = stale;
+            sample.heat.hottest = stale;
+        }
+    }
+
+    /// Undoes what outlives the run. The voice goes with us, which lets the writer end.
+    pub fn finish(self) {
+        if let Some(keeper) = self.hands.keeper {
+            keeper.dismiss();
+        }
+        self.wall.lift(&self.tree);
+        if let Some(home) = &self.hands.home {
+            home.remove();
+        }
+    }
+
+    fn footprint_bytes(&self) -> u64 {
+        self.sample.tree.footprint.value().unwrap_or(0)
+    }
+
+    fn moment(&self, now: u64, room: &Room) -> Moment {
+        let sample = &self.sample;
+        let footprint = self.footprint_bytes();
+        let whole = match room.bound {
+            Bound::Cgroup => room.total,
+            Bound::Machine | Bound::Budget => sample.memory.total.value().unwrap_or(0),
+        };
+        let scanned = [sample.paging.scanned_direct, sample.paging.scanned_kswapd]
+            .into_iter()
+            .filter_map(Reading::value)
+            .reduce(|a, b| a + b);
+        Moment {
+            at: now,
+            room: room.bytes,
+            bound: room.bound,
+            total: room.total,
+            available: room.available,
+            reserve: self.terms.reserve,
+            footprint,
+            others: whole.saturating_sub(room.available).saturating_sub(footprint),
+            stride: self.wall.stride(now),
+            swapped_in: sample.paging.swapped_in.value(),
+            swapped_out: sample.paging.swapped_out.value(),
+            swap_free: sample.memory.swap_free.value(),
+            scanned,
+            stalled_us: sample.pressure.memory_full.value(),
+            shm_free: sample.shm.free.value(),
+            disk_free: sample.disk.space.free.value(),
+            tree_cpu: sample.tree.cpu.value().unwrap_or(0),
+            motion: self.motion(),
+        }
+    }
+
+    fn motion(&self) -> Motion {
+        let root = self.tree.get(self.root).or_else(|| self.tree.processes().next());
+        match root {
+            Some(root) if root.state.paused => Motion::Paused,
+            Some(root) if root.process.state == b'T' => Motion::StoppedByUser,
+            _ => Motion::Running,
+        }
+    }
+
+    fn keep_wall(&mut self, now: u64, room: &Room, decision: &Decision) {
+        let grows = decision.forecast.is_some_and(|forecast| forecast.growth > 0.0);
+        let (footprint, peak) = (self.footprint_bytes(), self.ends.peak);
+        self.wall.keep(now, room, &self.terms, footprint, peak, grows, &mut self.tree, self.shared);
+        while let Some(what) = self.wall.next_news() {
+            if let What::Walled { .. } = what {
+                let acts = &mut self.history.acts;
+                acts.walled = acts.walled.saturating_add(1);
+                acts.walled_at = Some(now);
+            }
+            self.voice.say(what);
+        }
+    }
+
+    fn leave_errand(&mut self) {
+        self.errand.count = 0;
+        for tracked in self.tree.processes().take(NAMED) {
+            self.errand.named[self.errand.count] = (tracked.process.pid, tracked.process.started);
+            self.errand.count += 1;
+        }
+        self.errand.urgent = self.history.acts.rung > antifreeze_record::event::Rung::Calm;
+        self.errand.written_now = self.sample.tree.written_bytes.value().unwrap_or(0);
+        self.desk.leave(&self.errand);
+    }
+
+    /// Collects the dead: the root, whose status the front waits for, and orphans that were
+    /// given to us.
+    fn reap(&mut self) {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if pid.as_raw_nonzero().get() as u32 == self.root.0 {
+                self.root_ended(status.as_raw() as u32);
+            }
+        }
+        // A guard that took over is not the root's parent; the front tells it.
+        let told = self.shared.head().root_status.load(Acquire);
+        if told != 0 && self.ends.root_status.is_none() {
+            self.root_ended(told - 1);
+        }
+    }
+
+    fn root_ended(&mut self, status: u32) {
+        self.ends.root_status = Some(status);
+        self.voice.say(What::Ended {
+            status,
+            peak: self.ends.peak,
+            worst_delay_ms: self.ends.worst_delay / MILLISECOND,
+            ended_by_guard: self.history.acts.stop_sent_at.is_some(),
+        });
+        self.shared.head().root_status.store(status + 1, Release);
+        self.voice.wake_front();
+    }
+
+    /// The run is over when nothing of the tree is left.
+    fn is_over(&mut self) -> bool {
+        if self.ends.root_status.is_none() && self.tree.get(self.root).is_some() {
+            return false;
+        }
+        self.tree.is_empty()
+    }
+
+    /// What is said once: the front's end, a full table, a disk that refuses.
+    fn notice_changes(&mut self, now: u64) {
+        let head = self.shared.head();
+        let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
+        if !self.ends.front_gone && parent != head.front_pid.load(Relaxed) {
+            self.ends.front_gone = true;
+            self.voice.say(What::FrontGone);
+        }
+        let requests = head.resume_requests.load(Relaxed);
+        if requests != self.hands.resume_requests {
+            self.hands.resume_requests = requests;
+            self.history.acts.resume_asked_at = Some(now);
+        }
+        let overflow = self.tree.overflow();
+        if overflow > 0 && !self.ends.said_overflow {
+            self.ends.said_overflow = true;
+            self.voice.lacks(Lack::TooManyProcesses, overflow as u32);
+        }
+        let trouble = self.voice.trouble.errno();
+        if (trouble != 0) != self.ends.said_trouble {
+            self.ends.said_trouble = trouble != 0;
+            match trouble {
+                0 => self.voice.say(What::Regained { lack: Lack::RecordFailed }),
+                errno => self.voice.lacks(Lack::RecordFailed, errno),
+            }
+        }
+        let stopped = self.motion() == Motion::StoppedByUser;
+        if stopped != self.ends.user_stopped {
+            self.ends.user_stopped = stopped;
+            self.voice.say(if stopped { What::UserStopped } else { What::UserContinued });
+        }
+        // What lost its place in the table is no longer ours to limit.
+        for lost in self.tree.evicted() {
+            let _ = limit::set_soft(lost.process.pid, None);
+        }
+        let tree = &self.tree;
+        self.shared.free_slots(|pid| tree.get(Pid(pid)).is_some());
+    }
+
+    fn record(&mut self, now: u64) {
+        if now.saturating_sub(self.ends.recorded_at) >= RECORDED_EVERY {
+            self.ends.recorded_at = now;
+            self.voice.record(&self.sample);
+        }
+    }
+
+    fn publish(&self, now: u64, room: &Room) {
+        let head = self.shared.head();
+        head.headroom.store(u64::try_from(room.bytes).unwrap_or(0), Relaxed);
+        head.footprint.store(self.footprint_bytes(), Relaxed);
+        head.rung.store(self.history.acts.rung as u32, Relaxed);
+        head.births.store(0, Relaxed);
+        head.heartbeat.store(now, Release);
+        head.tick.fetch_add(1, Release);
+        let _ = futex::wake(&head.tick, futex::Flags::empty(), u32::MAX >> 1);
+    }
+
+    fn sleep(&mut self, began: u64, pace: Duration, kick: u32) {
+        let wanted = pace.as_nanos() as u64;
+        let spent = now() - began;
+        if spent < SHORTEST {
+            doze(SHORTEST - spent);
+        }
+        let word = &self.shared.head().kick;
+        let left = wanted.saturating_sub(spent.max(SHORTEST));
+        let _ = futex::wait(word, futex::Flags::empty(), kick, Some(&timespec(left)));
+        let late = (now() - began).saturating_sub(wanted.max(SHORTEST));
+        self.ends.worst_delay = self.ends.worst_delay.max(late);
+    }
+}
+
+fn doze(nanoseconds: u64) {
+    let _ = rustix::thread::nanosleep(&timespec(nanoseconds));
+}
+
+fn timespec(nanoseconds: u64) -> rustix::time::Timespec {
+    rustix::time::Timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as i64,
+        tv_nsec: (nanoseconds % 1_000_000_000) as i64,
+    }
+}

@@ -1,0 +1,163 @@
+//! The page as guard and front hold it: mapped from a memfd, for as long as they live.
+
+use antifreeze_cushion::page::{
+    self, EVENT_BYTES, EVENTS, Head, OUTPUT_BYTES, Output, Page, SLOTS, Slot,
+};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::thread::futex;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// The page, mapped whole.
+#[derive(Clone, Copy)]
+pub struct Shared {
+    page: &'static Page,
+}
+
+impl Shared {
+    /// Makes a new page, all zero but for its magic and version.
+    pub fn create() -> Result<(Shared, OwnedFd), Errno> {
+        let fd = memfd_create("antifreeze-page", MemfdFlags::CLOEXEC)?;
+        ftruncate(&fd, page::BYTES as u64)?;
+        let shared = Shared::map(&fd)?;
+        let head = shared.head();
+        head.version.store(page::VERSION, Relaxed);
+        head.magic.store(page::MAGIC, Release);
+        Ok((shared, fd))
+    }
+
+    /// Maps a page that is already there.
+    pub fn open(fd: impl AsFd) -> Result<Shared, Errno> {
+        if rustix::fs::fstat(&fd)?.st_size < page::BYTES as i64 {
+            return Err(Errno::INVAL);
+        }
+        let shared = Shared::map(fd)?;
+        let head = shared.head();
+        if head.magic.load(Acquire) != page::MAGIC || head.version.load(Relaxed) != page::VERSION {
+            return Err(Errno::INVAL);
+        }
+        Ok(shared)
+    }
+
+    fn map(fd: impl AsFd) -> Result<Shared, Errno> {
+        // SAFETY: a fresh shared mapping of a file that is at least as long as the page;
+        // every byte pattern is a valid Page, all its fields are atomics, and it is never
+        // unmapped.
+        let page = unsafe {
+            let address = mmap(
+                std::ptr::null_mut(),
+                page::BYTES,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                fd,
+                0,
+            )?;
+            &*address.cast::<Page>()
+        };
+        Ok(Shared { page })
+    }
+
+    pub fn head(&self) -> &'static Head {
+        &self.page.head
+    }
+
+    pub fn output(&self, stream: usize) -> &'static Output {
+        &self.page.output[stream & 1]
+    }
+
+    /// Asks the guard for a tick now.
+    pub fn kick(&self) {
+        let kick = &self.head().kick;
+        kick.fetch_add(1, Release);
+        let _ = futex::wake(kick, futex::Flags::empty(), u32::MAX >> 1);
+    }
+
+    /// What the cushion of this process reported.
+    pub fn slot(&self, pid: u32) -> Option<&'static Slot> {
+        self.head()
+            .slots
+            .iter()
+            .find(|slot| slot.pid.load(Acquire) == pid)
+    }
+
+    /// Gives the slots of processes that are gone back.
+    pub fn free_slots(&self, alive: impl Fn(u32) -> bool) {
+        for slot in &self.head().slots[..SLOTS] {
+            let pid = slot.pid.load(Acquire);
+            if pid != 0 && !alive(pid) {
+                slot.refused.store(0, Relaxed);
+                slot.own_limit.store(0, Relaxed);
+                slot.drawn.store(0, Relaxed);
+                slot.landed.store(0, Relaxed);
+                slot.lifted.store(0, Relaxed);
+                slot.pid.store(0, Release);
+            }
+        }
+    }
+
+    /// Puts an encoded event where the front will find it. Older ones may be overwritten:
+    /// the record has them all.
+    pub fn publish(&self, event: &[u8]) {
+        let head = self.head();
+        let number = head.events.load(Relaxed);
+        let slot = &head.event_slots[(number % EVENTS as u64) as usize];
+        slot.number.store(0, Release);
+        let mut bytes = [0u8; EVENT_BYTES];
+        let len = event.len().min(EVENT_BYTES - 1);
+        bytes[0] = len as u8;
+        bytes[1..=len].copy_from_slice(&event[..len]);
+        for (word, chunk) in slot.bytes.iter().zip(bytes.chunks_exact(8)) {
+            let mut raw = [0u8; 8];
+            raw.copy_from_slice(chunk);
+            word.store(u64::from_le_bytes(raw), Relaxed);
+        }
+        slot.number.store(number + 1, Release);
+        head.events.store(number + 1, Release);
+    }
+
+    /// The encoded event of this number, if it is still there. Returns its length in `out`.
+    pub fn event(&self, number: u64, out: &mut [u8; EVENT_BYTES]) -> Option<usize> {
+        let slot = &self.head().event_slots[(number % EVENTS as u64) as usize];
+        if slot.number.load(Acquire) != number + 1 {
+            return None;
+        }
+        let mut bytes = [0u8; EVENT_BYTES];
+        for (word, chunk) in slot.bytes.iter().zip(bytes.chunks_exact_mut(8)) {
+            chunk.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        if slot.number.load(Acquire) != number + 1 {
+            return None;
+        }
+        let len = usize::from(bytes[0]).min(EVENT_BYTES - 1);
+        out[..len].copy_from_slice(&bytes[1..=len]);
+        Some(len)
+    }
+}
+
+/// The trainer's output in the page: filled by whoever relays, kept by the writer.
+pub trait OutputRing {
+    /// The longest piece that can be put at the end without wrapping around.
+    fn space(&self) -> &[std::sync::atomic::AtomicU8];
+    /// Bytes read but not yet passed on, up to the wrap.
+    fn pending(&self) -> &[std::sync::atomic::AtomicU8];
+}
+
+impl OutputRing for Output {
+    fn space(&self) -> &[std::sync::atomic::AtomicU8] {
+        let filled = self.filled.load(Acquire);
+        let held = filled.saturating_sub(self.passed.load(Acquire));
+        let start = (filled % OUTPUT_BYTES as u64) as usize;
+        let free = OUTPUT_BYTES.saturating_sub(held as usize);
+        &self.ring[start..(start + free).min(OUTPUT_BYTES)]
+    }
+
+    fn pending(&self) -> &[std::sync::atomic::AtomicU8] {
+        let passed = self.passed.load(Acquire);
+        let held = self.filled.load(Acquire).saturating_sub(passed);
+        let start = (passed % OUTPUT_BYTES as u64) as usize;
+        let end = (start + (held as usize).min(OUTPUT_BYTES)).min(OUTPUT_BYTES);
+        &self.ring[start..end]
+    }
+}

@@ -1,0 +1,57 @@
+//! The guard's signals: it ends when its work ends, not when somebody types Ctrl-C, and a
+//! child's end wakes the deciding thread.
+
+use antifreeze_guard::shared::Shared;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU32};
+
+/// The word the deciding thread sleeps on.
+static KICK: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+
+/// Ignores what is meant for the trainer or the front, and lets a child's end interrupt
+/// the deciding thread's sleep.
+pub fn settle(shared: Shared) {
+    KICK.store(std::ptr::from_ref(&shared.head().kick).cast_mut(), Release);
+    // SAFETY: plain calls; the handler only adds to an atomic.
+    unsafe {
+        for signal in [
+            libc::SIGHUP,
+            libc::SIGINT,
+            libc::SIGQUIT,
+            libc::SIGTERM,
+            libc::SIGTSTP,
+            libc::SIGTTIN,
+            libc::SIGTTOU,
+            libc::SIGUSR1,
+            libc::SIGUSR2,
+            libc::SIGALRM,
+            libc::SIGPIPE,
+        ] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = wake as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_NOCLDSTOP;
+        libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
+    }
+}
+
+/// Called in every other thread, so that a child's end always reaches the deciding one.
+pub fn leave_to_the_deciding_thread() {
+    // SAFETY: a set that lives here.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, null_mut());
+    }
+}
+
+/// Interrupts the sleep; the changed word keeps one from beginning just now.
+extern "C" fn wake(_signal: libc::c_int) {
+    // SAFETY: null, or part of a page that is never unmapped.
+    if let Some(kick) = unsafe { KICK.load(Acquire).as_ref() } {
+        kick.fetch_add(1, Release);
+    }
+}

@@ -1,0 +1,94 @@
+//! Starts the trainer: forked while the guard still has one thread, held until the wall
+//! and the cgroup stand, then let go.
+
+use crate::orders::Orders;
+use crate::shared::Shared;
+use antifreeze_cushion::page;
+use antifreeze_sense::Pid;
+use std::ffi::{CString, OsStr, OsString};
+use std::io::{Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+/// A trainer that waits to be let go.
+pub struct Held {
+    pub pid: Pid,
+    go: std::io::PipeWriter,
+}
+
+impl Held {
+    /// Lets the trainer start. It starts too if the guard dies before this.
+    pub fn release(mut self) {
+        let _ = self.go.write(&[1]);
+    }
+}
+
+/// Forks the trainer. Must be called before any thread is started.
+pub fn spawn(orders: &Orders, shared: Shared, command: &[OsString]) -> std::io::Result<Held> {
+    let (mut wait, go) = std::io::pipe()?;
+    let arguments: Vec<CString> = command
+        .iter()
+        .filter_map(|word| CString::new(word.as_bytes()).ok())
+        .collect();
+    // SAFETY: the process has one thread, so the child may use everything.
+    match unsafe { libc::fork() } {
+        -1 => Err(std::io::Error::last_os_error()),
+        0 => {
+            drop(go);
+            let _ = wait.read(&mut [0]);
+            become_trainer(orders, shared, &arguments)
+        }
+        pid => Ok(Held { pid: Pid(pid as u32), go }),
+    }
+}
+
+fn become_trainer(orders: &Orders, shared: Shared, arguments: &[CString]) -> ! {
+    for (stream, fd) in orders.give.iter().enumerate().filter(|(_, fd)| **fd >= 0) {
+        // SAFETY: plain descriptor numbers of this process.
+        unsafe { libc::dup2(*fd, stream as i32 + 1) };
+    }
+    raise_oom_score();
+    set_environment(orders, shared);
+    let mut pointers: Vec<*const libc::c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
+    pointers.push(std::ptr::null());
+    // SAFETY: a null-terminated list of C strings that outlive the call. The Rust runtime
+    // ignores SIGPIPE; the trainer gets the default back.
+    let errno = unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::execvp(pointers[0], pointers.as_ptr());
+        *libc::__errno_location()
+    };
+    shared.head().exec_errno.store(errno, Release);
+    let status = if errno == libc::ENOENT { 127 } else { 126 };
+    // SAFETY: ends the child without running what belongs to the guard.
+    unsafe { libc::_exit(status) }
+}
+
+/// If the kernel has to kill after all, it should be the trainer.
+fn raise_oom_score() {
+    const PATH: &str = "/proc/self/oom_score_adj";
+    let now: i32 = std::fs::read_to_string(PATH)
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0);
+    let _ = std::fs::write(PATH, (now + 500).min(1000).to_string());
+}
+
+fn set_environment(orders: &Orders, shared: Shared) {
+    let guard = rustix::process::getppid().map_or(0, |guard| guard.as_raw_nonzero().get());
+    let front = shared.head().front_pid.load(Acquire);
+    let fd = orders.page;
+    let paths = format!("/proc/{guard}/fd/{fd}:/proc/{front}/fd/{fd}");
+    // SAFETY: one thread.
+    unsafe {
+        std::env::set_var(page::ENV, paths);
+        if !orders.preload.is_empty() {
+            let mut preload = OsString::from(&orders.preload);
+            if let Some(theirs) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+                preload.push(OsStr::new(":"));
+                preload.push(theirs);
+            }
+            std::env::set_var("LD_PRELOAD", OsString::from_vec(preload.into_vec()));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! When the front is gone, its last duty becomes the guard's: passing the trainer's output
+//! on, from the very byte where the front stopped.
+
+use crate::orders::Orders;
+use crate::relay::{Flow, fill, pass_on};
+use crate::shared::Shared;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, FromRawFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Waits for the front's end, then relays until the trainer has closed its output.
+pub fn stand_by(shared: Shared, orders: &Orders) {
+    let front = shared.head().front_pid.load(Relaxed) as i32;
+    let mut streams = [0, 1].map(|i| Stream::open(i, orders));
+    while rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get()) == front {
+        let quarter = rustix::time::Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+        let _ = rustix::thread::nanosleep(&quarter);
+    }
+    while streams.iter().any(Option::is_some) {
+        wait_for_any(&streams);
+        for stream in &mut streams {
+            if stream.as_ref().is_some_and(|stream| stream.relay(shared) == Flow::Closed) {
+                *stream = None;
+            }
+        }
+    }
+}
+
+struct Stream {
+    index: usize,
+    read: OwnedFd,
+    pass: OwnedFd,
+}
+
+impl Stream {
+    fn open(index: usize, orders: &Orders) -> Option<Stream> {
+        let (read, pass) = (orders.read[index], orders.pass[index]);
+        // SAFETY: handed over by the front for this purpose, and owned by nobody else here.
+        (read >= 0 && pass >= 0).then(|| unsafe {
+            Stream { index, read: OwnedFd::from_raw_fd(read), pass: OwnedFd::from_raw_fd(pass) }
+        })
+    }
+
+    fn relay(&self, shared: Shared) -> Flow {
+        let output = shared.output(self.index);
+        let _ = pass_on(output, Some(self.pass.as_fd()));
+        let mut ready = [PollFd::new(&self.read, PollFlags::IN)];
+        if !matches!(poll(&mut ready, Some(&NOW)), Ok(1..)) {
+            return Flow::Open;
+        }
+        let flow = fill(output, self.read.as_fd()).unwrap_or(Flow::Closed);
+        let _ = pass_on(output, Some(self.pass.as_fd()));
+        flow
+    }
+}
+
+const NOW: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+
+fn wait_for_any(streams: &[Option<Stream>; 2]) {
+    match streams {
+        [Some(one), Some(other)] => {
+            let mut both = [&one.read, &other.read].map(|fd| PollFd::new(fd, PollFlags::IN));
+            let _ = poll(&mut both, None);
+        }
+        [Some(one), None] | [None, Some(one)] => {
+            let _ = poll(&mut [PollFd::new(&one.read, PollFlags::IN)], None);
+        }
+        [None, None] => {}
+    }
+}

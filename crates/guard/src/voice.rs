@@ -1,0 +1,54 @@
+//! How the deciding thread makes itself heard: events go to the record and to the front,
+//! samples to the record. Nothing here waits for anybody.
+
+use crate::shared::Shared;
+use crate::writer::Trouble;
+use antifreeze_cushion::page::EVENT_BYTES;
+use antifreeze_record::event::{Event, Lack, What};
+use antifreeze_record::Producer;
+use antifreeze_record::codec::encode_event;
+use antifreeze_sense::{Sample, Stamp};
+use rustix::fd::OwnedFd;
+use rustix::time::{ClockId, clock_gettime};
+
+pub struct Voice<'a> {
+    pub shared: Shared,
+    pub frames: Producer,
+    /// The eventfd that wakes the front; it never blocks.
+    pub wake: OwnedFd,
+    pub trouble: &'a Trouble,
+}
+
+impl Voice<'_> {
+    pub fn say(&mut self, what: What) {
+        let event = Event { at: stamp(), what };
+        self.frames.push_event(&event);
+        let mut bytes = [0; EVENT_BYTES];
+        let len = encode_event(&event, &mut bytes);
+        self.shared.publish(&bytes[..len]);
+        self.wake_front();
+    }
+
+    pub fn lacks(&mut self, lack: Lack, detail: u32) {
+        self.say(What::Lacks { lack, detail });
+    }
+
+    pub fn record(&mut self, sample: &Sample) {
+        self.frames.push_sample(sample);
+    }
+
+    pub fn wake_front(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+}
+
+pub fn stamp() -> Stamp {
+    let nanoseconds = |clock| {
+        let time = clock_gettime(clock);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    };
+    Stamp {
+        monotonic: nanoseconds(ClockId::Monotonic),
+        realtime: nanoseconds(ClockId::Realtime),
+    }
+}

@@ -1,0 +1,179 @@
+//! Keeps the wall: the soft limit of every process of the tree, moved at each look to what
+//! it has plus what the machine can still spare.
+
+use crate::hands::limit;
+use crate::mark::Mark;
+use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, plan};
+use crate::room::{Room, Terms};
+use crate::shared::Shared;
+use antifreeze_record::event::{Lack, What};
+use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
+use antifreeze_sense::{Pid, Reading};
+use rustix::io::Errno;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// The largest growth between two looks is remembered this long.
+const STRIDE_WINDOW: u64 = 5_000_000_000;
+/// News of one look; beyond that, refusals are only counted.
+const NEWS: usize = 16;
+
+pub struct Wall {
+    /// Off with --no-wall, or where the kernel ignores limits on data.
+    pub on: bool,
+    /// The limit the user had set before us, which is never exceeded.
+    pub ceiling: Option<u64>,
+    candidates: Vec<Candidate>,
+    limits: Vec<Option<u64>>,
+    news: [Option<What>; NEWS],
+    stride: u64,
+    stride_at: u64,
+    said_refused: bool,
+}
+
+impl Wall {
+    pub fn new(on: bool, ceiling: Option<u64>) -> Wall {
+        Wall {
+            on,
+            ceiling,
+            candidates: Vec::with_capacity(CAPACITY),
+            limits: Vec::with_capacity(CAPACITY),
+            news: [None; NEWS],
+            stride: 0,
+            stride_at: 0,
+            said_refused: false,
+        }
+    }
+
+    /// Looks at what became of the limits, and moves them to where they belong now.
+    #[allow(clippy::too_many_arguments)]
+    pub fn keep(
+        &mut self,
+        now: u64,
+        room: &Room,
+        terms: &Terms,
+        footprint: u64,
+        peak: u64,
+        tree_grows: bool,
+        tree: &mut Tree<Mark>,
+        shared: Shared,
+    ) {
+        let (strip, _) = terms.cushion();
+        self.candidates.clear();
+        for tracked in tree.processes_mut() {
+            self.observe(now, tracked, footprint, strip, shared);
+            self.candidates.push(Candidate { state: tracked.state.wall });
+        }
+        let wall_room = WallRoom {
+            wall: self.on,
+            room: room.bytes,
+            bound: room.bound,
+            reserve: terms.reserve,
+            footprint,
+            peak,
+            tree_grows,
+        };
+        self.limits.clear();
+        self.limits.resize(self.candidates.len(), None);
+        plan(&wall_room, &self.candidates, &mut self.limits);
+        for (tracked, limit) in tree.processes_mut().zip(&self.limits) {
+            if let Some(limit) = limit {
+                let refused = place(tracked, *limit, self.ceiling);
+                if refused && !self.said_refused {
+                    self.said_refused = true;
+                    add(
+                        &mut self.news,
+                        What::Lacks { lack: Lack::WallRefused, detail: tracked.process.pid.0 },
+                    );
+                }
+            }
+        }
+    }
+
+    fn observe(
+        &mut self,
+        now: u64,
+        tracked: &mut Tracked<Mark>,
+        footprint: u64,
+        strip: u64,
+        shared: Shared,
+    ) {
+        let process = &tracked.process;
+        let value = |reading: Reading<u64>| reading.value().unwrap_or(0);
+        let mark = &mut tracked.state;
+        mark.wall.observe(
+            now,
+            value(process.vm_data),
+            value(process.rss_anon),
+            value(process.swap),
+            value(process.threads),
+        );
+        if mark.wall.growth() > self.stride || now.saturating_sub(self.stride_at) > STRIDE_WINDOW {
+            self.stride = mark.wall.growth();
+            self.stride_at = now;
+        }
+        let slot = shared.slot(process.pid.0);
+        let own = slot.map_or(OwnLimit::default(), |slot| OwnLimit {
+            limit: slot.own_limit.load(Acquire),
+            landed: slot.landed.load(Acquire) == 1,
+        });
+        if let Some(slot) = slot {
+            let refusals = slot.refused.load(Acquire);
+            if refusals != mark.refusals {
+                mark.refusals = refusals;
+                let bytes = slot.refused_bytes.load(Relaxed);
+                let (pid, name) = (process.pid, process.name);
+                add(&mut self.news, What::Walled { pid, name, bytes, footprint });
+            }
+        }
+        if let (true, Ok(Some(found))) = (self.on && !mark.refused, limit::soft(process.pid))
+            && mark.wall.notice(found, own, strip) == WallSign::Foreign
+        {
+            mark.wall.respect(found);
+        }
+    }
+
+    /// The largest growth of one process between two looks in the last seconds.
+    pub fn stride(&self, now: u64) -> u64 {
+        let fresh = now.saturating_sub(self.stride_at) <= STRIDE_WINDOW;
+        if fresh { self.stride } else { 0 }
+    }
+
+    /// What there is to tell, one after the other.
+    pub fn next_news(&mut self) -> Option<What> {
+        self.news.iter_mut().find_map(Option::take)
+    }
+
+    /// Takes every limit away again.
+    pub fn lift(&self, tree: &Tree<Mark>) {
+        for tracked in tree.processes() {
+            let _ = limit::set_soft(tracked.process.pid, self.ceiling);
+        }
+    }
+}
+
+/// Sets the limit of one process; true when that was refused for the first time.
+fn place(tracked: &mut Tracked<Mark>, bytes: u64, ceiling: Option<u64>) -> bool {
+    if tracked.state.refused {
+        return false;
+    }
+    let pid: Pid = tracked.process.pid;
+    let bytes = bytes.min(ceiling.unwrap_or(u64::MAX));
+    match limit::set_soft(pid, Some(bytes)) {
+        Ok(()) => {
+            tracked.state.wall.placed(bytes);
+            tracked.process.wall = Reading::Value(bytes);
+            false
+        }
+        Err(errno) => {
+            tracked.process.wall = errno.into();
+            tracked.state.refused = errno != Errno::SRCH;
+            tracked.state.refused
+        }
+    }
+}
+
+fn add(news: &mut [Option<What>; NEWS], what: What) {
+    if let Some(place) = news.iter_mut().find(|place| place.is_none()) {
+        *place = Some(what);
+    }
+}

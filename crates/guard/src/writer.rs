@@ -1,0 +1,122 @@
+//! The writer: the thread that puts frames on the disk, where a single write may take
+//! seconds in a storm. The deciding thread hands frames over and never learns how long.
+
+use crate::relay::copy_tail;
+use crate::scout::now;
+use crate::shared::Shared;
+use antifreeze_record::{Consumer, Head, Kind, Log, Sizes, Tail};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::Duration;
+
+/// Frames are made durable this often while nothing happens.
+const PERIOD: Duration = Duration::from_secs(1);
+/// A disk that refused is tried again after this long.
+const RETRY: u64 = 5_000_000_000;
+
+/// The names of the files that keep the tail of what the trainer printed: what it wrote
+/// to standard output (and error, where both go to the same place), and to error alone.
+pub const TAILS: [&str; 2] = ["output", "errors"];
+
+/// What the writer tells the deciding thread: 0 while all is well, or an errno.
+#[derive(Default)]
+pub struct Trouble(AtomicU32);
+
+impl Trouble {
+    pub fn errno(&self) -> u32 {
+        self.0.load(Acquire)
+    }
+
+    fn set(&self, result: &io::Result<()>) {
+        let errno = match result {
+            Ok(()) => 0,
+            Err(error) => error.raw_os_error().unwrap_or(libc::EIO) as u32,
+        };
+        self.0.store(errno, Release);
+    }
+}
+
+pub struct Writer {
+    pub folder: PathBuf,
+    pub head: Head,
+    /// Go on with the record of a guard that died.
+    pub again: bool,
+    pub frames: Consumer,
+    pub shared: Shared,
+}
+
+impl Writer {
+    /// Writes until the deciding thread has said its last word and all of it is durable.
+    pub fn run(mut self, trouble: &Trouble) {
+        let mut log = None;
+        let mut tails = [None, None];
+        let mut retry_at = 0;
+        loop {
+            if log.is_none() && now() >= retry_at {
+                match self.open() {
+                    Ok(opened) => log = Some(opened),
+                    Err(error) => {
+                        trouble.set(&Err(error));
+                        retry_at = now() + RETRY;
+                    }
+                }
+            }
+            let mut event = false;
+            let finished = self.frames.is_finished();
+            self.frames.drain(|kind, payload| {
+                event |= kind == Kind::Event;
+                if let Some(log) = &mut log {
+                    log.append(kind, payload);
+                }
+            });
+            if let Some(log) = &mut log
+                && (now() >= retry_at || finished)
+            {
+                let result = log.sync().and_then(|()| self.keep_tails(&mut tails));
+                if result.is_err() {
+                    retry_at = now() + RETRY;
+                }
+                trouble.set(&result);
+            }
+            if finished {
+                return;
+            }
+            self.frames.wait(PERIOD);
+        }
+    }
+
+    fn open(&self) -> io::Result<Log> {
+        if self.again {
+            Log::open_again(&self.folder, Sizes::default())
+        } else {
+            Log::create(&self.folder, Sizes::default(), &self.head)
+        }
+    }
+
+    fn keep_tails(&self, tails: &mut [Option<Tail>; 2]) -> io::Result<()> {
+        for (stream, (tail, name)) in tails.iter_mut().zip(TAILS).enumerate() {
+            let output = self.shared.output(stream);
+            let filled = output.filled.load(Acquire);
+            if filled == 0 {
+                continue;
+            }
+            let tail = match tail {
+                Some(tail) => tail,
+                None => tail.insert(Tail::create(&self.folder.join(name))?),
+            };
+            tail.update(filled, |offset, out| copy_tail(output, offset, out))?;
+        }
+        Ok(())
+    }
+}
+
+/// Puts the number of this guard into the run's folder, for `antifreeze resume` and for
+/// whoever asks whether the run goes on.
+pub fn announce(folder: &Path, page_fd: i32) -> io::Result<()> {
+    let stat = std::fs::read("/proc/self/stat")?;
+    let started = antifreeze_sense::parse::stat(&stat).map_or(0, |stat| stat.started);
+    let text = format!("{} {started} {page_fd}\n", std::process::id());
+    std::fs::write(folder.join("guard"), text)
+}

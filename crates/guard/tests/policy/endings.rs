@@ -1,0 +1,269 @@
+//! Pause, stop and kill, rule by rule.
+
+use crate::given::*;
+use antifreeze_guard::policy::{Bound, Config, Motion, Save, decide};
+use antifreeze_record::event::{Rung, Why};
+
+fn fragile() -> Config {
+    Config {
+        dies_at_wall: true,
+        ..config()
+    }
+}
+
+fn bare() -> Config {
+    Config {
+        wall: false,
+        ..config()
+    }
+}
+
+#[test]
+fn others_that_grew_pause_the_tree() {
+    let decision = decision(&squeezed(400 * MB));
+    assert_eq!(
+        (decision.rung, decision.why),
+        (Rung::Pause, Why::OthersGrew)
+    );
+}
+
+#[test]
+fn a_storm_or_a_stall_pauses_earlier() {
+    let storm = history(20.0, 100, |t, moment| {
+        others_take(moment, (t / 20.0) * (7500 * MB) as f64);
+        swapping(moment, t, 5000.0, 3.0);
+    });
+    assert_eq!(decision(&storm).rung, Rung::Pause);
+    let stalled = history(20.0, 100, |t, moment| {
+        others_take(moment, (t / 20.0) * (8400 * MB) as f64);
+        stalling(moment, t, 0.3, 50_000.0);
+    });
+    assert_eq!(decision(&stalled).rung, Rung::Pause);
+}
+
+#[test]
+fn a_tree_that_grows_itself_is_never_paused() {
+    let history = history(20.0, 100, |t, moment| {
+        others_take(moment, (t / 20.0) * (6500 * MB) as f64);
+        takes(moment, (t / 20.0) * (2000 * MB) as f64);
+    });
+    assert!(decision(&history).rung < Rung::Pause);
+}
+
+#[test]
+fn before_a_pause_a_save_is_asked_for_when_there_is_time() {
+    assert_eq!(rung(&squeezed(400 * MB), &saving()), Rung::Checkpoint);
+    let in_a_hurry = history(20.0, 100, |t, moment| {
+        others_take(moment, (t / 20.0) * (8800 * MB) as f64);
+    });
+    assert_eq!(rung(&in_a_hurry, &saving()), Rung::Pause);
+}
+
+#[test]
+fn a_pause_lasts_until_there_is_room_for_two_seconds() {
+    let paused = |left: u64, seconds: f64| {
+        let mut history = squeezed(300 * MB);
+        extend(&mut history, seconds, 100, |_, moment| {
+            available(moment, left);
+            moment.motion = Motion::Paused;
+        });
+        enter(&mut history, Rung::Pause, 10.0);
+        history.acts.paused_at = Some(history.acts.since);
+        decision(&history)
+    };
+    assert_eq!(paused(1100 * MB, 5.0).rung, Rung::Pause);
+    assert_eq!(paused(3 * GB, 1.0).rung, Rung::Pause);
+    let resumed = paused(3 * GB, 3.0);
+    assert!(resumed.rung < Rung::Pause);
+    assert_eq!(resumed.why, Why::RoomAgain);
+}
+
+#[test]
+fn a_pause_ends_when_the_person_asks_or_at_its_deadline() {
+    let mut history = squeezed(400 * MB);
+    enter(&mut history, Rung::Pause, 10.0);
+    history.acts.paused_at = Some(ago(&history, 10.0));
+    history.acts.resume_asked_at = Some(ago(&history, 12.0));
+    assert_eq!(
+        decision(&history).rung,
+        Rung::Pause,
+        "asked before the pause"
+    );
+
+    history.acts.resume_asked_at = Some(ago(&history, 1.0));
+    let asked = decide(&history, &saving());
+    assert_eq!((asked.rung, asked.why), (Rung::Checkpoint, Why::Asked));
+
+    history.acts.resume_asked_at = None;
+    history.acts.paused_at = Some(ago(&history, 301.0));
+    let late = decision(&history);
+    assert!(late.rung < Rung::Pause);
+    assert_eq!(late.why, Why::Deadline);
+}
+
+#[test]
+fn after_a_resume_only_worse_than_before_pauses_again() {
+    let mut history = squeezed(400 * MB);
+    history.acts.resumed_at = Some(ago(&history, 0.5));
+    assert!(decision(&history).rung < Rung::Pause);
+    history.acts.resumed_at = Some(ago(&history, 8.0));
+    assert_eq!(
+        decision(&history).rung,
+        Rung::Pause,
+        "others took 6 GB since"
+    );
+    history.acts.resumed_at = Some(ago(&history, 61.0));
+    assert_eq!(decision(&history).rung, Rung::Pause, "long ago");
+}
+
+#[test]
+fn a_pause_with_nowhere_for_the_pages_to_go_ends_in_a_stop() {
+    let paused = |swap_free: Option<u64>| {
+        let mut history = squeezed(100 * MB);
+        extend(&mut history, 1.0, 100, |_, moment| {
+            available(moment, 100 * MB);
+            moment.swap_free = swap_free;
+        });
+        enter(&mut history, Rung::Pause, 1.0);
+        decision(&history).rung
+    };
+    assert_eq!(paused(Some(0)), Rung::Stop);
+    assert_eq!(paused(Some(GB)), Rung::Pause);
+    assert_eq!(paused(None), Rung::Pause);
+}
+
+#[test]
+fn a_grower_is_stopped_when_three_quarters_of_the_reserve_are_gone() {
+    assert_eq!(decision(&leak(20 * MB, -700 * MB as i64)).rung, Rung::Brake);
+    let stopped = decision(&leak(20 * MB, -800 * MB as i64));
+    assert_eq!(
+        (stopped.rung, stopped.why),
+        (Rung::Stop, Why::ReserveBroken)
+    );
+}
+
+#[test]
+fn others_growth_stops_the_tree_only_after_a_pause_was_tried() {
+    let mut history = squeezed(200 * MB);
+    assert_eq!(decision(&history).rung, Rung::Pause);
+    history.acts.resumed_at = Some(ago(&history, 0.5));
+    assert_eq!(decision(&history).rung, Rung::Stop);
+}
+
+#[test]
+fn being_at_the_wall_is_no_reason_to_stop() {
+    let mut history = leak(100 * MB, 0);
+    extend(&mut history, 10.0, 100, |_, moment| {
+        let room = moment.room as f64;
+        takes(moment, room);
+    });
+    assert!(decision(&history).rung < Rung::Pause);
+    assert!(rung(&history, &saving()) < Rung::Pause);
+}
+
+#[test]
+fn what_dies_at_the_wall_is_stopped_on_its_doorstep() {
+    let near = leak(100 * MB, 300 * MB as i64);
+    assert_eq!(rung(&near, &fragile()), Rung::Stop);
+    assert_eq!(
+        rung(&leak(100 * MB, 900 * MB as i64), &fragile()),
+        Rung::Brake
+    );
+    let steady = steady(|moment| available(moment, GB + 300 * MB));
+    assert!(rung(&steady, &fragile()) < Rung::Stop, "it does not grow");
+
+    let mut while_saving = near;
+    while_saving.acts.save = Save::Asked {
+        at: ago(&while_saving, 2.0),
+    };
+    assert_eq!(
+        rung(
+            &while_saving,
+            &Config {
+                can_save: true,
+                ..fragile()
+            }
+        ),
+        Rung::Checkpoint,
+        "its save may still be done"
+    );
+}
+
+#[test]
+fn beyond_a_budget_the_tree_is_stopped_once_a_save_was_tried() {
+    let mut history = steady(|moment| {
+        moment.bound = Bound::Budget;
+        moment.total = 4 * GB;
+        moment.room = -300 * MB as i64;
+    });
+    assert_eq!(rung(&history, &config()), Rung::Stop);
+    assert_eq!(rung(&history, &saving()), Rung::Checkpoint);
+    for save in [
+        Save::Done {
+            at: ago(&history, 1.0),
+        },
+        Save::Missed {
+            at: ago(&history, 1.0),
+        },
+        Save::Asked {
+            at: ago(&history, 16.0),
+        },
+    ] {
+        history.acts.save = save;
+        assert_eq!(rung(&history, &saving()), Rung::Stop, "{save:?}");
+    }
+}
+
+#[test]
+fn a_lasting_storm_stops_the_largest_when_it_grew() {
+    let storm = |seconds: f64, footprint: u64| {
+        let history = history(20.0, 100, |t, moment| {
+            moment.footprint = footprint;
+            takes(moment, t * (60 * MB) as f64);
+            moment.others = 13 * GB - footprint;
+            moment.available = 1500 * MB;
+            moment.room = 500 * MB as i64;
+            swapping(moment, t, 5000.0, seconds);
+        });
+        decision(&history).rung
+    };
+    assert_eq!(storm(7.0, 9 * GB), Rung::Stop);
+    assert!(storm(3.0, 9 * GB) < Rung::Stop);
+    assert!(storm(7.0, 2 * GB) < Rung::Stop);
+}
+
+#[test]
+fn without_a_wall_the_ladder_stops_a_grower_at_the_bound() {
+    let history = leak(50 * MB, -20 * MB as i64);
+    assert_eq!(rung(&history, &bare()), Rung::Stop);
+    assert!(rung(&history, &config()) < Rung::Stop);
+}
+
+#[test]
+fn a_stop_has_until_its_deadline() {
+    let mut history = steady(|moment| available(moment, 200 * MB));
+    enter(&mut history, Rung::Stop, 9.0);
+    history.acts.available_at_stop = 210 * MB;
+    history.acts.stop_sent_at = Some(ago(&history, 9.0));
+    assert_eq!(decision(&history).rung, Rung::Stop);
+    history.acts.stop_sent_at = Some(ago(&history, 10.5));
+    let killed = decision(&history);
+    assert_eq!((killed.rung, killed.why), (Rung::Kill, Why::Deadline));
+}
+
+#[test]
+fn a_further_fall_shortens_the_deadline_unless_the_tree_is_ending() {
+    let stopped = |freed: f64, waited: f64| {
+        let mut history = history(20.0, 100, |t, moment| {
+            moment.footprint -= (freed * t / 20.0) as u64;
+            moment.available = 100 * MB;
+        });
+        enter(&mut history, Rung::Stop, waited);
+        history.acts.stop_sent_at = Some(ago(&history, waited));
+        history.acts.available_at_stop = 200 * MB;
+        decision(&history).rung
+    };
+    assert_eq!(stopped(0.0, 2.0), Rung::Kill);
+    assert_eq!(stopped(0.0, 0.5), Rung::Stop);
+    assert_eq!(stopped(3e9, 2.0), Rung::Stop);
+}

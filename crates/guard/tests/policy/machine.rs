@@ -1,0 +1,315 @@
+//! A small make-believe machine: memory, a trainer and a neighbour as functions of time,
+//! and hands that carry decisions out as the real ones do.
+
+use crate::given::{BOOT, MB, SECOND, config};
+use antifreeze_guard::policy::{
+    Bound, Candidate, Config, History, Moment, Motion, Save, WallRoom, WallState, decide, plan,
+};
+use antifreeze_record::event::{Rung, Why};
+use std::time::Duration;
+
+/// What the trainer wants at a time of its own, in bytes.
+#[derive(Clone, Copy, Default)]
+pub struct Wish {
+    /// Mapped and touched.
+    pub data: u64,
+    /// Mapped only.
+    pub untouched: u64,
+    /// Shared memory: not seen by the wall.
+    pub shared: u64,
+}
+
+pub struct World {
+    pub total: u64,
+    pub reserve: u64,
+    pub budget: Option<u64>,
+    pub config: Config,
+    /// Seconds of the trainer's own time → what it wants.
+    pub trainer: fn(f64) -> Wish,
+    /// Seconds → what the others use.
+    pub others: fn(f64) -> u64,
+    pub save_takes: f64,
+    /// Seconds from SIGTERM to the end; None ignores it.
+    pub ends_after: Option<f64>,
+    /// PSI full, as a share of the time, whatever else happens.
+    pub shouting: f64,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        World {
+            total: 512 * MB,
+            reserve: 60 * MB,
+            budget: None,
+            config: config(),
+            trainer: |_| Wish::default(),
+            others: |_| 100 * MB,
+            save_takes: 2.0,
+            ends_after: Some(0.5),
+            shouting: 0.0,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Story {
+    /// Every change of rung, in seconds.
+    pub rungs: Vec<(f64, Rung, Why)>,
+    pub walled: Vec<f64>,
+    pub paused: u32,
+    pub resumed: u32,
+    pub saved: Vec<f64>,
+    /// When and how the trainer ended, if it did.
+    pub ended: Option<(f64, End)>,
+    pub least_available: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    AtWall,
+    Stopped,
+    Killed,
+}
+
+impl Story {
+    pub fn highest(&self) -> Rung {
+        self.rungs
+            .iter()
+            .map(|(_, rung, _)| *rung)
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// When a rung was first entered.
+    pub fn first(&self, wanted: Rung) -> Option<f64> {
+        self.rungs
+            .iter()
+            .find(|(_, rung, _)| *rung == wanted)
+            .map(|(at, ..)| *at)
+    }
+
+    /// When the ladder first stood at a rung or above it.
+    pub fn reached(&self, least: Rung) -> Option<f64> {
+        self.rungs
+            .iter()
+            .find(|(_, rung, _)| *rung >= least)
+            .map(|(at, ..)| *at)
+    }
+}
+
+struct Play<'a> {
+    world: &'a World,
+    history: History,
+    wall: WallState,
+    story: Story,
+    at: u64,
+    own_time: f64,
+    have: Wish,
+    peak: u64,
+    stride: u64,
+    stride_at: u64,
+    swapped: f64,
+    stalled: f64,
+}
+
+pub fn play(world: &World, seconds: f64) -> Story {
+    let mut history = History::new();
+    history.acts.save_time = Duration::from_secs_f64(world.save_takes);
+    let mut play = Play {
+        world,
+        history,
+        wall: WallState::default(),
+        story: Story {
+            least_available: u64::MAX,
+            ..Story::default()
+        },
+        at: BOOT,
+        own_time: 0.0,
+        have: (world.trainer)(0.0),
+        peak: 0,
+        stride: 0,
+        stride_at: BOOT,
+        swapped: 0.0,
+        stalled: 0.0,
+    };
+    while play.seconds() < seconds && play.story.ended.is_none() {
+        let pace = play.look();
+        play.pass(pace);
+    }
+    play.story
+}
+
+impl Play<'_> {
+    fn seconds(&self) -> f64 {
+        (self.at - BOOT) as f64 / 1e9
+    }
+
+    fn footprint(&self) -> u64 {
+        self.have.data + self.have.shared
+    }
+
+    fn used(&self) -> u64 {
+        self.footprint() + (self.world.others)(self.seconds())
+    }
+
+    fn moment(&self) -> Moment {
+        let world = self.world;
+        let available = world.total.saturating_sub(self.used());
+        let machine = available as i64 - world.reserve as i64;
+        let budget = world
+            .budget
+            .map(|budget| budget as i64 - self.footprint() as i64);
+        let bound = match budget {
+            Some(room) if room <= machine => Bound::Budget,
+            _ => Bound::Machine,
+        };
+        let paused = self.history.acts.rung == Rung::Pause;
+        Moment {
+            at: self.at,
+            room: budget.map_or(machine, |room| room.min(machine)),
+            bound,
+            total: match bound {
+                Bound::Budget => world.budget.unwrap_or(world.total),
+                Bound::Machine | Bound::Cgroup => world.total,
+            },
+            available,
+            reserve: world.reserve,
+            footprint: self.footprint(),
+            others: (world.others)(self.seconds()),
+            stride: self.stride,
+            swapped_in: Some(self.swapped as u64),
+            swapped_out: Some(self.swapped as u64),
+            swap_free: Some(1024 * MB),
+            scanned: Some((self.swapped + self.stalled / 100.0) as u64),
+            stalled_us: Some(self.stalled as u64),
+            shm_free: Some(1024 * MB),
+            disk_free: Some(100 * 1024 * MB),
+            tree_cpu: (self.own_time * 100.0) as u64,
+            motion: if paused {
+                Motion::Paused
+            } else {
+                Motion::Running
+            },
+        }
+    }
+
+    /// One tick of the guard: look, decide, act. Returns the time to the next.
+    fn look(&mut self) -> f64 {
+        let moment = self.moment();
+        self.peak = self.peak.max(moment.footprint);
+        self.story.least_available = self.story.least_available.min(moment.available);
+        self.history.push(moment);
+
+        let vm_data = self.have.data + self.have.untouched;
+        self.wall.observe(self.at, vm_data, self.have.data, 0, 1);
+        if self.wall.growth() >= self.stride || self.at - self.stride_at > 5 * SECOND {
+            self.stride = self.wall.growth();
+            self.stride_at = self.at;
+        }
+        let decision = decide(&self.history, &self.world.config);
+        let others_grew = decision.why == Why::OthersGrew;
+        let room = WallRoom {
+            wall: self.world.config.wall,
+            room: moment.room,
+            bound: moment.bound,
+            reserve: moment.reserve,
+            footprint: moment.footprint,
+            peak: self.peak,
+            tree_grows: decision.forecast.is_some_and(|told| told.growth > 0.0) && !others_grew,
+        };
+        let mut limits = [None];
+        plan(&room, &[Candidate { state: self.wall }], &mut limits);
+        if let [Some(limit)] = limits {
+            self.wall.placed(limit);
+        }
+        self.act(decision.rung, decision.why, moment.available);
+        decision.pace.as_secs_f64()
+    }
+
+    fn act(&mut self, rung: Rung, why: Why, available: u64) {
+        let seconds = self.seconds();
+        let acts = &mut self.history.acts;
+        if rung == Rung::Checkpoint && !matches!(acts.save, Save::Asked { .. }) {
+            acts.save = Save::Asked { at: self.at };
+        }
+        if rung == acts.rung {
+            return;
+        }
+        if acts.rung == Rung::Pause && rung < Rung::Pause {
+            self.story.resumed += 1;
+            acts.resumed_at = Some(self.at);
+        }
+        match rung {
+            Rung::Pause => {
+                self.story.paused += 1;
+                acts.paused_at = Some(self.at);
+            }
+            Rung::Stop => {
+                acts.stop_sent_at = Some(self.at);
+                acts.available_at_stop = available;
+            }
+            Rung::Kill => {
+                acts.kill_sent_at = Some(self.at);
+                self.story.ended = Some((seconds, End::Killed));
+            }
+            _ => {}
+        }
+        acts.rung = rung;
+        acts.since = self.at;
+        self.story.rungs.push((seconds, rung, why));
+    }
+
+    /// The machine runs for a while, in steps of 10 ms.
+    fn pass(&mut self, pace: f64) {
+        let steps = (pace * 100.0).round().max(1.0) as u32;
+        for _ in 0..steps {
+            self.at += SECOND / 100;
+            self.stalled += 10_000.0 * self.world.shouting;
+            let running = self.history.acts.rung != Rung::Pause;
+            if self.used() > self.world.total {
+                // Everybody's pages go to swap; who runs brings them back.
+                self.stalled += 5_000.0;
+                self.swapped += if running { 50.0 } else { 2.0 };
+            }
+            if running {
+                self.train();
+            }
+            if self.story.ended.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn train(&mut self) {
+        self.own_time += 0.01;
+        let seconds = self.seconds();
+        let acts = &mut self.history.acts;
+        if let Save::Asked { at } = acts.save
+            && (self.at - at) as f64 / 1e9 >= self.world.save_takes
+        {
+            acts.save = Save::Done { at: self.at };
+            self.story.saved.push(seconds);
+        }
+        if let (Some(at), Some(after)) = (acts.stop_sent_at, self.world.ends_after)
+            && (self.at - at) as f64 / 1e9 >= after
+        {
+            self.story.ended = Some((seconds, End::Stopped));
+            return;
+        }
+        let wish = (self.world.trainer)(self.own_time);
+        let more = wish.data + wish.untouched > self.have.data + self.have.untouched;
+        let beyond = self
+            .wall
+            .limit()
+            .is_some_and(|limit| wish.data + wish.untouched > limit);
+        if more && beyond {
+            self.story.walled.push(seconds);
+            if self.world.config.dies_at_wall {
+                self.story.ended = Some((seconds, End::AtWall));
+            }
+            return;
+        }
+        self.have = wish;
+    }
+}

@@ -1,0 +1,213 @@
+//! What must hold whatever was seen.
+
+use crate::arbitrary::*;
+use crate::given::*;
+use antifreeze_guard::policy::{
+    Bound, Candidate, History, MOMENTS, Moment, Motion, WallRoom, WallState, decide, plan,
+};
+use antifreeze_record::event::Rung;
+use proptest::prelude::*;
+use std::time::Duration;
+
+proptest! {
+    #[test]
+    fn more_memory_never_gives_a_higher_rung(
+        moments in walk(), past in past(), config in any_config(), more in 1u64..8000,
+    ) {
+        let richer: Vec<Moment> = moments
+            .iter()
+            .map(|moment| Moment {
+                room: moment.room + (more * MB) as i64,
+                available: moment.available + more * MB,
+                ..*moment
+            })
+            .collect();
+        let poor = decide(&built(&moments, &past), &config);
+        let rich = decide(&built(&richer, &past), &config);
+        prop_assert!(rich.rung <= poor.rung, "{:?} with more, {:?} with less", rich, poor);
+    }
+
+    #[test]
+    fn a_pause_is_never_for_a_budget_nor_for_a_tree_that_grows(
+        moments in walk(), mut past in past(), config in any_config(), rate in 200u64..2000,
+    ) {
+        prop_assume!(past.rung != Rung::Pause);
+        let start = moments[0].at;
+        let growing: Vec<Moment> = moments
+            .iter()
+            .map(|moment| Moment {
+                footprint: 4 * GB + (moment.at - start) / 1_000_000 * rate * MB / 1000,
+                ..*moment
+            })
+            .collect();
+        prop_assert_ne!(rung(&built(&growing, &past), &config), Rung::Pause);
+
+        past.stopped = None;
+        let budgeted: Vec<Moment> = moments
+            .iter()
+            .map(|moment| Moment { bound: Bound::Budget, ..*moment })
+            .collect();
+        prop_assert_ne!(rung(&built(&budgeted, &past), &config), Rung::Pause);
+    }
+
+    #[test]
+    fn any_history_at_all_gives_a_decision(
+        moments in prop::collection::vec(wild_moment(), 0..40), past in past(), config in any_config(),
+    ) {
+        let decision = decide(&built_wild(&moments, &past), &config);
+        prop_assert!(decision.pace >= Duration::from_millis(50));
+        prop_assert!(decision.pace <= Duration::from_secs(1));
+        if let Some(told) = decision.forecast {
+            prop_assert!((0.0..=1.0).contains(&told.confidence));
+            prop_assert!(told.growth.is_finite());
+        }
+    }
+
+    #[test]
+    fn nothing_leads_down_from_a_stop(
+        moments in walk(), past in past(), config in any_config(),
+    ) {
+        let mut history = built(&moments, &past);
+        enter(&mut history, Rung::Stop, past.since);
+        prop_assert!(rung(&history, &config) >= Rung::Stop);
+    }
+
+    #[test]
+    fn a_kill_follows_a_stop_only(
+        moments in walk(), mut past in past(), config in any_config(),
+    ) {
+        past.stopped = None;
+        prop_assert!(rung(&built(&moments, &past), &config) != Rung::Kill);
+    }
+
+    #[test]
+    fn a_tree_the_user_stopped_is_left_alone_unless_all_is_lost(
+        moments in walk(), past in past(), config in any_config(),
+    ) {
+        prop_assume!(past.rung < Rung::Stop);
+        let held: Vec<Moment> = moments
+            .iter()
+            .map(|moment| Moment {
+                motion: Motion::StoppedByUser,
+                available: moment.available.max(moment.reserve / 8),
+                ..*moment
+            })
+            .collect();
+        prop_assert!(rung(&built(&held, &past), &config) <= Rung::Warn);
+    }
+
+    #[test]
+    fn a_limit_is_never_below_what_is_mapped(
+        room in -4000i64..16000, peak in 0u64..8000, grows in any::<bool>(),
+        looks in prop::collection::vec((0u64..4000, 0u64..4000, 0u64..4000), 1..20),
+    ) {
+        let (states, room) = wall_case(room, peak, grows, &looks);
+        let mut limits = vec![None; states.len()];
+        plan(&room, &states, &mut limits);
+        for (Candidate { state }, limit) in states.iter().zip(&limits) {
+            prop_assert!(limit.unwrap() >= state.vm_data());
+        }
+    }
+
+    #[test]
+    fn threatened_head_room_is_promised_once(
+        room in -4000i64..16000, peak in 0u64..8000, grows in any::<bool>(),
+        looks in prop::collection::vec((0u64..4000, 0u64..4000, 0u64..4000), 1..20),
+    ) {
+        let (states, room) = wall_case(room, peak, grows, &looks);
+        let growth: u64 = states.iter().map(|process| process.state.growth()).sum();
+        let head = room.room.max(0) as u64;
+        let pool = if grows { head } else { head.max(room.peak.saturating_sub(room.footprint)) };
+        prop_assume!(growth > 0 && growth * 2 >= pool);
+        let mut limits = vec![None; states.len()];
+        plan(&room, &states, &mut limits);
+        let promised: u64 = states
+            .iter()
+            .zip(&limits)
+            .map(|(Candidate { state }, limit)| limit.unwrap() - state.vm_data())
+            .sum();
+        prop_assert!(promised <= pool, "{promised} of {pool}");
+    }
+
+    #[test]
+    fn without_a_wall_there_is_no_limit(
+        room in -4000i64..16000,
+        looks in prop::collection::vec((0u64..4000, 0u64..4000, 0u64..4000), 1..20),
+    ) {
+        let (states, room) = wall_case(room, 0, false, &looks);
+        let mut limits = vec![Some(1); states.len()];
+        plan(&WallRoom { wall: false, ..room }, &states, &mut limits);
+        prop_assert!(limits.iter().all(Option::is_none));
+    }
+}
+
+proptest! {
+    // Each case is twenty seconds of decisions.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_noisy_signal_steps_down_at_most_every_two_seconds(
+        noise in prop::collection::vec(-80i64..80, 200..201),
+        centre in prop_oneof![Just(1024u64), Just(512), Just(4096 + 1024)],
+        step in prop_oneof![Just(50u64), Just(100), Just(500)],
+    ) {
+        let mut history = History::new();
+        let mut last_down = None::<u64>;
+        let mut at = BOOT;
+        for noise in noise {
+            at += step * 1_000_000;
+            let mut moment = Moment { at, ..quiet() };
+            available(&mut moment, (centre as i64 + noise) as u64 * MB);
+            history.push(moment);
+            let rung = rung(&history, &config());
+            if rung < history.acts.rung {
+                if let Some(last) = last_down {
+                    prop_assert!(at - last >= 2 * SECOND);
+                }
+                last_down = Some(at);
+            }
+            if rung != history.acts.rung {
+                history.acts.rung = rung;
+                history.acts.since = at;
+            }
+        }
+    }
+}
+
+/// Processes of so many megabytes mapped, more mapped at the second look, and touched.
+fn wall_case(
+    room: i64,
+    peak: u64,
+    grows: bool,
+    looks: &[(u64, u64, u64)],
+) -> (Vec<Candidate>, WallRoom) {
+    let states = looks
+        .iter()
+        .map(|&(mapped, more, touched)| {
+            let mut state = WallState::default();
+            state.observe(BOOT, mapped * MB, touched * MB, 0, 1);
+            state.observe(BOOT + SECOND / 10, (mapped + more) * MB, touched * MB, 0, 1);
+            Candidate { state }
+        })
+        .collect();
+    let room = WallRoom {
+        wall: true,
+        room: room * MB as i64,
+        bound: Bound::Machine,
+        reserve: GB,
+        footprint: 2 * GB,
+        peak: peak * MB,
+        tree_grows: grows,
+    };
+    (states, room)
+}
+
+#[test]
+fn a_full_history_forgets_the_oldest() {
+    let history = history(300.0, 1000, |t, moment| moment.tree_cpu = t as u64);
+    assert_eq!(history.iter().count(), MOMENTS);
+    assert_eq!(
+        history.iter().next().unwrap().tree_cpu,
+        301 - MOMENTS as u64
+    );
+}

@@ -1,0 +1,305 @@
+//! The rungs below pause, one by one.
+
+use crate::given::*;
+use antifreeze_guard::policy::{Bound, History, Motion, Save, decide};
+use antifreeze_record::event::{Rung, Why};
+use std::time::Duration;
+
+#[test]
+fn before_the_first_look_it_is_calm() {
+    let decision = decision(&History::new());
+    assert_eq!((decision.rung, decision.why), (Rung::Calm, Why::Nothing));
+}
+
+#[test]
+fn a_quiet_run_is_calm_and_looked_at_every_second() {
+    let decision = decision(&steady(|_| {}));
+    assert_eq!((decision.rung, decision.why), (Rung::Calm, Why::Nothing));
+    assert_eq!(decision.pace, Duration::from_secs(1));
+}
+
+#[test]
+fn little_room_is_watched() {
+    let history = steady(|moment| available(moment, 4 * GB));
+    assert_eq!(decision(&history).rung, Rung::Watch);
+}
+
+#[test]
+fn the_nearer_the_wall_by_forecast_the_higher_the_rung() {
+    let rate = 100 * MB;
+    for (seconds, expected) in [
+        (45, Rung::Warn),
+        (19, Rung::Brake),
+        (9, Rung::Checkpoint),
+        (1, Rung::Checkpoint),
+    ] {
+        let history = leak(rate, (seconds * rate) as i64);
+        let decision = decide(&history, &saving());
+        assert_eq!(
+            (decision.rung, decision.why),
+            (expected, Why::TreeGrowth),
+            "{seconds} s"
+        );
+    }
+}
+
+#[test]
+fn a_long_save_is_asked_for_early() {
+    let mut history = leak(100 * MB, 1900 * MB as i64);
+    assert_eq!(rung(&history, &saving()), Rung::Brake);
+    history.acts.save_time = Duration::from_secs(10);
+    assert_eq!(rung(&history, &saving()), Rung::Checkpoint);
+}
+
+#[test]
+fn who_cannot_save_is_not_asked_to() {
+    let history = leak(100 * MB, 300 * MB as i64);
+    assert_eq!(rung(&history, &config()), Rung::Brake);
+}
+
+#[test]
+fn a_few_strides_from_the_wall_it_warns_without_a_past() {
+    let history = history(0.4, 100, |t, moment| {
+        moment.stride = 800 * MB;
+        available(moment, 4 * GB);
+        takes(moment, t / 0.1 * (300 * MB) as f64);
+    });
+    assert!(decision(&history).rung >= Rung::Warn);
+}
+
+#[test]
+fn a_broken_reserve_warns_and_a_half_used_one_brakes() {
+    for (left, expected) in [(900, Rung::Warn), (500, Rung::Brake)] {
+        let history = steady(|moment| available(moment, left * MB));
+        let decision = decision(&history);
+        assert_eq!(
+            (decision.rung, decision.why),
+            (expected, Why::ReserveBroken)
+        );
+    }
+}
+
+#[test]
+fn in_a_container_its_limit_is_named() {
+    let history = steady(|moment| {
+        moment.bound = Bound::Cgroup;
+        available(moment, 900 * MB);
+    });
+    assert_eq!(decision(&history).why, Why::CgroupLimit);
+}
+
+#[test]
+fn a_little_over_the_budget_warns() {
+    let history = steady(|moment| {
+        moment.bound = Bound::Budget;
+        moment.total = 4 * GB;
+        moment.room = -10 * MB as i64;
+    });
+    let decision = decision(&history);
+    assert_eq!(
+        (decision.rung, decision.why),
+        (Rung::Warn, Why::BudgetExceeded)
+    );
+}
+
+#[test]
+fn a_swap_storm_counts_when_it_lasts_and_memory_is_low() {
+    let storm = |rate: f64, seconds: f64, left: u64| {
+        let history = history(20.0, 100, |t, moment| {
+            available(moment, left);
+            swapping(moment, t, rate, seconds);
+        });
+        decision(&history).why
+    };
+    assert_eq!(storm(5000.0, 3.0, 1500 * MB), Why::SwapStorm);
+    assert_ne!(storm(5000.0, 0.5, 1500 * MB), Why::SwapStorm, "a burst");
+    assert_ne!(storm(500.0, 3.0, 1500 * MB), Why::SwapStorm, "a trickle");
+    assert_ne!(
+        storm(5000.0, 3.0, 4 * GB),
+        Why::SwapStorm,
+        "with plenty left"
+    );
+}
+
+#[test]
+fn stalls_count_while_reclaim_goes_on_and_reach_the_brake() {
+    let stall = |share: f64, scanned: f64| {
+        decision(&history(20.0, 100, |t, moment| {
+            stalling(moment, t, share, scanned)
+        }))
+        .rung
+    };
+    assert_eq!(stall(0.3, 50_000.0), Rung::Brake);
+    assert_eq!(stall(0.3, 0.0), Rung::Calm);
+    assert_eq!(stall(0.05, 50_000.0), Rung::Calm);
+}
+
+#[test]
+fn a_full_disk_or_shm_warns_and_no_more() {
+    let disk = steady(|moment| moment.disk_free = Some(500 * MB));
+    let shm = steady(|moment| moment.shm_free = Some(2 * MB));
+    let filling = history(20.0, 100, |t, moment| {
+        moment.shm_free = Some(((20.5 - t) * 500e6) as u64);
+    });
+    for (history, why) in [
+        (disk, Why::DiskFull),
+        (shm, Why::ShmFull),
+        (filling, Why::ShmFull),
+    ] {
+        let decision = decide(&history, &saving());
+        assert_eq!((decision.rung, decision.why), (Rung::Warn, why));
+    }
+}
+
+#[test]
+fn a_containers_small_shm_is_not_a_full_one() {
+    let history = steady(|moment| moment.shm_free = Some(64 * MB));
+    assert_eq!(decision(&history).rung, Rung::Calm);
+}
+
+#[test]
+fn kernels_that_tell_nothing_still_give_decisions() {
+    let history = steady(|moment| {
+        moment.swapped_in = None;
+        moment.scanned = None;
+        moment.stalled_us = None;
+        moment.disk_free = None;
+        moment.shm_free = None;
+        moment.swap_free = None;
+        available(moment, 500 * MB);
+    });
+    assert_eq!(decision(&history).rung, Rung::Brake);
+}
+
+#[test]
+fn a_save_is_not_asked_for_twice_in_a_row() {
+    let mut history = leak(100 * MB, 500 * MB as i64);
+    for (save, expected) in [
+        (Save::None, Rung::Checkpoint),
+        (
+            Save::Done {
+                at: ago(&history, 1.0),
+            },
+            Rung::Brake,
+        ),
+        (
+            Save::Missed {
+                at: ago(&history, 15.0),
+            },
+            Rung::Brake,
+        ),
+        // Nineteen seconds ago there were 1.9 GB less, more than a tenth of the total.
+        (
+            Save::Done {
+                at: ago(&history, 19.0),
+            },
+            Rung::Checkpoint,
+        ),
+        (
+            Save::Missed {
+                at: ago(&history, 19.0),
+            },
+            Rung::Brake,
+        ),
+        (
+            Save::Done {
+                at: ago(&history, 60.0),
+            },
+            Rung::Checkpoint,
+        ),
+        (
+            Save::Missed {
+                at: ago(&history, 60.0),
+            },
+            Rung::Checkpoint,
+        ),
+    ] {
+        history.acts.save = save;
+        assert_eq!(rung(&history, &saving()), expected, "{save:?}");
+    }
+}
+
+#[test]
+fn a_save_that_is_done_leaves_the_rung_at_once() {
+    let mut history = leak(100 * MB, 500 * MB as i64);
+    enter(&mut history, Rung::Checkpoint, 0.5);
+    history.acts.save = Save::Done {
+        at: ago(&history, 0.1),
+    };
+    assert_eq!(rung(&history, &saving()), Rung::Brake);
+}
+
+#[test]
+fn a_save_under_way_is_waited_for() {
+    let mut history = squeezed(400 * MB);
+    enter(&mut history, Rung::Checkpoint, 5.0);
+    history.acts.save = Save::Asked {
+        at: ago(&history, 5.0),
+    };
+    assert_eq!(rung(&history, &saving()), Rung::Checkpoint);
+    history.acts.save = Save::Asked {
+        at: ago(&history, 16.0),
+    };
+    assert_eq!(rung(&history, &saving()), Rung::Pause, "past its deadline");
+}
+
+#[test]
+fn a_save_under_way_is_not_waited_for_when_it_is_critical() {
+    let mut history = squeezed(200 * MB);
+    enter(&mut history, Rung::Checkpoint, 5.0);
+    history.acts.save = Save::Asked {
+        at: ago(&history, 5.0),
+    };
+    assert_eq!(rung(&history, &saving()), Rung::Pause);
+}
+
+#[test]
+fn a_rung_is_kept_for_two_seconds_and_left_well_below_its_threshold() {
+    let after = |left: u64, seconds: f64| {
+        let mut history = steady(|moment| available(moment, left));
+        enter(&mut history, Rung::Brake, seconds);
+        decision(&history).rung
+    };
+    assert_eq!(after(9 * GB, 1.0), Rung::Brake, "too soon");
+    assert_eq!(after(9 * GB, 3.0), Rung::Calm);
+    assert_eq!(after(600 * MB, 3.0), Rung::Brake, "not clearly better");
+    assert_eq!(after(700 * MB, 3.0), Rung::Warn);
+}
+
+#[test]
+fn what_the_user_stopped_is_ended_only_when_all_is_lost_and_it_is_the_largest() {
+    let held = |left: u64, footprint: u64| {
+        let history = steady(|moment| {
+            moment.footprint = footprint;
+            available(moment, left);
+            moment.motion = Motion::StoppedByUser;
+        });
+        rung(&history, &saving())
+    };
+    assert_eq!(held(100 * MB, 9 * GB), Rung::Stop);
+    assert_eq!(held(100 * MB, 4 * GB), Rung::Warn);
+    assert_eq!(held(200 * MB, 9 * GB), Rung::Warn);
+}
+
+#[test]
+fn looks_come_faster_the_less_room_and_the_faster_it_goes() {
+    let pace = |history: &History| decision(history).pace;
+    assert_eq!(
+        pace(&steady(|moment| available(moment, 3 * GB))).as_millis(),
+        536
+    );
+    assert_eq!(
+        pace(&steady(|moment| available(moment, 2500 * MB))).as_millis(),
+        100
+    );
+    assert_eq!(
+        pace(&steady(|moment| available(moment, GB))).as_millis(),
+        50
+    );
+    assert_eq!(
+        pace(&steady(|moment| moment.disk_free = Some(0))).as_millis(),
+        100
+    );
+    let fast = history(1.0, 100, |t, moment| takes(moment, t * (5 * GB) as f64));
+    assert!(pace(&fast) < Duration::from_millis(200));
+}

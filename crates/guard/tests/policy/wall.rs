@@ -1,0 +1,328 @@
+//! Where the wall stands, and what a changed limit means. Each test is something that
+//! went wrong once on a real machine.
+
+use crate::given::{BOOT, GB, MB, SECOND};
+use antifreeze_guard::policy::{
+    Bound, Candidate, OwnLimit, WallRoom, WallSign, WallState, detect, plan,
+};
+
+const TICK: u64 = SECOND / 10;
+const STRIP: u64 = 32 * MB;
+
+/// A process seen so long ago, and for the last time now; all it mapped is touched.
+fn process(mapped: u64) -> WallState {
+    let mut state = WallState::default();
+    state.observe(BOOT - 10 * SECOND, mapped, mapped, 0, 1);
+    state.observe(BOOT, mapped, mapped, 0, 1);
+    state
+}
+
+/// The same a tick later, with so much more mapped and touched.
+fn growing(mapped: u64, by: u64) -> WallState {
+    let mut state = process(mapped);
+    state.observe(BOOT + TICK, mapped + by, mapped + by, 0, 1);
+    state
+}
+
+fn room(bytes: i64) -> WallRoom {
+    WallRoom {
+        wall: true,
+        room: bytes,
+        bound: Bound::Machine,
+        reserve: GB,
+        footprint: 2 * GB,
+        peak: 2 * GB,
+        tree_grows: false,
+    }
+}
+
+fn limits(room: &WallRoom, states: &[WallState]) -> Vec<Option<u64>> {
+    let candidates: Vec<Candidate> = states.iter().map(|&state| Candidate { state }).collect();
+    let mut limits = vec![None; states.len()];
+    plan(room, &candidates, &mut limits);
+    limits
+}
+
+fn limit(room: &WallRoom, state: WallState) -> u64 {
+    limits(room, &[state])[0].unwrap_or_else(|| panic!("no new limit"))
+}
+
+#[test]
+fn the_limit_is_what_it_has_plus_the_room() {
+    assert_eq!(limit(&room(GB as i64), process(2 * GB)), 3 * GB);
+}
+
+#[test]
+fn without_room_what_there_is_stays_legal_and_nothing_more() {
+    for missing in [0, 3 * GB as i64] {
+        assert_eq!(limit(&room(-missing), process(2 * GB)), 2 * GB);
+    }
+}
+
+#[test]
+fn importing_torch_charges_nothing_for_its_untouched_half_gigabyte() {
+    let mut state = process(20 * MB);
+    state.observe(BOOT + SECOND, 600 * MB, 100 * MB, 0, 1);
+    assert_eq!(state.recent_slack(), 500 * MB);
+    let mut later = state;
+    later.observe(BOOT + SECOND + TICK, 600 * MB, 100 * MB, 0, 1);
+    assert_eq!(limit(&room(GB as i64), later), 600 * MB + GB);
+}
+
+#[test]
+fn slack_beyond_the_forgiven_is_charged_while_it_is_young() {
+    let mut state = process(GB);
+    for tick in 1..3 {
+        state.observe(BOOT + tick * TICK, 3 * GB, GB, 0, 1);
+    }
+    let charged = 2 * GB - 512 * MB;
+    assert_eq!(
+        limit(&room(4 * GB as i64), state),
+        3 * GB + 4 * GB - charged
+    );
+
+    for second in 1..40 {
+        state.observe(BOOT + second * SECOND, 3 * GB, GB, 0, 1);
+    }
+    assert_eq!(limit(&room(4 * GB as i64), state), 3 * GB + 4 * GB);
+}
+
+#[test]
+fn what_is_in_swap_was_touched() {
+    let mut state = process(GB);
+    state.observe(BOOT + TICK, 3 * GB, GB, 2 * GB, 1);
+    assert_eq!(state.recent_slack(), 0);
+}
+
+#[test]
+fn thread_stacks_are_never_charged() {
+    let mut state = process(GB);
+    let stacks = 200 * 8 * MB;
+    state.observe(BOOT + TICK, GB + stacks, GB, 0, 201);
+    assert_eq!(state.recent_slack(), 0);
+}
+
+#[test]
+fn a_steady_tree_may_return_to_its_peak_when_others_took_the_room() {
+    let mut state = process(3 * GB);
+    state.observe(BOOT + TICK, 2 * GB, 2 * GB, 0, 1);
+    let squeezed = WallRoom {
+        peak: 3 * GB,
+        ..room(100 * MB as i64)
+    };
+    assert_eq!(limit(&squeezed, state), 3 * GB);
+    assert_eq!(
+        limit(
+            &WallRoom {
+                room: -100 * MB as i64,
+                ..squeezed
+            },
+            state
+        ),
+        3 * GB
+    );
+
+    let by_itself = WallRoom {
+        tree_grows: true,
+        ..squeezed
+    };
+    assert_eq!(limit(&by_itself, state), 2 * GB + 100 * MB);
+    let too_deep = WallRoom {
+        room: -600 * MB as i64,
+        ..squeezed
+    };
+    assert_eq!(limit(&too_deep, state), 2 * GB);
+    let over_budget = WallRoom {
+        room: 0,
+        bound: Bound::Budget,
+        ..squeezed
+    };
+    assert_eq!(limit(&over_budget, state), 2 * GB);
+}
+
+#[test]
+fn a_high_water_mark_of_untouched_memory_is_not_returned_to() {
+    let mut state = process(8 * GB);
+    state.observe(BOOT + TICK, 2 * GB, 2 * GB, 0, 1);
+    let squeezed = WallRoom {
+        peak: 3 * GB,
+        ..room(100 * MB as i64)
+    };
+    assert_eq!(limit(&squeezed, state), 3 * GB);
+}
+
+#[test]
+fn sixteen_idle_loaders_leave_the_main_process_everything() {
+    let mut tree = vec![process(200 * MB); 16];
+    tree.push(growing(2 * GB, 50 * MB));
+    for (state, limit) in tree.iter().zip(limits(&room(GB as i64), &tree)) {
+        assert_eq!(limit, Some(state.vm_data() + GB));
+    }
+}
+
+#[test]
+fn workers_that_grow_at_once_share_what_is_left() {
+    let mut tree = vec![growing(200 * MB, 130 * MB); 6];
+    tree.extend([process(GB); 2]);
+    let head = 400 * MB;
+    let limits = limits(&room(head as i64), &tree);
+    let promised: Vec<u64> = tree
+        .iter()
+        .zip(limits)
+        .map(|(state, limit)| limit.unwrap() - state.vm_data())
+        .collect();
+    assert!(promised.iter().sum::<u64>() <= head);
+    assert!(
+        promised[..6].iter().all(|&share| share > 50 * MB),
+        "{promised:?}"
+    );
+    assert!(
+        promised[6..].iter().all(|&share| share == 25 * MB),
+        "{promised:?}"
+    );
+}
+
+#[test]
+fn a_changed_limit_tells_who_changed_it() {
+    let own = |limit, landed| OwnLimit { limit, landed };
+    for (found, set, own, sign) in [
+        (GB, GB, own(0, false), WallSign::None),
+        (GB, GB, own(2 * GB, true), WallSign::None),
+        (GB + STRIP, GB, own(GB + STRIP, true), WallSign::Landed),
+        (GB + MB, GB, own(GB + MB, false), WallSign::DrewSmall),
+        // It drew again between the two readings.
+        (GB + MB, GB, own(GB + 2 * MB, false), WallSign::DrewSmall),
+        (GB - MB, GB, own(0, false), WallSign::Foreign),
+        (GB - MB, GB, own(GB + MB, false), WallSign::Foreign),
+        (u64::MAX, GB, own(0, false), WallSign::Foreign),
+    ] {
+        assert_eq!(detect(found, set, own), sign, "{found} {set} {own:?}");
+    }
+}
+
+#[test]
+fn an_open_strip_stays_until_memory_was_given_back() {
+    let mut state = process(2 * GB);
+    state.placed(2 * GB);
+    let opened = 2 * GB + STRIP;
+    let own = OwnLimit {
+        limit: opened,
+        landed: true,
+    };
+    assert_eq!(state.notice(opened, own, STRIP), WallSign::Landed);
+    assert_eq!(limits(&room(0), &[state]), [None], "left open");
+
+    state.observe(BOOT + TICK, 2 * GB + STRIP / 4, 2 * GB, 0, 1);
+    assert_eq!(
+        state.notice(opened, own, STRIP),
+        WallSign::None,
+        "told once"
+    );
+    assert_eq!(limits(&room(0), &[state]), [None]);
+
+    state.observe(BOOT + 2 * TICK, 2 * GB - STRIP / 4, 2 * GB, 0, 1);
+    assert_eq!(limits(&room(0), &[state]), [None], "not enough");
+
+    state.observe(BOOT + 3 * TICK, GB, GB, 0, 1);
+    let grows = WallRoom {
+        tree_grows: true,
+        ..room(0)
+    };
+    assert_eq!(limit(&grows, state), GB);
+}
+
+#[test]
+fn an_open_strip_does_not_hold_back_new_room() {
+    let mut state = process(2 * GB);
+    state.placed(2 * GB);
+    let opened = 2 * GB + STRIP;
+    state.notice(
+        opened,
+        OwnLimit {
+            limit: opened,
+            landed: true,
+        },
+        STRIP,
+    );
+    assert_eq!(limit(&room(GB as i64), state), 3 * GB);
+}
+
+#[test]
+fn a_leak_in_sips_does_not_get_its_small_reserve_back_every_look() {
+    let mut state = process(2 * GB);
+    state.placed(2 * GB);
+    let drawn = 2 * GB + 8 * MB;
+    let own = OwnLimit {
+        limit: drawn,
+        landed: false,
+    };
+    assert_eq!(state.notice(drawn, own, STRIP), WallSign::DrewSmall);
+    state.observe(BOOT + TICK, 2 * GB + 4 * MB, 2 * GB + 4 * MB, 0, 1);
+    assert_eq!(limits(&room(0), &[state]), [None]);
+}
+
+#[test]
+fn a_limit_the_program_chose_is_never_raised() {
+    let mut state = process(GB);
+    state.placed(4 * GB);
+    assert_eq!(
+        state.notice(2 * GB, OwnLimit::default(), STRIP),
+        WallSign::Foreign
+    );
+    assert_eq!(limits(&room(8 * GB as i64), &[state]), [None]);
+    assert_eq!(
+        limit(&room(100 * MB as i64), state),
+        GB + 100 * MB,
+        "ours may be lower"
+    );
+
+    let mut child = WallState::child_of(&state);
+    child.observe(BOOT, GB, GB, 0, 1);
+    assert_eq!(limit(&room(8 * GB as i64), child), 2 * GB);
+
+    let mut from_the_start = process(GB);
+    from_the_start.respect(3 * GB);
+    assert_eq!(limit(&room(8 * GB as i64), from_the_start), 3 * GB);
+}
+
+#[test]
+fn a_newborn_taking_its_share_has_not_chosen_it() {
+    let mut state = WallState::default();
+    state.observe(BOOT, GB, GB, 0, 1);
+    state.placed(4 * GB);
+    state.observe(BOOT + TICK, GB, GB, 0, 1);
+    assert_eq!(
+        state.notice(2 * GB, OwnLimit::default(), STRIP),
+        WallSign::None
+    );
+    assert_eq!(limit(&room(8 * GB as i64), state), 9 * GB);
+}
+
+#[test]
+fn a_limit_that_hardly_moves_is_left() {
+    let mut state = process(2 * GB);
+    state.placed(3 * GB);
+    assert_eq!(limits(&room((GB + MB / 2) as i64), &[state]), [None]);
+    assert_eq!(limits(&room((GB - MB / 2) as i64), &[state]), [None]);
+    assert_eq!(limit(&room((GB + 2 * MB) as i64), state), 3 * GB + 2 * MB);
+    assert_eq!(limit(&room((GB - 2 * MB) as i64), state), 3 * GB - 2 * MB);
+
+    let mut small = process(10 * MB);
+    small.placed(20 * MB);
+    assert_eq!(
+        limit(&room((10 * MB - MB / 2) as i64), small),
+        20 * MB - MB / 2,
+        "tighter by 1 %"
+    );
+}
+
+#[test]
+fn more_places_than_processes_are_left_empty() {
+    let mut places = [Some(1), Some(1)];
+    plan(
+        &room(GB as i64),
+        &[Candidate { state: process(GB) }],
+        &mut places,
+    );
+    assert_eq!(places, [Some(2 * GB), None]);
+}

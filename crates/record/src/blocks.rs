@@ -1,0 +1,180 @@
+//! Files that are written in whole blocks past the page cache, each write durable when it
+//! returns.
+//!
+//! In a memory storm a cached write can wait seconds for a page; a direct write into space
+//! that is already there needs neither a page nor a change of metadata.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// The unit of writing: what every disk and file system in use takes for direct writes.
+pub(crate) const BLOCK: usize = 4096;
+
+/// How far a file grows at a time.
+const GROWTH: u64 = 256 * 1024;
+
+/// Memory for direct writes: aligned to blocks, allocated once.
+pub(crate) struct Buffer {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Buffer {
+    /// `len` bytes, rounded up to whole blocks.
+    pub fn new(len: usize) -> Buffer {
+        let len = len.next_multiple_of(BLOCK);
+        let memory = vec![0; len + BLOCK];
+        let start = memory.as_ptr().align_offset(BLOCK);
+        Buffer { memory, start, len }
+    }
+
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // The allocation holds one block more than `len`, so the range always exists.
+        self.memory
+            .get_mut(self.start..self.start + self.len)
+            .unwrap_or_default()
+    }
+}
+
+/// How a file takes writes, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Past the page cache, durable on return.
+    Direct,
+    /// Through the page cache, durable on return.
+    Synced,
+    /// A write, then a call that makes it durable.
+    Plain,
+}
+
+impl Way {
+    fn next(self) -> Option<Way> {
+        match self {
+            Way::Direct => Some(Way::Synced),
+            Way::Synced => Some(Way::Plain),
+            Way::Plain => None,
+        }
+    }
+
+    fn flags(self) -> OFlags {
+        match self {
+            Way::Direct => OFlags::DIRECT | OFlags::DSYNC,
+            Way::Synced => OFlags::DSYNC,
+            Way::Plain => OFlags::empty(),
+        }
+    }
+}
+
+/// A file of whole blocks, all of them really there.
+pub(crate) struct BlockFile {
+    fd: OwnedFd,
+    way: Way,
+    size: u64,
+}
+
+impl BlockFile {
+    /// Opens a file, or makes it, in the best way that its file system takes.
+    pub fn open(path: &Path, best: Way) -> io::Result<BlockFile> {
+        let mut way = best;
+        let fd = loop {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | way.flags();
+            match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
+                Ok(fd) => break fd,
+                Err(Errno::INVAL) => way = way.next().ok_or(Errno::INVAL)?,
+                Err(errno) => return Err(errno.into()),
+            }
+        };
+        let found = u64::try_from(rustix::fs::fstat(&fd)?.st_size).unwrap_or(0);
+        // An incomplete last block is what a full disk leaves; it is written again.
+        Ok(BlockFile {
+            fd,
+            way,
+            size: found / BLOCK as u64 * BLOCK as u64,
+        })
+    }
+
+    /// How many bytes can be written without needing new space.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Makes sure that `needed` bytes are there, in steps, never beyond `at_most`. Real zeros
+    /// are written: reserved but unwritten space would cost a change of metadata later.
+    /// `zeros` is a buffer that may be overwritten.
+    pub fn grow(&mut self, needed: u64, at_most: u64, zeros: &mut Buffer) -> io::Result<()> {
+        if needed <= self.size {
+            return Ok(());
+        }
+        let goal = needed.next_multiple_of(GROWTH).min(at_most).max(needed);
+        match self.write_zeros(self.size, goal, zeros) {
+            // The disk became full within the step, and the step was a generous one.
+            Err(_) if needed <= self.size => Ok(()),
+            result => result,
+        }
+    }
+
+    pub fn write_zeros(&mut self, from: u64, to: u64, zeros: &mut Buffer) -> io::Result<()> {
+        let zeros = zeros.bytes();
+        zeros.fill(0);
+        let mut at = from;
+        while at < to {
+            let len = usize::try_from(to - at)
+                .unwrap_or(usize::MAX)
+                .min(zeros.len());
+            self.write(at, zeros.get(..len).unwrap_or_default())?;
+            at += len as u64;
+        }
+        Ok(())
+    }
+
+    /// Writes whole blocks of a [`Buffer`] at a multiple of the block size. When it returns
+    /// without an error, they survive a power cut.
+    pub fn write(&mut self, at: u64, blocks: &[u8]) -> io::Result<()> {
+        let mut done = 0;
+        while let Some(rest) = blocks.get(done..).filter(|rest| !rest.is_empty()) {
+            match rustix::io::pwrite(&self.fd, rest, at + done as u64) {
+                Ok(0) => return Err(Errno::NOSPC.into()),
+                // A direct write goes on from a whole block, whatever the kernel took.
+                Ok(count) if count < rest.len() => {
+                    let whole = (done + count) / BLOCK * BLOCK;
+                    if whole == done {
+                        return Err(Errno::NOSPC.into());
+                    }
+                    done = whole;
+                }
+                Ok(_) => done = blocks.len(),
+                Err(Errno::INTR) => {}
+                Err(Errno::INVAL) if self.way == Way::Direct => self.leave_direct()?,
+                Err(errno) => return Err(errno.into()),
+            }
+            self.size = self.size.max(at + done as u64);
+        }
+        if self.way == Way::Plain {
+            rustix::fs::fdatasync(&self.fd)?;
+        }
+        Ok(())
+    }
+
+    /// Some mounts take the flag when a file is opened and refuse the write.
+    fn leave_direct(&mut self) -> io::Result<()> {
+        let flags = rustix::fs::fcntl_getfl(&self.fd)?;
+        rustix::fs::fcntl_setfl(&self.fd, flags - OFlags::DIRECT)?;
+        self.way = Way::Synced;
+        Ok(())
+    }
+}
+
+/// Makes the names of new files in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(folder, flags, Mode::empty())?;
+    match rustix::fs::fsync(&fd) {
+        // Some network mounts cannot; their names are durable when made.
+        Err(Errno::INVAL) => Ok(()),
+        result => Ok(result?),
+    }
+}

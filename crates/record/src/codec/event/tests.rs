@@ -1,0 +1,153 @@
+use super::*;
+use crate::codec::testing::event;
+use antifreeze_sense::Stamp;
+use proptest::prelude::*;
+
+fn encoded(event: &Event) -> Vec<u8> {
+    let mut out = [0; EVENT_BYTES];
+    let len = encode_event(event, &mut out);
+    assert_ne!(len, 0, "{event:?} takes more than {EVENT_BYTES} bytes");
+    out[..len].to_vec()
+}
+
+proptest! {
+    #[test]
+    fn any_event_comes_back(event in event()) {
+        prop_assert_eq!(decode_event(&encoded(&event)), Some(event));
+    }
+
+    #[test]
+    fn what_a_newer_writer_appended_is_passed_over(event in event(), newer: Vec<u8>) {
+        let mut bytes = encoded(&event);
+        bytes.extend(newer);
+        prop_assert_eq!(decode_event(&bytes), Some(event));
+    }
+
+    #[test]
+    fn any_bytes_decode_or_are_refused(bytes: Vec<u8>) {
+        let _ = decode_event(&bytes);
+    }
+}
+
+/// The largest of each kind: every number and every text as long as it can be.
+fn largest() -> Vec<What> {
+    let max = u64::MAX;
+    let pid = Pid(u32::MAX);
+    let name = Name::new(&[0xff; 15]);
+    let why = Why::Asked;
+    let lack = Lack::NoCushion;
+    vec![
+        What::Started {
+            guard: pid,
+            root: pid,
+            total: max,
+            reserve: max,
+            budget: Some(max),
+        },
+        What::Rung {
+            from: Rung::Kill,
+            to: Rung::Kill,
+            why,
+            room: i64::MIN,
+            growth: i64::MIN,
+            forecast_ms: Some(max),
+            confidence: u8::MAX,
+        },
+        What::Walled {
+            pid,
+            name,
+            bytes: max,
+            footprint: max,
+        },
+        What::Braked { high: max },
+        What::Released { high: max },
+        What::CheckpointAsked {
+            pid,
+            signal: u32::MAX,
+        },
+        What::CheckpointSaved {
+            millis: max,
+            bytes: max,
+            file: Text::new(&[0xff; Text::MAX]),
+        },
+        What::CheckpointMissed { millis: max },
+        What::Paused {
+            who: name,
+            pid,
+            grew: max,
+        },
+        What::Resumed { why, millis: max },
+        What::StopSent { pid, why },
+        What::KillSent { pid, why },
+        What::Lacks {
+            lack,
+            detail: u32::MAX,
+        },
+        What::Regained { lack },
+        What::GuardRestored,
+        What::FrontGone,
+        What::UserStopped,
+        What::UserContinued,
+        What::Ended {
+            status: u32::MAX,
+            peak: max,
+            worst_delay_ms: max,
+            ended_by_guard: true,
+        },
+        What::TreeEnded,
+        What::Unknown { kind: max },
+    ]
+}
+
+#[test]
+fn the_largest_event_of_every_kind_fits() {
+    let at = Stamp {
+        monotonic: u64::MAX,
+        realtime: u64::MAX,
+    };
+    for what in largest() {
+        let event = Event { at, what };
+        assert_eq!(decode_event(&encoded(&event)), Some(event));
+    }
+}
+
+/// An event with these numbers behind its stamp.
+fn raw(numbers: &[u64]) -> Vec<u8> {
+    let mut out = [0; EVENT_BYTES];
+    let mut writer = Writer::new(&mut out);
+    put_stamp(&mut writer, Stamp::default());
+    super::numbers(&mut writer, numbers);
+    let len = writer.finish();
+    out[..len].to_vec()
+}
+
+#[test]
+fn kinds_and_values_of_a_newer_writer_are_unknown_and_no_error() {
+    let what = |numbers: &[u64]| decode_event(&raw(numbers)).unwrap().what;
+    assert_eq!(what(&[21, 5, 6]), What::Unknown { kind: 21 });
+    assert_eq!(
+        what(&[kind::RUNG, 8, 0, 0, 0, 0, 0, 0]),
+        What::Unknown { kind: kind::RUNG }
+    );
+    assert_eq!(
+        what(&[kind::LACKS, 10, 0]),
+        What::Unknown { kind: kind::LACKS }
+    );
+    assert_eq!(
+        what(&[kind::REGAINED, 99]),
+        What::Unknown {
+            kind: kind::REGAINED
+        }
+    );
+    let newer_reason = What::StopSent {
+        pid: Pid(7),
+        why: Why::Nothing,
+    };
+    assert_eq!(what(&[kind::STOP_SENT, 7, 77]), newer_reason);
+}
+
+#[test]
+fn an_event_cut_short_is_none() {
+    assert_eq!(decode_event(&raw(&[kind::ENDED, 1, 2])), None);
+    assert_eq!(decode_event(&[]), None);
+}

@@ -1,0 +1,159 @@
+//! The head: a group of numbers, then texts.
+
+use super::wire::{Reader, Writer};
+use super::{put_stamp, take_stamp};
+use crate::head::Head;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// How many bytes of `out` were used; 0 when it is too small.
+pub(crate) fn encode_head(head: &Head, out: &mut [u8]) -> usize {
+    let (pieces, cut) = command_that_fits(head);
+    let folder = head.folder.as_os_str().as_bytes();
+    let mut writer = Writer::new(out);
+    put_stamp(&mut writer, head.start);
+    writer.number(head.schema.into());
+    writer.number(head.total);
+    writer.number(head.reserve);
+    writer.optional(head.budget);
+    writer.number((head.truncated || cut).into());
+    writer.bytes(&head.boot);
+    writer.text(run_that_fits(&head.run).as_bytes());
+    writer.text(
+        folder
+            .get(folder.len().saturating_sub(Head::FOLDER_BYTES)..)
+            .unwrap_or(folder),
+    );
+    writer.number(pieces.clone().count() as u64);
+    for piece in pieces {
+        writer.text(piece);
+    }
+    writer.finish()
+}
+
+pub(crate) fn decode_head(bytes: &[u8]) -> Option<Head> {
+    let mut reader = Reader::new(bytes);
+    let start = take_stamp(&mut reader)?;
+    let schema = reader.number()?.try_into().ok()?;
+    let total = reader.number()?;
+    let reserve = reader.number()?;
+    let budget = reader.optional()?;
+    let truncated = reader.number()? != 0;
+    let boot = reader.array()?;
+    let run = String::from_utf8_lossy(reader.text()?).into_owned();
+    let folder = Path::new(OsStr::from_bytes(reader.text()?)).to_path_buf();
+    let pieces = reader.number()?;
+    let mut command = Vec::new();
+    for _ in 0..pieces {
+        command.push(OsStr::from_bytes(reader.text()?).to_os_string());
+    }
+    Some(Head {
+        schema,
+        run,
+        boot,
+        start,
+        total,
+        reserve,
+        budget,
+        folder,
+        command,
+        truncated,
+    })
+}
+
+/// Cut between characters, never within one.
+fn run_that_fits(run: &str) -> &str {
+    let ends = run.char_indices().map(|(at, c)| at + c.len_utf8());
+    let end = ends
+        .take_while(|&end| end <= Head::RUN_BYTES)
+        .last()
+        .unwrap_or(0);
+    run.get(..end).unwrap_or_default()
+}
+
+/// The first pieces of the command whose bytes fit together, and whether some did not.
+/// The piece that does not fit is left out whole: half a path would be a wrong path.
+fn command_that_fits(head: &Head) -> (impl Iterator<Item = &[u8]> + Clone, bool) {
+    let mut used = 0;
+    let fitting = head.command.iter().take_while(|piece| {
+        // Each piece needs its length too, in two bytes at most.
+        used += piece.len() + 2;
+        used <= Head::COMMAND_BYTES
+    });
+    let count = fitting.count();
+    let pieces = head
+        .command
+        .iter()
+        .take(count)
+        .map(|piece| piece.as_bytes());
+    (pieces, count < head.command.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use antifreeze_sense::Stamp;
+    use std::ffi::OsString;
+
+    fn head() -> Head {
+        Head {
+            schema: crate::SCHEMA,
+            run: "2026-01-02-calm-otter".into(),
+            boot: [7; 16],
+            start: Stamp {
+                monotonic: 5,
+                realtime: u64::MAX,
+            },
+            total: 64 << 30,
+            reserve: 2 << 30,
+            budget: Some(0),
+            folder: "/home/someone/net".into(),
+            command: vec![
+                "python".into(),
+                "train.py".into(),
+                OsStr::from_bytes(b"\xff").into(),
+            ],
+            truncated: false,
+        }
+    }
+
+    fn there_and_back(head: &Head) -> Head {
+        let mut out = [0; crate::frame::MAX_PAYLOAD];
+        let len = encode_head(head, &mut out);
+        assert_ne!(len, 0);
+        decode_head(&out[..len]).unwrap()
+    }
+
+    #[test]
+    fn a_head_comes_back_with_any_bytes_in_its_command() {
+        assert_eq!(there_and_back(&head()), head());
+    }
+
+    #[test]
+    fn a_long_command_keeps_its_first_pieces_and_says_so() {
+        let long: OsString = "x".repeat(2000).into();
+        let head = Head {
+            command: vec!["python".into(), long.clone(), long],
+            ..head()
+        };
+        let back = there_and_back(&head);
+        assert_eq!(back.command, head.command[..2]);
+        assert!(back.truncated);
+    }
+
+    #[test]
+    fn the_largest_head_fits_into_a_frame() {
+        let back = there_and_back(&Head {
+            run: "é".repeat(100),
+            folder: "/long".repeat(2000).into(),
+            command: vec!["y".repeat(500).into(); 100],
+            total: u64::MAX,
+            reserve: u64::MAX,
+            budget: Some(u64::MAX),
+            ..head()
+        });
+        assert_eq!(back.run, "é".repeat(16));
+        assert!(back.folder.ends_with("long/long"));
+    }
+}

@@ -1,0 +1,121 @@
+//! One level of the record: a file that is written in laps.
+
+use super::pending::{Levels, Pending};
+use crate::blocks::{BLOCK, BlockFile, Buffer};
+use rustix::io::Errno;
+use std::io;
+
+/// The shortest lap: room for the head, the longest frames and a few more.
+pub(crate) const SHORTEST_LAP: u64 = 64 * 1024;
+/// How much is written at a time. A lap holds at least one such piece.
+pub(super) const PIECE: usize = SHORTEST_LAP as usize;
+
+pub(super) struct Level {
+    file: BlockFile,
+    capacity: u64,
+    bit: Levels,
+    /// Where the block begins into which the next frame goes.
+    at: u64,
+    /// What that block already holds: the same bytes are written again with the next frame,
+    /// so a torn write can harm only the newest.
+    block: Box<[u8; BLOCK]>,
+    used: usize,
+}
+
+impl Level {
+    /// `end` is where the last frame ended; `block` the bytes of the block that holds it.
+    pub fn new(file: BlockFile, capacity: u64, bit: Levels, end: u64, block: &[u8]) -> Level {
+        let mut copy = Box::new([0; BLOCK]);
+        let used = (end % BLOCK as u64) as usize;
+        copy_start(&mut *copy, block.get(..used).unwrap_or_default());
+        let capacity = (capacity / BLOCK as u64 * BLOCK as u64).max(SHORTEST_LAP);
+        Level {
+            file,
+            capacity,
+            bit,
+            at: end - used as u64,
+            block: copy,
+            used,
+        }
+    }
+
+    /// Writes everything that this level still lacks. After an error, what was written stays
+    /// written, and the rest is tried again next time.
+    pub fn write(
+        &mut self,
+        head: &[u8],
+        pending: &mut Pending,
+        piece: &mut Buffer,
+    ) -> io::Result<()> {
+        while pending.is_missing(self.bit) {
+            let wanted = (self.at + PIECE as u64).min(self.capacity);
+            let growth = self.file.grow(wanted, self.capacity, piece);
+            if self.write_piece(head, pending, piece)? {
+                continue;
+            }
+            // Nothing fits any more. Where the lap is over because the disk is full, a shorter
+            // one over the space we have still keeps the newest.
+            if self.at == 0 || self.file.size() < SHORTEST_LAP {
+                return growth.and(Err(Errno::NOSPC.into()));
+            }
+            self.end_lap(piece)?;
+        }
+        Ok(())
+    }
+
+    /// Writes as many frames as fit into one piece and into the space that is there; false
+    /// when not even one does.
+    fn write_piece(
+        &mut self,
+        head: &[u8],
+        pending: &mut Pending,
+        piece: &mut Buffer,
+    ) -> io::Result<bool> {
+        let space = self.file.size().saturating_sub(self.at);
+        let space = usize::try_from(space).unwrap_or(PIECE).min(PIECE);
+        let Some(room) = piece.bytes().get_mut(..space) else {
+            return Ok(false);
+        };
+        let begun = if self.at == 0 && self.used == 0 {
+            copy_start(room, head)
+        } else {
+            copy_start(room, self.block.get(..self.used).unwrap_or_default())
+        };
+        let frames = room.get_mut(begun..).unwrap_or_default();
+        let count = pending.copy_for(self.bit, frames);
+        if count == 0 {
+            return Ok(false);
+        }
+        let end = begun + count;
+        let blocks = end.next_multiple_of(BLOCK);
+        room.get_mut(end..blocks).unwrap_or_default().fill(0);
+        self.file
+            .write(self.at, room.get(..blocks).unwrap_or_default())?;
+        pending.written_by(self.bit, count);
+        self.used = end % BLOCK;
+        let last = end - self.used;
+        copy_start(&mut *self.block, room.get(last..end).unwrap_or_default());
+        self.at += last as u64;
+        Ok(true)
+    }
+
+    /// Clears what is left of the lap before, so that no half of an old frame stays behind.
+    fn end_lap(&mut self, zeros: &mut Buffer) -> io::Result<()> {
+        let written = (self.at + self.used as u64).next_multiple_of(BLOCK as u64);
+        self.file.write_zeros(written, self.file.size(), zeros)?;
+        self.at = 0;
+        self.used = 0;
+        Ok(())
+    }
+}
+
+/// Copies `bytes` to the start of `out`; returns their number, or 0 when they do not fit.
+fn copy_start(out: &mut [u8], bytes: &[u8]) -> usize {
+    match out.get_mut(..bytes.len()) {
+        Some(room) => {
+            room.copy_from_slice(bytes);
+            bytes.len()
+        }
+        None => 0,
+    }
+}

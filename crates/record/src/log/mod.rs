@@ -1,0 +1,180 @@
+//! The writer of a record.
+//!
+//! [`Log::append`] only puts a frame into memory; [`Log::sync`] makes everything durable.
+//! Nothing allocates after the log was opened. When the disk refuses, `sync` returns the
+//! error, the frames wait in memory, and the next `sync` tries again.
+
+mod level;
+mod pending;
+
+use crate::blocks::{BlockFile, Buffer, Way, sync_folder};
+use crate::codec::{decode_stamp, encode_head};
+use crate::frame::{self, Kind, MAX_FRAME, MAX_PAYLOAD};
+use crate::head::Head;
+use crate::levels::{LEVELS, PERIODS, level_path};
+use crate::read::Record;
+use level::{Level, PIECE};
+use pending::Pending;
+use std::io;
+use std::path::Path;
+
+/// The largest size of each level's file, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes(pub [u64; LEVELS]);
+
+impl Default for Sizes {
+    /// 24 MiB in all: at one sample a second some four hours of every sample, a day and a half
+    /// at every tenth, and weeks beyond that.
+    fn default() -> Sizes {
+        const MIB: u64 = 1 << 20;
+        Sizes([8 * MIB, 8 * MIB, 4 * MIB, 4 * MIB])
+    }
+}
+
+pub struct Log {
+    /// The head's frame, which begins each lap.
+    head: Box<[u8]>,
+    levels: [Level; LEVELS],
+    pending: Pending,
+    piece: Buffer,
+    next_sequence: u64,
+    /// When each level last took a sample, on the monotonic clock.
+    last_sample: [Option<u64>; LEVELS],
+    dropped: u64,
+}
+
+impl Log {
+    /// Begins a record in an existing folder that has none.
+    pub fn create(folder: &Path, sizes: Sizes, head: &Head) -> io::Result<Log> {
+        Log::create_in(folder, sizes, head, Way::Direct)
+    }
+
+    fn create_in(folder: &Path, sizes: Sizes, head: &Head, way: Way) -> io::Result<Log> {
+        let head = head_frame(head)?;
+        let mut level = 0;
+        let levels = sizes.0.map(|capacity| {
+            let file = BlockFile::open(&level_path(folder, level), way)?;
+            if file.size() > 0 {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            let fresh = Level::new(file, capacity, 1 << level, 0, &[]);
+            level += 1;
+            Ok(fresh)
+        });
+        sync_folder(folder)?;
+        Ok(Log::with(head, all_opened(levels)?, 1, [None; LEVELS]))
+    }
+
+    /// Goes on with the record of a guard that died: behind its last intact frame, with the
+    /// next number.
+    pub fn open_again(folder: &Path, sizes: Sizes) -> io::Result<Log> {
+        let record = Record::open(folder)?;
+        let head = record.head().ok_or(io::ErrorKind::InvalidData)?;
+        let mut level = 0;
+        let mut last_sample = [None; LEVELS];
+        let levels = sizes.0.map(|capacity| {
+            let file = BlockFile::open(&level_path(folder, level), Way::Direct)?;
+            let (end, block) = record.end_of(level);
+            if let Some(last) = last_sample.get_mut(level) {
+                *last = record.last_sample_of(level).map(|at| at.monotonic);
+            }
+            let found = Level::new(file, capacity, 1 << level, end, block);
+            level += 1;
+            Ok(found)
+        });
+        sync_folder(folder)?;
+        let next = record.newest_sequence().saturating_add(1);
+        Ok(Log::with(
+            head_frame(&head)?,
+            all_opened(levels)?,
+            next,
+            last_sample,
+        ))
+    }
+
+    fn with(
+        head: Box<[u8]>,
+        levels: [Level; LEVELS],
+        next_sequence: u64,
+        last_sample: [Option<u64>; LEVELS],
+    ) -> Log {
+        let (pending, piece) = (Pending::new(), Buffer::new(PIECE));
+        Log {
+            head,
+            levels,
+            pending,
+            piece,
+            next_sequence,
+            last_sample,
+            dropped: 0,
+        }
+    }
+
+    /// Adds an encoded sample or event to what the next [`sync`](Log::sync) writes. Touches no
+    /// file.
+    pub fn append(&mut self, kind: Kind, payload: &[u8]) {
+        let levels = match kind {
+            Kind::Event => (1 << LEVELS) - 1,
+            Kind::Sample => self.levels_for_sample(payload),
+        };
+        let pushed = self.pending.push(levels, kind, self.next_sequence, payload);
+        self.dropped += pushed.unwrap_or(1);
+        self.next_sequence = self.next_sequence.saturating_add(1);
+    }
+
+    /// The levels whose time has come for another sample.
+    fn levels_for_sample(&mut self, payload: &[u8]) -> u8 {
+        let Some(at) = decode_stamp(payload).map(|stamp| stamp.monotonic) else {
+            return 1;
+        };
+        let mut levels = 0;
+        for ((bit, last), period) in (0..).zip(&mut self.last_sample).zip(PERIODS) {
+            // A clock that went back is another boot's: nothing is known about the time since.
+            let too_early = last.is_some_and(|last| {
+                at.checked_sub(last)
+                    .is_some_and(|since| u128::from(since) < period.as_nanos())
+            });
+            if !too_early {
+                levels |= 1 << bit;
+                *last = Some(at);
+            }
+        }
+        levels
+    }
+
+    /// Makes everything that was appended durable. On an error, levels that can be written
+    /// are; what could not be written waits for the next call.
+    pub fn sync(&mut self) -> io::Result<()> {
+        let mut result = Ok(());
+        for level in &mut self.levels {
+            let written = level.write(&self.head, &mut self.pending, &mut self.piece);
+            result = result.and(written);
+        }
+        result
+    }
+
+    /// How many frames were given up while the disk refused to take them.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+fn head_frame(head: &Head) -> io::Result<Box<[u8]>> {
+    let mut payload = [0; MAX_PAYLOAD];
+    let len = encode_head(head, &mut payload);
+    let mut out = [0; MAX_FRAME];
+    let frame = payload
+        .get(..len)
+        .and_then(|payload| frame::write(&mut out, frame::HEAD, 0, payload))
+        .and_then(|len| out.get(..len))
+        .ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(frame.into())
+}
+
+fn all_opened(levels: [io::Result<Level>; LEVELS]) -> io::Result<[Level; LEVELS]> {
+    let [a, b, c, d] = levels;
+    Ok([a?, b?, c?, d?])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Where a process is in the cgroup hierarchies, as far as it can see them.
+
+use crate::parse::{Membership, Mount, memberships, mounts, unescaped};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Where we are. A hierarchy that is not mounted, or whose mount does not show our place, is
+/// None.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Location {
+    /// Version 2. On a mixed machine it has no memory controller.
+    pub unified: Option<Folder>,
+    /// Version 1's memory controller; while this exists, version 2 cannot have it.
+    pub memory: Option<Folder>,
+    /// Version 1's cpu controller.
+    pub cpu: Option<Folder>,
+}
+
+/// The folder of a cgroup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    pub path: PathBuf,
+    /// The mount point: nothing above it can be seen from here.
+    pub top: PathBuf,
+}
+
+impl Folder {
+    /// This folder and those above it, up to the mount point.
+    pub fn upwards(&self) -> impl Iterator<Item = &Path> {
+        self.path
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&self.top))
+    }
+}
+
+/// Which version accounts for our memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    V1,
+    V2,
+}
+
+impl Location {
+    /// Where this process is.
+    pub fn of_self() -> Location {
+        let read = |path| std::fs::read(path).unwrap_or_default();
+        Location::parse(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo")).nearest()
+    }
+
+    /// From the texts of /proc/PID/cgroup and mountinfo alone.
+    pub fn parse(cgroup: &[u8], mountinfo: &[u8]) -> Location {
+        let mut location = Location::default();
+        for membership in memberships(cgroup) {
+            let controls = |name: &[u8]| has(membership.controllers, name);
+            if membership.hierarchy == 0 && membership.controllers.is_empty() {
+                location.unified = folder(&membership, mountinfo, |m| m.kind == b"cgroup2");
+            } else if controls(b"memory") {
+                location.memory = folder(&membership, mountinfo, |m| legacy(m, b"memory"));
+            }
+            // Both may be one hierarchy.
+            if controls(b"cpu") {
+                location.cpu = folder(&membership, mountinfo, |m| legacy(m, b"cpu"));
+            }
+        }
+        location
+    }
+
+    /// Climbs to the nearest folder that is there: in a container whose cgroup namespace is
+    /// the host's, our path leads nowhere, and what is mounted at the top is our own cgroup.
+    pub(super) fn nearest(mut self) -> Location {
+        for place in [&mut self.unified, &mut self.memory, &mut self.cpu] {
+            let there = place.as_ref().and_then(|folder| {
+                folder
+                    .upwards()
+                    .find(|path| path.is_dir())
+                    .map(Path::to_path_buf)
+            });
+            match (place.as_mut(), there) {
+                (Some(folder), Some(path)) => folder.path = path,
+                _ => *place = None,
+            }
+        }
+        self
+    }
+
+    /// The version that would account for memory here, and our folder in it. Whether version
+    /// 2 has the controller switched on there, the folder's files tell.
+    pub fn memory_folder(&self) -> Option<(Version, &Folder)> {
+        match (&self.memory, &self.unified) {
+            (Some(folder), _) => Some((Version::V1, folder)),
+            (None, Some(folder)) => Some((Version::V2, folder)),
+            (None, None) => None,
+        }
+    }
+}
+
+fn legacy(mount: &Mount<'_>, controller: &[u8]) -> bool {
+    mount.kind == b"cgroup" && has(mount.options, controller)
+}
+
+fn has(list: &[u8], name: &[u8]) -> bool {
+    list.split(|&b| b == b',').any(|entry| entry == name)
+}
+
+/// The folder of our cgroup under the first mount of its hierarchy.
+fn folder(
+    membership: &Membership<'_>,
+    mountinfo: &[u8],
+    hierarchy: impl Fn(&Mount<'_>) -> bool,
+) -> Option<Folder> {
+    let mount = mounts(mountinfo).find(hierarchy)?;
+    let top = path(unescaped(mount.point));
+    // A container sees its own cgroup mounted as the root, under the path the host gives it.
+    // Where our path is not below what is mounted, the mount is the nearest we can see.
+    let below = path(membership.path.iter().copied())
+        .strip_prefix(path(unescaped(mount.root)))
+        .map(Path::to_path_buf)
+        .unwrap_or_default();
+    let climbs = below.as_os_str().as_bytes().starts_with(b"..");
+    Some(Folder {
+        path: match below.as_os_str().is_empty() || climbs {
+            true => top.clone(),
+            false => top.join(below),
+        },
+        top,
+    })
+}
+
+fn path(bytes: impl Iterator<Item = u8>) -> PathBuf {
+    OsString::from_vec(bytes.collect()).into()
+}

@@ -1,0 +1,149 @@
+//! Kernel files, opened once and read again and again without heap.
+
+use crate::Reading;
+use core::ffi::CStr;
+use core::fmt::{self, Write};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::{self, Errno, pread, retry_on_intr};
+use rustix::path::Arg;
+
+/// An open file of /proc, /sys or a cgroup. Each read sees it as it is now.
+#[derive(Debug)]
+pub struct ProcFile {
+    fd: OwnedFd,
+}
+
+impl ProcFile {
+    pub fn open(path: impl Arg) -> io::Result<ProcFile> {
+        ProcFile::open_at(CWD, path)
+    }
+
+    pub fn open_at(folder: impl AsFd, path: impl Arg) -> io::Result<ProcFile> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let fd = openat(folder, path, flags, Mode::empty())?;
+        Ok(ProcFile { fd })
+    }
+
+    /// The file from its beginning, as much of it as fits.
+    pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+        let mut filled = 0;
+        // The kernel hands out such files in pieces of its own choosing: only a read of
+        // nothing is the end.
+        while let Some(rest) = buffer.get_mut(filled..)
+            && !rest.is_empty()
+        {
+            match retry_on_intr(|| pread(&self.fd, &mut *rest, filled as u64))? {
+                0 => break,
+                more => filled += more,
+            }
+        }
+        Ok(buffer.get(..filled).unwrap_or_default())
+    }
+}
+
+/// A file that was looked for once: there, or missing for a reason that each read repeats.
+#[derive(Debug)]
+pub struct Source(io::Result<ProcFile>);
+
+impl Source {
+    pub fn open(path: impl Arg) -> Source {
+        Source(ProcFile::open(path))
+    }
+
+    pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+        match &self.0 {
+            Ok(file) => file.read(buffer),
+            Err(errno) => Err(*errno),
+        }
+    }
+
+    /// What the file says, or why it says nothing.
+    pub fn reading<T>(
+        &self,
+        buffer: &mut [u8],
+        parse: impl FnOnce(&[u8]) -> Reading<T>,
+    ) -> Reading<T> {
+        match self.read(buffer) {
+            Ok(bytes) => parse(bytes),
+            Err(errno) => errno.into(),
+        }
+    }
+}
+
+/// A path made of numbers and short words, written without heap.
+pub(crate) struct ShortPath {
+    bytes: [u8; ShortPath::MAX],
+    len: usize,
+}
+
+impl ShortPath {
+    const MAX: usize = 96;
+
+    pub fn new(parts: fmt::Arguments<'_>) -> io::Result<ShortPath> {
+        let mut path = ShortPath {
+            bytes: [0; ShortPath::MAX],
+            len: 0,
+        };
+        path.write_fmt(parts).map_err(|_| Errno::NAMETOOLONG)?;
+        Ok(path)
+    }
+
+    pub fn as_c_str(&self) -> io::Result<&CStr> {
+        CStr::from_bytes_until_nul(&self.bytes).map_err(|_| Errno::NAMETOOLONG)
+    }
+}
+
+impl Write for ShortPath {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let end = self.len + part.len();
+        // The last byte stays 0: it ends the path.
+        if end >= ShortPath::MAX {
+            return Err(fmt::Error);
+        }
+        let place = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;
+        place.copy_from_slice(part.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_read_sees_the_file_as_it_is_now() {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&path, "one").unwrap();
+        let file = ProcFile::open(path.path()).unwrap();
+        let mut buffer = [0; 16];
+        assert_eq!(file.read(&mut buffer).unwrap(), b"one");
+        std::fs::write(&path, "other").unwrap();
+        assert_eq!(file.read(&mut buffer).unwrap(), b"other");
+    }
+
+    #[test]
+    fn a_full_buffer_ends_the_read() {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&path, "longer than that").unwrap();
+        let file = ProcFile::open(path.path()).unwrap();
+        assert_eq!(file.read(&mut [0; 6]).unwrap(), b"longer");
+        assert_eq!(file.read(&mut []).unwrap(), b"");
+    }
+
+    #[test]
+    fn a_missing_file_says_so_at_every_read() {
+        let source = Source::open("/proc/no-such-file");
+        assert_eq!(source.read(&mut [0; 8]), Err(Errno::NOENT));
+        assert_eq!(source.read(&mut [0; 8]), Err(Errno::NOENT));
+    }
+
+    #[test]
+    fn a_path_too_long_to_hold_is_refused_and_not_cut() {
+        let fits = "x".repeat(ShortPath::MAX - 1);
+        let path = ShortPath::new(format_args!("{fits}")).unwrap();
+        assert_eq!(path.as_c_str().unwrap().to_bytes(), fits.as_bytes());
+        assert!(ShortPath::new(format_args!("{fits}x")).is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! What the cores do: /proc/stat and /proc/loadavg.
+
+use super::text::{lines, number, split_at_byte, understood, words};
+use crate::{Reading, Reason};
+
+/// Clock ticks since boot, of one core or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ticks {
+    pub user: u64,
+    pub nice: u64,
+    pub system: u64,
+    pub idle: u64,
+    pub iowait: u64,
+    /// Hard and soft interrupts.
+    pub irq: u64,
+    pub steal: u64,
+}
+
+impl Ticks {
+    pub fn busy(&self) -> u64 {
+        [self.user, self.nice, self.system, self.irq, self.steal]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    pub fn total(&self) -> u64 {
+        self.busy()
+            .saturating_add(self.idle)
+            .saturating_add(self.iowait)
+    }
+}
+
+/// Whose ticks a line of /proc/stat tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    AllCores,
+    /// By the kernel's number; cores that are switched off are not listed.
+    Core(usize),
+}
+
+/// The cpu lines of /proc/stat, which stand first. Lines not understood are passed over.
+pub fn cpus(bytes: &[u8]) -> impl Iterator<Item = (Whose, Ticks)> {
+    lines(bytes)
+        .map_while(|line| line.strip_prefix(b"cpu"))
+        .filter_map(|line| {
+            let (core, times) = split_at_byte(line, b' ')?;
+            let whose = match core {
+                b"" => Whose::AllCores,
+                digits => Whose::Core(number(digits)?.try_into().ok()?),
+            };
+            Some((whose, ticks(times)?))
+        })
+}
+
+fn ticks(times: &[u8]) -> Option<Ticks> {
+    let mut words = words(times);
+    let mut next = || words.next().and_then(number);
+    Some(Ticks {
+        user: next()?,
+        nice: next()?,
+        system: next()?,
+        idle: next()?,
+        iowait: next()?,
+        irq: next()?.checked_add(next()?)?,
+        steal: next()?,
+    })
+}
+
+/// /proc/loadavg.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Over 1, 5 and 15 minutes, in hundredths.
+    pub average: [Reading<u64>; 3],
+    pub runnable: Reading<u64>,
+    /// The newest process or thread number.
+    pub newest: Reading<u64>,
+}
+
+impl Load {
+    pub fn unavailable(reason: Reason) -> Load {
+        let none = Reading::Unavailable(reason);
+        Load {
+            average: [none; 3],
+            runnable: none,
+            newest: none,
+        }
+    }
+}
+
+pub fn loadavg(bytes: &[u8]) -> Load {
+    let Some(line) = lines(bytes).next() else {
+        return Load::unavailable(Reason::Malformed);
+    };
+    let mut words = words(line);
+    let mut average = || understood(words.next().and_then(hundredths));
+    Load {
+        average: [average(), average(), average()],
+        runnable: understood(
+            words
+                .next()
+                .and_then(|word| split_at_byte(word, b'/'))
+                .and_then(|(runnable, _)| number(runnable)),
+        ),
+        newest: understood(words.next().and_then(number)),
+    }
+}
+
+/// A number with two decimals.
+fn hundredths(word: &[u8]) -> Option<u64> {
+    let (whole, part) = split_at_byte(word, b'.')?;
+    if part.len() != 2 {
+        return None;
+    }
+    number(whole)?.checked_mul(100)?.checked_add(number(part)?)
+}

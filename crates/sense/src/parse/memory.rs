@@ -1,0 +1,141 @@
+//! Memory of the whole machine: /proc/meminfo, vmstat, pressure, and what ZFS keeps.
+
+use super::text::{ABSENT, count, kibibytes, lines, number, split_at_byte, understood, words};
+use crate::{Memory, Paging, Reading, Reason};
+
+/// /proc/meminfo. `compressed` is what zswap holds; zram is not listed there.
+pub fn meminfo(bytes: &[u8]) -> Memory {
+    let mut memory = Memory::unavailable(Reason::Absent);
+    for line in lines(bytes) {
+        let Some((key, rest)) = split_at_byte(line, b':') else {
+            continue;
+        };
+        let place = match key {
+            b"MemTotal" => &mut memory.total,
+            b"MemAvailable" => &mut memory.available,
+            b"MemFree" => &mut memory.free,
+            b"AnonPages" => &mut memory.anon,
+            b"Shmem" => &mut memory.shmem,
+            b"Cached" => &mut memory.cached,
+            // Kernels before 4.20 have only the second; where both are, they come in this
+            // order and the first says more.
+            b"KReclaimable" => &mut memory.reclaimable,
+            b"SReclaimable" if memory.reclaimable == ABSENT => &mut memory.reclaimable,
+            b"Dirty" => &mut memory.dirty,
+            b"Writeback" => &mut memory.writeback,
+            b"Committed_AS" => &mut memory.committed,
+            b"SwapTotal" => &mut memory.swap_total,
+            b"SwapFree" => &mut memory.swap_free,
+            b"Zswap" => &mut memory.compressed,
+            _ => continue,
+        };
+        *place = kibibytes(rest);
+    }
+    memory
+}
+
+/// /proc/vmstat.
+pub fn vmstat(bytes: &[u8]) -> Paging {
+    let mut paging = Paging::unavailable(Reason::Absent);
+    for (key, value) in pairs(bytes) {
+        match key {
+            b"pswpin" => paging.swapped_in = value,
+            b"pswpout" => paging.swapped_out = value,
+            b"pgmajfault" => paging.major_faults = value,
+            b"pgscan_direct" => paging.scanned_direct = value,
+            b"pgscan_kswapd" => paging.scanned_kswapd = value,
+            // One counter before Linux 5.9, two since: both kinds of page came back.
+            b"workingset_refault" | b"workingset_refault_anon" | b"workingset_refault_file" => {
+                paging.refaults = sum(paging.refaults, value);
+            }
+            b"oom_kill" => paging.oom_kills = value,
+            _ => {}
+        }
+    }
+    paging
+}
+
+/// The lines of a `key value` file.
+pub fn pairs(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Reading<u64>)> {
+    lines(bytes).filter_map(|line| {
+        let (key, rest) = split_at_byte(line, b' ')?;
+        Some((key, count(rest)))
+    })
+}
+
+/// One value of a `key value` file.
+pub fn pair(bytes: &[u8], wanted: &[u8]) -> Reading<u64> {
+    pairs(bytes)
+        .find(|(key, _)| *key == wanted)
+        .map_or(ABSENT, |(_, value)| value)
+}
+
+/// Two parts of one quantity, of which either may not exist.
+pub fn sum(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
+    match (a, b) {
+        (Reading::Value(a), Reading::Value(b)) => understood(a.checked_add(b)),
+        (Reading::Unavailable(Reason::Absent), other) => other,
+        (other, Reading::Unavailable(Reason::Absent)) => other,
+        (Reading::Unavailable(reason), _) | (_, Reading::Unavailable(reason)) => {
+            Reading::Unavailable(reason)
+        }
+    }
+}
+
+/// One file of /proc/pressure: microseconds stalled since boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    pub some: Reading<u64>,
+    pub full: Reading<u64>,
+}
+
+pub fn pressure(bytes: &[u8]) -> Stall {
+    let mut stall = Stall {
+        some: ABSENT,
+        full: ABSENT,
+    };
+    for line in lines(bytes) {
+        let mut words = words(line);
+        let place = match words.next() {
+            Some(b"some") => &mut stall.some,
+            Some(b"full") => &mut stall.full,
+            _ => continue,
+        };
+        *place = understood(
+            words
+                .find_map(|word| word.strip_prefix(b"total="))
+                .and_then(number),
+        );
+    }
+    stall
+}
+
+/// mm_stat of a zram device: the memory it takes, its third number.
+pub fn zram_used(bytes: &[u8]) -> Reading<u64> {
+    match lines(bytes).next() {
+        Some(line) => understood(words(line).nth(2).and_then(number)),
+        None => ABSENT,
+    }
+}
+
+/// arcstats of ZFS: what its cache would give back, bytes above its smallest size.
+pub fn arc_reclaimable(bytes: &[u8]) -> Reading<u64> {
+    let (mut size, mut smallest) = (ABSENT, ABSENT);
+    for line in lines(bytes) {
+        let mut words = words(line);
+        let place = match words.next() {
+            Some(b"size") => &mut size,
+            Some(b"c_min") => &mut smallest,
+            _ => continue,
+        };
+        *place = understood(words.nth(1).and_then(number));
+    }
+    match (size, smallest) {
+        (Reading::Value(size), Reading::Value(smallest)) => {
+            Reading::Value(size.saturating_sub(smallest))
+        }
+        (Reading::Unavailable(reason), _) | (_, Reading::Unavailable(reason)) => {
+            Reading::Unavailable(reason)
+        }
+    }
+}

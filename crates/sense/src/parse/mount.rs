@@ -1,0 +1,104 @@
+//! Where things are mounted and which cgroups we are in: /proc/self/mountinfo and cgroup.
+
+use super::text::{lines, number, split_at_byte, words};
+
+/// One line of /proc/self/mountinfo. Paths are as the kernel escapes them: see [`unescaped`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mount<'a> {
+    /// Which folder of the file system is shown.
+    pub root: &'a [u8],
+    /// Where it is shown.
+    pub point: &'a [u8],
+    /// The file system's type, such as `ext4` or `fuse.sshfs`.
+    pub kind: &'a [u8],
+    pub source: &'a [u8],
+    /// The file system's own options, separated by commas.
+    pub options: &'a [u8],
+}
+
+pub fn mounts(mountinfo: &[u8]) -> impl Iterator<Item = Mount<'_>> {
+    lines(mountinfo).filter_map(|line| {
+        let mut words = words(line);
+        // Skipped: mount number, parent, device.
+        let root = words.nth(3)?;
+        let point = words.next()?;
+        // Skipped: the mount's options and any number of optional fields.
+        words.find(|word| *word == b"-")?;
+        Some(Mount {
+            root,
+            point,
+            kind: words.next()?,
+            source: words.next()?,
+            options: words.next().unwrap_or_default(),
+        })
+    })
+}
+
+/// The mount that holds an absolute path without links: the deepest, and of those at the
+/// same place the last, because it covers the others.
+pub fn mount_of<'a>(mountinfo: &'a [u8], path: &[u8]) -> Option<Mount<'a>> {
+    mounts(mountinfo)
+        .filter(|mount| holds(mount.point, path))
+        .max_by_key(|mount| mount.point.len())
+}
+
+fn holds(point: &[u8], path: &[u8]) -> bool {
+    let mut rest = path.iter().copied();
+    for byte in unescaped(point) {
+        if rest.next() != Some(byte) {
+            return false;
+        }
+    }
+    point.ends_with(b"/") || matches!(rest.next(), None | Some(b'/'))
+}
+
+/// A path of mountinfo as it is: blanks and backslashes are written as `\ooo` in octal.
+pub fn unescaped(path: &[u8]) -> impl Iterator<Item = u8> {
+    let mut rest = path;
+    core::iter::from_fn(move || {
+        let (&first, mut after) = rest.split_first()?;
+        let mut byte = first;
+        if first == b'\\'
+            && let Some((digits, beyond)) = after.split_first_chunk::<3>()
+            && let Some(code) = octal(digits)
+        {
+            byte = code;
+            after = beyond;
+        }
+        rest = after;
+        Some(byte)
+    })
+}
+
+fn octal(digits: &[u8; 3]) -> Option<u8> {
+    digits.iter().try_fold(0u8, |sum, &b| {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 7 {
+            return None;
+        }
+        sum.checked_mul(8)?.checked_add(digit)
+    })
+}
+
+/// One line of /proc/PID/cgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Membership<'a> {
+    /// 0 is the unified hierarchy of version 2.
+    pub hierarchy: u64,
+    /// Separated by commas; empty for version 2.
+    pub controllers: &'a [u8],
+    /// Seen from the root of our cgroup namespace.
+    pub path: &'a [u8],
+}
+
+pub fn memberships(cgroup: &[u8]) -> impl Iterator<Item = Membership<'_>> {
+    lines(cgroup).filter_map(|line| {
+        let (hierarchy, rest) = split_at_byte(line, b':')?;
+        let (controllers, path) = split_at_byte(rest, b':')?;
+        Some(Membership {
+            hierarchy: number(hierarchy)?,
+            controllers,
+            path,
+        })
+    })
+}

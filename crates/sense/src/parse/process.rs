@@ -1,0 +1,205 @@
+//! One process: /proc/PID/status, stat and io.
+
+use super::text::{ABSENT, count, kibibytes, lines, number, split_at_byte, words};
+use crate::{Name, Pid, Reading, Reason};
+
+/// /proc/PID/status. Kernel threads and zombies have no memory lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    pub name: Name,
+    /// The kernel's letter; 0 when there was none.
+    pub state: u8,
+    pub parent: Pid,
+    /// In bytes, as all sizes here.
+    pub vm_data: Reading<u64>,
+    pub rss_anon: Reading<u64>,
+    pub rss_shmem: Reading<u64>,
+    pub rss_file: Reading<u64>,
+    pub swap: Reading<u64>,
+    pub threads: Reading<u64>,
+}
+
+pub fn status(bytes: &[u8]) -> Status {
+    let mut status = Status {
+        name: Name::default(),
+        state: 0,
+        parent: Pid::default(),
+        vm_data: ABSENT,
+        rss_anon: ABSENT,
+        rss_shmem: ABSENT,
+        rss_file: ABSENT,
+        swap: ABSENT,
+        threads: ABSENT,
+    };
+    for line in lines(bytes) {
+        let Some((key, rest)) = split_at_byte(line, b':') else {
+            continue;
+        };
+        match key {
+            b"Name" => status.name = unescape(rest.strip_prefix(b"\t").unwrap_or(rest)),
+            b"State" => status.state = rest.trim_ascii().first().copied().unwrap_or(0),
+            b"PPid" => status.parent = pid(rest.trim_ascii()).unwrap_or_default(),
+            b"VmData" => status.vm_data = kibibytes(rest),
+            b"RssAnon" => status.rss_anon = kibibytes(rest),
+            b"RssShmem" => status.rss_shmem = kibibytes(rest),
+            b"RssFile" => status.rss_file = kibibytes(rest),
+            b"VmSwap" => status.swap = kibibytes(rest),
+            b"Threads" => {
+                status.threads = count(rest);
+                // Nothing that we want comes after it, and masks and CPU lists make up half
+                // of the file.
+                break;
+            }
+            _ => {}
+        }
+    }
+    status
+}
+
+/// The name as it is: the kernel writes its newlines as `\n` and its backslashes as `\\`.
+fn unescape(escaped: &[u8]) -> Name {
+    let mut raw = [0u8; 15];
+    let mut len = 0;
+    let mut rest = escaped.iter().copied().peekable();
+    for slot in &mut raw {
+        let Some(byte) = rest.next() else { break };
+        *slot = match (byte, rest.peek()) {
+            (b'\\', Some(b'n')) => {
+                rest.next();
+                b'\n'
+            }
+            (b'\\', Some(b'\\')) => {
+                rest.next();
+                b'\\'
+            }
+            _ => byte,
+        };
+        len += 1;
+    }
+    Name::new(raw.get(..len).unwrap_or_default())
+}
+
+fn pid(digits: &[u8]) -> Option<Pid> {
+    number(digits)?.try_into().ok().map(Pid)
+}
+
+/// /proc/PID/stat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    pub state: u8,
+    pub parent: Pid,
+    pub major_faults: Reading<u64>,
+    /// User and system time, in clock ticks.
+    pub cpu: Reading<u64>,
+    pub threads: Reading<u64>,
+    /// Start time in clock ticks since boot.
+    pub started: u64,
+}
+
+/// None when it is cut off before the start time: without that, a number names nobody.
+pub fn stat(bytes: &[u8]) -> Option<Stat> {
+    // The name may hold anything, also ") R 1": what follows it holds no parenthesis.
+    let name_end = bytes.iter().rposition(|&b| b == b')')?;
+    let after = bytes.get(name_end + 1..)?;
+    // A field counts when something ends it: the last one may have been cut.
+    let last_blank = after.iter().rposition(u8::is_ascii_whitespace)?;
+    let mut fields = words(after.get(..last_blank)?);
+
+    let state = match fields.next()? {
+        &[letter] => letter,
+        _ => return None,
+    };
+    let parent = pid(fields.next()?)?;
+    // Skipped: pgrp, session, tty_nr, tpgid, flags, minflt, cminflt.
+    let major_faults = number(fields.nth(7)?)?;
+    // Skipped: cmajflt.
+    let user = number(fields.nth(1)?)?;
+    let system = number(fields.next()?)?;
+    // Skipped: cutime, cstime, priority, nice.
+    let threads = number(fields.nth(4)?)?;
+    // Skipped: itrealvalue.
+    let started = number(fields.nth(1)?)?;
+    Some(Stat {
+        state,
+        parent,
+        major_faults: Reading::Value(major_faults),
+        cpu: match user.checked_add(system) {
+            Some(cpu) => Reading::Value(cpu),
+            None => Reading::Unavailable(Reason::Malformed),
+        },
+        threads: Reading::Value(threads),
+        started,
+    })
+}
+
+/// /proc/PID/io, in bytes since the process began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Io {
+    /// Asked for by read calls, from the page cache or not.
+    pub rchar: Reading<u64>,
+    pub wchar: Reading<u64>,
+    /// Fetched from a device.
+    pub read_bytes: Reading<u64>,
+    pub write_bytes: Reading<u64>,
+}
+
+pub fn io(bytes: &[u8]) -> Io {
+    let mut io = Io {
+        rchar: ABSENT,
+        wchar: ABSENT,
+        read_bytes: ABSENT,
+        write_bytes: ABSENT,
+    };
+    for line in lines(bytes) {
+        match split_at_byte(line, b':') {
+            Some((b"rchar", rest)) => io.rchar = count(rest),
+            Some((b"wchar", rest)) => io.wchar = count(rest),
+            Some((b"read_bytes", rest)) => io.read_bytes = count(rest),
+            Some((b"write_bytes", rest)) => io.write_bytes = count(rest),
+            _ => {}
+        }
+    }
+    io
+}
+
+/// /proc/PID/smaps_rollup: each page divided by how many processes map it, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pss {
+    pub anon: u64,
+    pub shmem: u64,
+    pub swap: u64,
+}
+
+/// All three or nothing: a part of the sum would pass for the whole.
+pub fn smaps_rollup(bytes: &[u8]) -> Reading<Pss> {
+    let (mut anon, mut shmem, mut swap) = (ABSENT, ABSENT, ABSENT);
+    for line in lines(bytes) {
+        match split_at_byte(line, b':') {
+            Some((b"Pss_Anon", rest)) => anon = kibibytes(rest),
+            Some((b"Pss_Shmem", rest)) => shmem = kibibytes(rest),
+            Some((b"SwapPss", rest)) => swap = kibibytes(rest),
+            _ => {}
+        }
+    }
+    match (anon, shmem, swap) {
+        (Reading::Value(anon), Reading::Value(shmem), Reading::Value(swap)) => {
+            Reading::Value(Pss { anon, shmem, swap })
+        }
+        (Reading::Unavailable(reason), _, _)
+        | (_, Reading::Unavailable(reason), _)
+        | (_, _, Reading::Unavailable(reason)) => Reading::Unavailable(reason),
+    }
+}
+
+/// /proc/PID/fdinfo/N: whether the file is open for writing.
+pub fn open_for_writing(bytes: &[u8]) -> bool {
+    const ACCESS: u64 = 0o3;
+    const WRITE_ONLY: u64 = 0o1;
+    const READ_WRITE: u64 = 0o2;
+    lines(bytes)
+        .filter_map(|line| split_at_byte(line, b':'))
+        .find(|(key, _)| *key == b"flags")
+        .and_then(|(_, rest)| core::str::from_utf8(rest.trim_ascii()).ok())
+        .and_then(|digits| u64::from_str_radix(digits, 8).ok())
+        .is_some_and(|flags| matches!(flags & ACCESS, WRITE_ONLY | READ_WRITE))
+}

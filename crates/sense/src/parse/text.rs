@@ -1,0 +1,63 @@
+//! Lines, fields and numbers, as the kernel prints them.
+
+use crate::{Reading, Reason};
+
+/// A value whose line has not been met.
+pub const ABSENT: Reading<u64> = Reading::Unavailable(Reason::Absent);
+
+/// The complete lines, without their newlines.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let end = bytes.iter().rposition(|&b| b == b'\n');
+    end.and_then(|end| bytes.get(..end))
+        .into_iter()
+        .flat_map(|whole| whole.split(|&b| b == b'\n'))
+}
+
+/// The words of a line, however many blanks stand between them.
+pub fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|b| matches!(b, b' ' | b'\t' | b'\n'))
+        .filter(|word| !word.is_empty())
+}
+
+/// What stands before and after the first separator.
+pub fn split_at_byte(line: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
+    let at = line.iter().position(|&b| b == separator)?;
+    Some((line.get(..at)?, line.get(at + 1..)?))
+}
+
+/// A decimal number and nothing else.
+pub fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |sum, &b| {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        sum.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// A number after blanks.
+pub fn count(rest: &[u8]) -> Reading<u64> {
+    understood(number(rest.trim_ascii()))
+}
+
+/// A number of kibibytes after blanks, in bytes.
+pub fn kibibytes(rest: &[u8]) -> Reading<u64> {
+    understood(
+        rest.trim_ascii()
+            .strip_suffix(b" kB")
+            .and_then(number)
+            .and_then(|kib| kib.checked_mul(1024)),
+    )
+}
+
+/// A value that had to be there.
+pub fn understood(value: Option<u64>) -> Reading<u64> {
+    match value {
+        Some(value) => Reading::Value(value),
+        None => Reading::Unavailable(Reason::Malformed),
+    }
+}

@@ -1,0 +1,169 @@
+//! One process, looked at closely: what it shares, has open, has mapped and is writing.
+//!
+//! Such looks take a lock of that process or ask the file systems it uses. No heap.
+
+use crate::file::{ProcFile, ShortPath};
+use crate::parse::{self, Pss};
+use crate::{Pid, Reading, Reason};
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, readlinkat_raw, statat};
+use rustix::io::{self, Errno, read, retry_on_intr};
+
+/// The memory that is a process's share, where the kernel tells (since Linux 5.9).
+pub fn pss(pid: Pid) -> Reading<Pss> {
+    let bytes = &mut [0; 4096];
+    match Look::at(pid).and_then(|look| look.file(c"smaps_rollup")?.read(bytes)) {
+        // Kernel threads and zombies have no memory to tell of.
+        Ok([]) => Reading::Unavailable(Reason::Absent),
+        Ok(bytes) => parse::smaps_rollup(bytes),
+        Err(errno) => errno.into(),
+    }
+}
+
+/// How many files a process has open.
+pub fn open_files(pid: Pid) -> Reading<u64> {
+    let mut count = 0;
+    match Look::at(pid).and_then(|look| look.each_descriptor(|_| count += 1)) {
+        Ok(()) => Reading::Value(count),
+        Err(errno) => errno.into(),
+    }
+}
+
+/// Which of these a process has mapped, such as a library by a part of its path: the place
+/// in the list of the one that stands first in its memory.
+pub fn maps_name(pid: Pid, needles: &[&[u8]]) -> Reading<Option<usize>> {
+    let found = Look::at(pid).and_then(|look| {
+        let maps = look.open(c"maps", OFlags::RDONLY)?;
+        find_in_stream(needles, |rest| retry_on_intr(|| read(&maps, &mut *rest)))
+    });
+    match found {
+        Ok(found) => Reading::Value(found),
+        Err(errno) => errno.into(),
+    }
+}
+
+/// The longest needle that is sure to be found in a stream.
+const LONGEST: usize = 256;
+
+/// Reads to the end or to the first needle. What ends one piece may begin a needle, so the
+/// tail of each piece is looked at again with the next.
+pub(super) fn find_in_stream(
+    needles: &[&[u8]],
+    mut next: impl FnMut(&mut [u8]) -> io::Result<usize>,
+) -> io::Result<Option<usize>> {
+    let mut window = [0; 16 * LONGEST];
+    let mut kept = 0;
+    loop {
+        let more = next(window.get_mut(kept..).unwrap_or_default())?;
+        if more == 0 {
+            return Ok(None);
+        }
+        let filled = (kept + more).min(window.len());
+        let seen = window.get(..filled).unwrap_or_default();
+        if let Some(found) = first_of(needles, seen) {
+            return Ok(Some(found));
+        }
+        kept = filled.min(LONGEST);
+        window.copy_within(filled - kept..filled, 0);
+    }
+}
+
+/// The needle that comes first in these bytes.
+fn first_of(needles: &[&[u8]], bytes: &[u8]) -> Option<usize> {
+    (0..bytes.len()).find_map(|at| {
+        let rest = bytes.get(at..)?;
+        needles
+            .iter()
+            .position(|needle| !needle.is_empty() && rest.starts_with(needle))
+    })
+}
+
+/// Calls `f` with the path and size of each regular file that a process has open for
+/// writing. Files that were deleted, and those of /dev and /proc, are passed over: nobody
+/// saves a model there.
+pub fn writing(pid: Pid, mut f: impl FnMut(&[u8], u64)) -> Reading<()> {
+    let listed = Look::at(pid).and_then(|look| {
+        look.each_descriptor(|number| {
+            // A file that was closed under our eyes is no longer written.
+            let _ = look.written_file(number, &mut f);
+        })
+    });
+    match listed {
+        Ok(()) => Reading::Value(()),
+        Err(errno) => errno.into(),
+    }
+}
+
+/// A process's folder in /proc.
+pub(super) struct Look {
+    folder: OwnedFd,
+}
+
+impl Look {
+    pub(super) fn at(pid: Pid) -> io::Result<Look> {
+        let path = ShortPath::new(format_args!("/proc/{}", pid.0))?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match openat(CWD, path.as_c_str()?, flags, Mode::empty()) {
+            Ok(folder) => Ok(Look { folder }),
+            // The folder is the process: without one the other has ended.
+            Err(Errno::NOENT) => Err(Errno::SRCH),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn open(&self, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
+        openat(&self.folder, name, flags | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|errno| self.told_apart(errno))
+    }
+
+    pub(super) fn file(&self, name: &CStr) -> io::Result<ProcFile> {
+        ProcFile::open_at(&self.folder, name).map_err(|errno| self.told_apart(errno))
+    }
+
+    /// The folder of a process that ended is empty; a kernel without a file has the others.
+    fn told_apart(&self, errno: Errno) -> Errno {
+        match statat(&self.folder, c"stat", AtFlags::empty()) {
+            Err(_) if errno == Errno::NOENT => Errno::SRCH,
+            _ => errno,
+        }
+    }
+
+    fn each_descriptor(&self, mut f: impl FnMut(u32)) -> io::Result<()> {
+        let folder = self.open(c"fd", OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut space = [MaybeUninit::uninit(); 4096];
+        let mut entries = RawDir::new(folder.as_fd(), &mut space);
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            // "." and ".." are no numbers.
+            if let Ok(name) = entry.file_name().to_str()
+                && let Ok(number) = name.parse()
+            {
+                f(number);
+            }
+        }
+        Ok(())
+    }
+
+    fn written_file(&self, number: u32, f: &mut impl FnMut(&[u8], u64)) -> io::Result<()> {
+        let info = ShortPath::new(format_args!("fdinfo/{number}"))?;
+        let bytes = &mut [0; 512];
+        if !parse::open_for_writing(self.file(info.as_c_str()?)?.read(bytes)?) {
+            return Ok(());
+        }
+        let link = ShortPath::new(format_args!("fd/{number}"))?;
+        let mut target = [MaybeUninit::uninit(); 4096];
+        let (path, _) = readlinkat_raw(&self.folder, link.as_c_str()?, &mut target[..])?;
+        // Pipes and sockets have names that are no paths.
+        let skipped = [&b"/dev/"[..], b"/proc/", b"/sys/"];
+        if !path.starts_with(b"/") || skipped.iter().any(|place| path.starts_with(place)) {
+            return Ok(());
+        }
+        let stat = statat(&self.folder, link.as_c_str()?, AtFlags::empty())?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink > 0 {
+            f(path, u64::try_from(stat.st_size).unwrap_or(0));
+        }
+        Ok(())
+    }
+}

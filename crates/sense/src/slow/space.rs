@@ -1,0 +1,99 @@
+//! How much room a file system has, and whether it is far away.
+
+use crate::parse;
+use crate::{Reading, Reason, Space};
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, Mode, OFlags, fstatvfs, openat};
+use rustix::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// A folder whose file system is asked for its room.
+pub struct Place(io::Result<OwnedFd>);
+
+pub struct Room {
+    pub space: Space,
+    pub inodes_free: Reading<u64>,
+}
+
+impl Place {
+    pub fn open(folder: &Path) -> Place {
+        // Only the place is held, not the folder's content: no read permission is needed.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Place(openat(CWD, folder, flags, Mode::empty()))
+    }
+
+    pub fn read(&self) -> Room {
+        let answer = match &self.0 {
+            Ok(folder) => fstatvfs(folder),
+            Err(errno) => Err(*errno),
+        };
+        match answer {
+            Ok(room) => Room {
+                space: Space {
+                    total: Reading::Value(room.f_blocks.saturating_mul(room.f_frsize)),
+                    free: Reading::Value(room.f_bavail.saturating_mul(room.f_frsize)),
+                },
+                // A file system that makes inodes as it goes (btrfs) says that it has none.
+                inodes_free: match room.f_files {
+                    0 => Reading::Unavailable(Reason::Absent),
+                    _ => Reading::Value(room.f_favail),
+                },
+            },
+            Err(errno) => Room {
+                space: Space::unavailable(errno.into()),
+                inodes_free: errno.into(),
+            },
+        }
+    }
+}
+
+/// File systems whose data is on another machine (9p: on the host of a virtual one).
+const NETWORK: &[&[u8]] = &[
+    b"9p",
+    b"afs",
+    b"beegfs",
+    b"ceph",
+    b"cifs",
+    b"coda",
+    b"fuse.beegfs",
+    b"fuse.ceph",
+    b"fuse.ceph-fuse",
+    b"fuse.gcsfuse",
+    b"fuse.glusterfs",
+    b"fuse.goofys",
+    b"fuse.juicefs",
+    b"fuse.rclone",
+    b"fuse.s3fs",
+    b"fuse.sshfs",
+    b"glusterfs",
+    b"gpfs",
+    b"lustre",
+    b"ncpfs",
+    b"nfs",
+    b"nfs4",
+    b"orangefs",
+    b"pvfs2",
+    b"smb3",
+    b"smbfs",
+    b"wekafs",
+];
+
+/// 1 when the folder is on a network mount, 0 when it is not.
+pub fn network(folder: &Path, proc: &Path) -> Reading<u64> {
+    let Ok(mountinfo) = std::fs::read(proc.join("self/mountinfo")) else {
+        return Reading::Unavailable(Reason::Absent);
+    };
+    let mount = folder
+        .canonicalize()
+        .ok()
+        .and_then(|folder| parse::mount_of(&mountinfo, folder.as_os_str().as_bytes()).map(is_far));
+    match mount {
+        Some(far) => Reading::Value(far.into()),
+        None => Reading::Unavailable(Reason::Absent),
+    }
+}
+
+fn is_far(mount: parse::Mount<'_>) -> bool {
+    NETWORK.contains(&mount.kind)
+}

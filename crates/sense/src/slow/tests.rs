@@ -1,0 +1,270 @@
+use super::process::{Look, find_in_stream};
+use super::{Scout, Slow, maps_name, open_files, pss, writing};
+use crate::{Pid, Reading, Reason};
+use Reading::{Unavailable, Value};
+use proptest::prelude::*;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+fn me() -> Pid {
+    Pid(std::process::id())
+}
+
+/// A process that ended and was waited for: its number is free.
+fn ended() -> Pid {
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    Pid(child.id())
+}
+
+fn scout(home: &Path, files: &[(&str, &str)]) -> Slow {
+    for (name, text) in files {
+        let path = home.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let mut slow = Slow::default();
+    Scout::open_at(
+        &home.join("proc"),
+        &home.join("sys"),
+        &home.join("shm"),
+        home,
+    )
+    .read(&mut slow);
+    slow
+}
+
+#[test]
+fn the_hottest_plausible_sensor_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let slow = scout(
+        home.path(),
+        &[
+            ("sys/class/thermal/thermal_zone0/temp", "45000\n"),
+            ("sys/class/thermal/thermal_zone1/temp", "-128000\n"),
+            ("sys/class/thermal/cooling_device0/temp", "99000\n"),
+            ("sys/class/hwmon/hwmon0/temp1_input", "255000\n"),
+            ("sys/class/hwmon/hwmon0/temp2_input", "71500\n"),
+            ("sys/class/hwmon/hwmon0/temp2_crit", "100000\n"),
+            ("sys/class/hwmon/hwmon1/temp1_input", "0\n"),
+        ],
+    );
+    assert_eq!(slow.heat.hottest, Value(71_500));
+}
+
+#[test]
+fn a_device_that_sleeps_is_left_asleep() {
+    let home = tempfile::tempdir().unwrap();
+    let card = "sys/class/hwmon/hwmon0";
+    let slow = scout(
+        home.path(),
+        &[
+            (&format!("{card}/temp1_input"), "80000\n"),
+            (
+                &format!("{card}/device/power/runtime_status"),
+                "suspended\n",
+            ),
+            ("sys/class/hwmon/hwmon1/temp1_input", "40000\n"),
+            (
+                "sys/class/hwmon/hwmon1/device/power/runtime_status",
+                "active\n",
+            ),
+        ],
+    );
+    assert_eq!(slow.heat.hottest, Value(40_000));
+}
+
+#[test]
+fn a_packages_slow_downs_count_once_and_its_cores_each() {
+    let home = tempfile::tempdir().unwrap();
+    let mut files = Vec::new();
+    for (cpu, package, core) in [(0, 0, 1), (1, 0, 2), (2, 1, 4)] {
+        let folder = format!("sys/devices/system/cpu/cpu{cpu}");
+        files.push((
+            format!("{folder}/thermal_throttle/core_throttle_count"),
+            format!("{core}\n"),
+        ));
+        files.push((
+            format!("{folder}/thermal_throttle/package_throttle_count"),
+            format!("{}\n", 100 * (package + 1)),
+        ));
+        files.push((
+            format!("{folder}/topology/physical_package_id"),
+            format!("{package}\n"),
+        ));
+    }
+    let files: Vec<_> = files
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
+    let slow = scout(home.path(), &files);
+    assert_eq!(slow.heat.throttled, Value(1 + 2 + 4 + 100 + 200));
+}
+
+#[test]
+fn a_machine_without_sensors_has_no_temperature_rather_than_zero() {
+    let home = tempfile::tempdir().unwrap();
+    let slow = scout(home.path(), &[]);
+    assert_eq!(slow.heat.hottest, Unavailable(Reason::Absent));
+    assert_eq!(slow.heat.throttled, Unavailable(Reason::Absent));
+    assert_eq!(slow.shm.free, Unavailable(Reason::Absent));
+    assert_eq!(slow.network, Unavailable(Reason::Absent));
+}
+
+#[test]
+fn the_folders_file_system_is_measured() {
+    let home = tempfile::tempdir().unwrap();
+    let slow = scout(home.path(), &[]);
+    let expected = rustix::fs::statvfs(home.path()).unwrap();
+    assert_eq!(
+        slow.disk_space.total,
+        Value(expected.f_blocks * expected.f_frsize)
+    );
+    assert!(slow.disk_space.free.value().unwrap() <= slow.disk_space.total.value().unwrap());
+}
+
+#[test]
+fn a_network_mount_is_known_by_its_type() {
+    for (kind, far) in [
+        ("nfs4", 1),
+        ("fuse.sshfs", 1),
+        ("9p", 1),
+        ("ext4", 0),
+        ("fuse.mergerfs", 0),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let point = home.path().canonicalize().unwrap();
+        let table = format!(
+            "1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 0:5 / {} rw - {kind} source rw\n",
+            point.display()
+        );
+        let slow = scout(home.path(), &[("proc/self/mountinfo", &table)]);
+        assert_eq!(slow.network, Value(far), "{kind}");
+    }
+}
+
+#[test]
+fn a_process_that_ended_is_gone_and_not_absent() {
+    let pid = ended();
+    assert_eq!(pss(pid), Unavailable(Reason::Gone));
+    assert_eq!(open_files(pid), Unavailable(Reason::Gone));
+    assert_eq!(maps_name(pid, &[b"libc"]), Unavailable(Reason::Gone));
+    assert_eq!(writing(pid, |_, _| {}), Unavailable(Reason::Gone));
+}
+
+#[test]
+fn a_process_that_ends_while_it_is_looked_at_is_gone() {
+    let child = Waiting::new();
+    let look = Look::at(Pid(child.0.id())).unwrap();
+    assert_eq!(look.file(c"no-such-file").unwrap_err(), Errno::NOENT);
+    drop(child);
+    assert_eq!(look.file(c"smaps_rollup").unwrap_err(), Errno::SRCH);
+}
+
+/// A child that is up and waits for its input to end.
+struct Waiting(Child);
+
+impl Waiting {
+    fn new() -> Waiting {
+        let mut child = Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // What it sends back shows that it has loaded its libraries and closed them.
+        child.stdin.as_mut().unwrap().write_all(b"?").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        Waiting(child)
+    }
+
+    fn open_files(&self) -> u64 {
+        open_files(Pid(self.0.id())).value().unwrap()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn memory_that_is_filled_shows_in_the_share() {
+    const SIZE: usize = 16 << 20;
+    let before = pss(me()).value().unwrap();
+    let filled = std::hint::black_box(vec![1u8; SIZE]);
+    let after = pss(me()).value().unwrap();
+    drop(filled);
+    assert!(after.anon + after.swap >= before.anon + before.swap + SIZE as u64 / 2);
+}
+
+#[test]
+fn every_open_file_is_counted_however_many() {
+    let few = Waiting::new().open_files();
+    let handed_on: Vec<_> = (0..300)
+        .map(|_| {
+            let file = fs::File::open("/dev/null").unwrap();
+            fcntl_setfd(&file, FdFlags::empty()).unwrap();
+            file
+        })
+        .collect();
+    let many = Waiting::new().open_files();
+    assert_eq!(many, few + handed_on.len() as u64);
+}
+
+#[test]
+fn a_mapped_library_is_found_by_a_part_of_its_path() {
+    assert_eq!(
+        maps_name(me(), &[b"no-such-library", b"libc.so"]),
+        Value(Some(1))
+    );
+    assert_eq!(maps_name(me(), &[b"no-such-library", b""]), Value(None));
+}
+
+#[test]
+fn only_regular_living_files_open_for_writing_are_listed() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path().canonicalize().unwrap();
+    let mut saved = fs::File::create(home.join("model.pt")).unwrap();
+    saved.write_all(&[0; 1234]).unwrap();
+    fs::write(home.join("data"), "x").unwrap();
+    let _read = fs::File::open(home.join("data")).unwrap();
+    let _deleted = fs::File::create(home.join("deleted")).unwrap();
+    fs::remove_file(home.join("deleted")).unwrap();
+    let _device = fs::File::create("/dev/null").unwrap();
+
+    let mut seen = Vec::new();
+    let listed = writing(me(), |path, size| seen.push((path.to_vec(), size)));
+    assert_eq!(listed, Value(()));
+    let here = home.as_os_str().as_encoded_bytes();
+    seen.retain(|(path, _)| path.starts_with(here));
+    assert_eq!(seen, [([here, b"/model.pt"].concat(), 1234)]);
+    drop(saved);
+}
+
+proptest! {
+    /// Wherever the pieces of a stream end, a needle in it is found.
+    #[test]
+    fn a_needle_is_found_across_any_pieces(
+        before in 0usize..9000, after in 0usize..5000, pieces in prop::collection::vec(1usize..3000, 1..50),
+    ) {
+        let needle = b"libtensorflow_framework.so";
+        let hay = [vec![b'l'; before], needle.to_vec(), vec![b'l'; after]].concat();
+        let stream = |hay: Vec<u8>| {
+            let mut at = 0;
+            let mut sizes = pieces.clone().into_iter().cycle();
+            find_in_stream(&[b"absent", needle], move |space: &mut [u8]| {
+                let size = sizes.next().unwrap().min(space.len()).min(hay.len() - at);
+                space[..size].copy_from_slice(&hay[at..at + size]);
+                at += size;
+                Ok(size)
+            })
+        };
+        prop_assert_eq!(stream(hay), Ok(Some(1)));
+        prop_assert_eq!(stream(vec![b'l'; before + after]), Ok(None));
+    }
+}

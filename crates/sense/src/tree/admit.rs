@@ -1,0 +1,86 @@
+//! Who comes into the table and who leaves it.
+
+use super::Tree;
+use super::procfs::Proc;
+use super::table::Slot;
+use crate::Pid;
+
+/// The status and stat of a newcomer, and its parent's again.
+const READS_TO_MEET: usize = 3;
+
+/// What one call may still do, so that no tree, however wild, holds the caller up.
+pub struct Allowance {
+    pub now: u64,
+    pub reads: usize,
+    pub listed: usize,
+    pub trials: usize,
+}
+
+impl<S: Copy + Default> Tree<S> {
+    /// Takes a process in if it is what it seemed to be when its number was found.
+    pub(super) fn admit(&mut self, pid: Pid, allowance: &mut Allowance) {
+        if self.table.is_full() {
+            if allowance.trials == 0 {
+                self.trail.untracked += 1;
+                return;
+            }
+            allowance.trials -= 1;
+        }
+        allowance.reads = allowance.reads.saturating_sub(READS_TO_MEET);
+        let Ok(slot) = Slot::meet(&self.proc, pid, allowance.now) else {
+            return;
+        };
+        // The parent last: if it still is who we know, the number in the child's file was
+        // its number and nobody else's.
+        if self.kin.is_outside(slot.identity()) || !self.is_ours(slot.tracked.process.parent) {
+            return;
+        }
+        if self.table.is_full() {
+            self.trail.untracked += 1;
+            self.make_room_for(&slot);
+        }
+        self.table.insert(slot);
+    }
+
+    /// The lightest leaves when this one is heavier.
+    fn make_room_for(&mut self, newcomer: &Slot<S>) {
+        let Some(lightest) = self.table.lightest() else {
+            return;
+        };
+        let known = self.table.slots().get(lightest);
+        if known.is_some_and(|known| known.weight() < newcomer.weight())
+            && let Some(leaving) = self.table.remove(lightest)
+            && !leaving.tracked.process.has_ended()
+        {
+            self.evicted.push(leaving.tracked);
+        }
+    }
+
+    /// The parent is in the table or a reaper, and still the process that was put there.
+    fn is_ours(&self, parent: Pid) -> bool {
+        match self.table.get(parent) {
+            Some(slot) => slot.holds(&self.proc).is_ok(),
+            None => self
+                .kin
+                .reaper(parent)
+                .is_some_and(|reaper| reaper.holds(&self.proc).is_ok()),
+        }
+    }
+
+    /// Drops the processes of which this says that they are gone.
+    pub(super) fn drop_those(&mut self, gone: impl Fn(&Proc, &Slot<S>) -> bool) {
+        let mut index = 0;
+        while let Some(slot) = self.table.slots().get(index) {
+            if gone(&self.proc, slot) {
+                self.drop_gone(index);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    pub(super) fn drop_gone(&mut self, index: usize) {
+        self.table.remove(index);
+        self.trail.lost_one();
+    }
+}

@@ -1,0 +1,230 @@
+//! The files of processes under /proc, opened by number, read into fixed buffers.
+//!
+//! A number says little: by the time its file is opened it may name another process. What
+//! is read here by number counts only once the table has confirmed whose it was.
+
+use crate::{Pid, parse};
+use core::cell::Cell;
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, RawDir, SeekFrom, openat, seek};
+use rustix::io::{Errno, pread, read};
+use std::path::Path;
+
+/// Longer than the status of a user who is in some hundreds of groups.
+pub const FILE_BYTES: usize = 8192;
+/// One read of a list of children; some hundreds of numbers.
+const LIST_BYTES: usize = 4096;
+
+pub struct Proc {
+    root: OwnedFd,
+    /// The kernel lists the children of each thread.
+    pub lists_children: bool,
+    starved: Cell<bool>,
+}
+
+/// Whether to go on with a listing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    More,
+    Enough,
+}
+
+impl Proc {
+    pub fn open(path: &Path) -> rustix::io::Result<Proc> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(CWD, path, flags, Mode::empty())?;
+        let lists_children = openat(
+            &root,
+            c"thread-self/children",
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .is_ok();
+        Ok(Proc {
+            root,
+            lists_children,
+            starved: Cell::new(false),
+        })
+    }
+
+    /// True once after an open failed because too many files are open.
+    pub fn was_starved(&self) -> bool {
+        self.starved.take()
+    }
+
+    pub fn open_status(&self, pid: Pid) -> rustix::io::Result<OwnedFd> {
+        self.open_at(PathName::of(pid, b"/status").as_c_str(), OFlags::RDONLY)
+    }
+
+    pub fn stat(&self, pid: Pid) -> rustix::io::Result<parse::Stat> {
+        let mut buffer = [MaybeUninit::uninit(); 1024];
+        let file = self.open_at(PathName::of(pid, b"/stat").as_c_str(), OFlags::RDONLY)?;
+        parse::stat(content(&file, &mut buffer)?).ok_or(Errno::INVAL)
+    }
+
+    pub fn io(&self, pid: Pid) -> rustix::io::Result<parse::Io> {
+        let mut buffer = [MaybeUninit::uninit(); 512];
+        let file = self.open_at(PathName::of(pid, b"/io").as_c_str(), OFlags::RDONLY)?;
+        Ok(parse::io(content(&file, &mut buffer)?))
+    }
+
+    /// The children that one thread started and did not outlive.
+    pub fn children(
+        &self,
+        pid: Pid,
+        thread: Pid,
+        found: &mut impl FnMut(Pid) -> Next,
+    ) -> rustix::io::Result<()> {
+        let path = PathName::of(pid, b"/task/")
+            .number(thread)
+            .text(b"/children");
+        let file = self.open_at(path.as_c_str(), OFlags::RDONLY)?;
+        let mut buffer = [MaybeUninit::uninit(); LIST_BYTES];
+        // A number may be cut in two at the end of a buffer.
+        let mut digits = None;
+        loop {
+            let (bytes, _) = read(&file, &mut buffer)?;
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            for &byte in bytes.iter() {
+                if byte.is_ascii_digit() {
+                    digits = Some(append(digits.unwrap_or(0), byte));
+                } else if let Some(number) = digits.take()
+                    && found(Pid(number)) == Next::Enough
+                {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The threads of a process.
+    pub fn threads(&self, pid: Pid, found: &mut impl FnMut(Pid) -> Next) -> rustix::io::Result<()> {
+        let path = PathName::of(pid, b"/task");
+        let folder = self.open_at(path.as_c_str(), OFlags::RDONLY | OFlags::DIRECTORY)?;
+        numbers_in(&folder, 0, found).map(|_| ())
+    }
+
+    /// Every process, from where an earlier listing stopped; gives where this one did, or
+    /// 0 at the end.
+    pub fn everybody(
+        &self,
+        from: u64,
+        found: &mut impl FnMut(Pid) -> Next,
+    ) -> rustix::io::Result<u64> {
+        numbers_in(&self.root, from, found)
+    }
+
+    fn open_at(&self, path: &CStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        let opened = openat(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty());
+        if matches!(opened, Err(Errno::MFILE | Errno::NFILE)) {
+            self.starved.set(true);
+        }
+        opened
+    }
+}
+
+/// What the file says now. ESRCH once the process it was opened for is gone, whoever has
+/// the number today.
+pub fn content(file: impl AsFd, buffer: &mut [MaybeUninit<u8>]) -> rustix::io::Result<&[u8]> {
+    let (bytes, _) = pread(file, buffer, 0)?;
+    // A regular file in the place of a kernel's can be empty; the kernel's never is.
+    if bytes.is_empty() {
+        return Err(Errno::SRCH);
+    }
+    Ok(bytes)
+}
+
+/// Tells a process from a thread: both have a folder, but only a process is its own group.
+pub fn group(status: &[u8]) -> Option<Pid> {
+    // The kernel escapes newlines in the name, so only a true line starts like this.
+    let line = status
+        .split(|&byte| byte == b'\n')
+        .find_map(|line| line.strip_prefix(b"Tgid:"))?;
+    number(line.trim_ascii())
+}
+
+fn numbers_in(
+    folder: &OwnedFd,
+    from: u64,
+    found: &mut impl FnMut(Pid) -> Next,
+) -> rustix::io::Result<u64> {
+    seek(folder, SeekFrom::Start(from))?;
+    let mut buffer = [MaybeUninit::uninit(); LIST_BYTES];
+    let mut entries = RawDir::new(folder, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if let Some(pid) = number(entry.file_name().to_bytes())
+            && found(pid) == Next::Enough
+        {
+            return Ok(entry.next_entry_cookie());
+        }
+    }
+    Ok(0)
+}
+
+fn number(digits: &[u8]) -> Option<Pid> {
+    let wellformed = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    wellformed.then(|| {
+        Pid(digits
+            .iter()
+            .fold(0, |number, &digit| append(number, digit)))
+    })
+}
+
+/// Process numbers end at 2²², so a longer one is nobody's and may be cut anywhere.
+fn append(number: u32, digit: u8) -> u32 {
+    number
+        .saturating_mul(10)
+        .saturating_add(u32::from(digit.wrapping_sub(b'0')))
+}
+
+/// A path below /proc. The longest is two numbers and a few names.
+struct PathName {
+    bytes: [u8; 64],
+    len: usize,
+}
+
+impl PathName {
+    fn of(pid: Pid, rest: &[u8]) -> PathName {
+        let empty = PathName {
+            bytes: [0; 64],
+            len: 0,
+        };
+        empty.number(pid).text(rest)
+    }
+
+    fn text(mut self, text: &[u8]) -> PathName {
+        // The last byte stays 0.
+        let end = self.len + text.len();
+        if end < self.bytes.len()
+            && let Some(place) = self.bytes.get_mut(self.len..end)
+        {
+            place.copy_from_slice(text);
+            self.len = end;
+        }
+        self
+    }
+
+    fn number(self, pid: Pid) -> PathName {
+        let mut digits = [b'0'; 10];
+        let mut rest = pid.0;
+        let mut first = digits.len() - 1;
+        for (place, digit) in digits.iter_mut().enumerate().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            first = place;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.text(digits.get(first..).unwrap_or_default())
+    }
+
+    fn as_c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+}

@@ -1,0 +1,187 @@
+//! One look at the processes of the tree: their memory, and the sums a sample holds.
+//!
+//! Small trees are read whole. In large ones the growing and the young are read each time
+//! and the rest in turn, so that a look costs the same however many there are; sums then
+//! take the last known value of those that were not read.
+
+use super::Tree;
+use super::procfs::Proc;
+use super::table::{Slot, Table, take_in};
+use crate::{PROCESSES, Process, Reading, Sample};
+use core::cmp::Reverse;
+use rustix::io::Errno;
+
+/// So many processes are read at each look, the growing and the young first.
+const URGENT: usize = 64;
+/// And so many of the rest, those first that were not read for longest.
+const IN_TURN: usize = 32;
+/// Nanoseconds for which a process is young: it has not shown yet what it will be.
+const YOUTH: u64 = 5_000_000_000;
+/// How many of the listed are there for their size; the rest for their growth.
+const LARGEST: usize = PROCESSES * 3 / 4;
+/// Of those that are not listed, so many have their CPU time read at each look.
+const TIMED_IN_TURN: usize = 8;
+/// Nanoseconds between two reads of one process's I/O counters, and before the first. The
+/// kernel makes the reader of these wait for an exec, and it is the young that exec.
+const IO_PACE: u64 = 1_000_000_000;
+
+impl<S: Copy + Default> Tree<S> {
+    /// Reads the processes and fills `out.processes` and `out.tree`, save for the
+    /// footprint and the shared memory, which [`Footprint`](crate::footprint::Footprint)
+    /// knows. Whoever is found gone leaves the table.
+    pub fn read(&mut self, now: u64, out: &mut Sample) {
+        let Tree {
+            proc, table, order, ..
+        } = self;
+        order_by_urgency(table, order, now);
+        for slot in table.slots_mut() {
+            slot.tracked.fresh = false;
+        }
+        for &index in order.iter() {
+            if let Some(slot) = table.slots_mut().get_mut(usize::from(index)) {
+                slot.look(proc, now);
+            }
+        }
+        self.drop_those(|_, slot| slot.gone);
+        self.list(now, out);
+        self.sum(out);
+    }
+
+    fn list(&mut self, now: u64, out: &mut Sample) {
+        let Tree {
+            proc, table, order, ..
+        } = self;
+        order_by_size_and_growth(table, order);
+        out.processes.clear();
+        for &index in order.iter() {
+            if let Some(slot) = table.slots_mut().get_mut(usize::from(index)) {
+                slot.look_closer(proc, now);
+                out.processes.push(slot.tracked.process);
+            }
+        }
+        for _ in PROCESSES..table.len().min(PROCESSES + TIMED_IN_TURN) {
+            if let Some(slot) = table
+                .slots_mut()
+                .iter_mut()
+                .min_by_key(|slot| slot.timed_at)
+            {
+                slot.look_closer(proc, now);
+            }
+        }
+    }
+
+    fn sum(&self, out: &mut Sample) {
+        let living = || {
+            let slots = self.table.slots().iter();
+            slots
+                .map(|slot| &slot.tracked.process)
+                .filter(|process| !process.has_ended())
+        };
+        let tree = &mut out.tree;
+        tree.count = Reading::Value(living().count() as u64);
+        tree.threads = total(living().map(|process| process.threads));
+        tree.swap = total(living().map(|process| process.swap));
+        tree.cpu = total(living().map(|process| process.cpu));
+        tree.major_faults = total(living().map(|process| process.major_faults));
+        tree.read_bytes = total(living().map(|process| process.read_bytes));
+        tree.written_bytes = total(living().map(|process| process.written_bytes));
+    }
+}
+
+impl<S: Copy + Default> Slot<S> {
+    fn look(&mut self, proc: &Proc, now: u64) {
+        let status = match self.status(proc) {
+            Ok(status) => status,
+            // Any other error, such as no descriptor left, says nothing about the process:
+            // what was read before stands.
+            Err(errno) => {
+                self.gone = matches!(errno, Errno::SRCH | Errno::NOENT);
+                return;
+            }
+        };
+        let before = self.tracked.process.vm_data;
+        take_in(&mut self.tracked.process, &status);
+        self.tracked.grown = match (before, status.vm_data) {
+            (Reading::Value(before), Reading::Value(after)) => after.wrapping_sub(before) as i64,
+            _ => 0,
+        };
+        self.tracked.fresh = true;
+        self.read_at = Some(now);
+    }
+
+    /// Reads by number what no descriptor is kept for.
+    fn look_closer(&mut self, proc: &Proc, now: u64) {
+        let Process { pid, started, .. } = self.tracked.process;
+        let io_from = self.io_at.unwrap_or(self.tracked.first_seen);
+        let io = (now.saturating_sub(io_from) >= IO_PACE).then(|| proc.io(pid));
+        self.timed_at = Some(now);
+        // Last, so that its start time speaks for both files.
+        let Ok(stat) = proc.stat(pid) else { return };
+        if stat.started != started {
+            return;
+        }
+        let process = &mut self.tracked.process;
+        process.cpu = stat.cpu;
+        process.major_faults = stat.major_faults;
+        let Some(io) = io else { return };
+        self.io_at = Some(now);
+        (process.read_bytes, process.written_bytes) = match io {
+            Ok(io) => (io.read_bytes, io.write_bytes),
+            Err(errno) => (errno.into(), errno.into()),
+        };
+    }
+}
+
+/// Leaves in `order` the places of those to read now.
+fn order_by_urgency<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>, now: u64) {
+    everybody(table, order);
+    if order.len() <= URGENT {
+        return;
+    }
+    let slot = |&index: &u16| table.slots().get(usize::from(index));
+    order.sort_unstable_by_key(|index| {
+        slot(index).map(|slot| {
+            let growth = slot.tracked.grown.max(0);
+            let young = now.saturating_sub(slot.tracked.first_seen) < YOUTH;
+            (Reverse((growth, young)), slot.read_at)
+        })
+    });
+    if let Some(rest) = order.get_mut(URGENT..) {
+        rest.sort_unstable_by_key(|index| slot(index).map(|slot| slot.read_at));
+    }
+    order.truncate(URGENT + IN_TURN);
+}
+
+/// Leaves in `order` the places of those to list, largest first.
+fn order_by_size_and_growth<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>) {
+    everybody(table, order);
+    let slot = |&index: &u16| table.slots().get(usize::from(index));
+    let size = |index: &u16| Reverse(slot(index).map(|slot| slot.tracked.process.resident()));
+    order.sort_unstable_by_key(size);
+    if let Some(rest) = order.get_mut(LARGEST..) {
+        rest.sort_unstable_by_key(|index| Reverse(slot(index).map(|slot| slot.tracked.grown)));
+    }
+    order.truncate(PROCESSES);
+    order.sort_unstable_by_key(size);
+}
+
+fn everybody<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>) {
+    order.clear();
+    order.extend((0..=u16::MAX).take(table.len()));
+}
+
+/// The sum of what is known. Without any value, the reason of the first; of nobody, 0.
+fn total(readings: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
+    let mut sum = None;
+    let mut missing = None;
+    for reading in readings {
+        match reading {
+            Reading::Value(value) => sum = Some(value.saturating_add(sum.unwrap_or(0))),
+            Reading::Unavailable(reason) => missing = missing.or(Some(reason)),
+        }
+    }
+    match (sum, missing) {
+        (None, Some(reason)) => Reading::Unavailable(reason),
+        (sum, _) => Reading::Value(sum.unwrap_or(0)),
+    }
+}

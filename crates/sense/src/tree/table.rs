@@ -1,0 +1,266 @@
+//! The processes that are followed: a table that never grows, and the proof of identity
+//! that each entry holds.
+//!
+//! The proof is the open status file: the kernel ties it to the process and not to the
+//! number, so once the process is gone it answers ESRCH for ever. Where descriptors run
+//! out, number and start time together have to do.
+
+use super::Tracked;
+use super::procfs::{FILE_BYTES, Proc, content, group};
+use crate::{Pid, Process, Reading, Reason, parse};
+use core::mem::MaybeUninit;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
+/// How many light processes may turn out to be parents before the search for one to give
+/// up ends: in a chain of parents it would otherwise compare all with all.
+const LIGHTEST_TRIED: usize = 8;
+
+/// Who a process is: numbers come back, a number with its start time does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    pub pid: Pid,
+    pub started: u64,
+}
+
+impl Identity {
+    pub fn of(proc: &Proc, pid: Pid) -> rustix::io::Result<Identity> {
+        let started = proc.stat(pid)?.started;
+        Ok(Identity { pid, started })
+    }
+
+    /// Whether the number still means the same process.
+    pub fn holds(self, proc: &Proc) -> rustix::io::Result<()> {
+        if Identity::of(proc, self.pid)? == self {
+            Ok(())
+        } else {
+            Err(Errno::SRCH)
+        }
+    }
+}
+
+pub struct Slot<S> {
+    pub tracked: Tracked<S>,
+    status: Option<OwnedFd>,
+    pub root: bool,
+    /// Found gone at the last look.
+    pub gone: bool,
+    pub read_at: Option<u64>,
+    pub timed_at: Option<u64>,
+    pub io_at: Option<u64>,
+}
+
+impl<S: Copy + Default> Slot<S> {
+    /// Makes the acquaintance of the process that has this number now.
+    pub fn meet(proc: &Proc, pid: Pid, now: u64) -> rustix::io::Result<Slot<S>> {
+        let file = proc.open_status(pid)?;
+        let started = proc.stat(pid)?.started;
+        // Last, because it fails if the process that was opened has gone since: so the
+        // start time, read by number, was its own.
+        let mut buffer = [MaybeUninit::uninit(); FILE_BYTES];
+        let bytes = content(&file, &mut buffer)?;
+        if group(bytes) != Some(pid) {
+            return Err(Errno::SRCH);
+        }
+        let mut process = Process {
+            pid,
+            started,
+            wall: Reading::Unavailable(Reason::NotYet),
+            ..Process::default()
+        };
+        take_in(&mut process, &parse::status(bytes));
+        Ok(Slot {
+            tracked: Tracked {
+                process,
+                first_seen: now,
+                grown: 0,
+                fresh: false,
+                state: S::default(),
+            },
+            status: Some(file),
+            root: false,
+            gone: false,
+            read_at: None,
+            timed_at: None,
+            io_at: None,
+        })
+    }
+
+    pub fn identity(&self) -> Identity {
+        let Process { pid, started, .. } = self.tracked.process;
+        Identity { pid, started }
+    }
+
+    /// The status of this process, never of another that got its number.
+    pub fn status(&self, proc: &Proc) -> rustix::io::Result<parse::Status> {
+        let mut buffer = [MaybeUninit::uninit(); FILE_BYTES];
+        match &self.status {
+            Some(file) => Ok(parse::status(content(file, &mut buffer)?)),
+            None => {
+                let file = proc.open_status(self.tracked.process.pid)?;
+                let status = parse::status(content(&file, &mut buffer)?);
+                self.identity().holds(proc)?;
+                Ok(status)
+            }
+        }
+    }
+
+    /// Whether the process is still there, as a zombie at least.
+    pub fn holds(&self, proc: &Proc) -> rustix::io::Result<()> {
+        match &self.status {
+            Some(file) => content(file, &mut [MaybeUninit::uninit(); 1]).map(|_| ()),
+            None => self.identity().holds(proc),
+        }
+    }
+
+    /// Known to be gone; an error of another kind proves nothing.
+    pub fn is_gone(&self, proc: &Proc) -> bool {
+        matches!(self.holds(proc), Err(Errno::SRCH | Errno::NOENT))
+    }
+
+    /// What counts when there is no place for all: what it holds and how it grows.
+    pub fn weight(&self) -> u64 {
+        let growth = u64::try_from(self.tracked.grown).unwrap_or(0);
+        self.tracked.process.resident().saturating_add(growth)
+    }
+}
+
+/// Puts what the status file says into the process.
+pub fn take_in(process: &mut Process, status: &parse::Status) {
+    process.parent = status.parent;
+    process.name = status.name;
+    process.state = status.state;
+    process.vm_data = status.vm_data;
+    process.rss_anon = status.rss_anon;
+    process.rss_shmem = status.rss_shmem;
+    process.rss_file = status.rss_file;
+    process.swap = status.swap;
+    process.threads = status.threads;
+}
+
+impl Process {
+    /// What it holds in memory and swap, shared or not. A zombie holds nothing.
+    pub fn resident(&self) -> u64 {
+        [self.rss_anon, self.swap, self.rss_shmem]
+            .into_iter()
+            .filter_map(Reading::value)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Ended and only waiting to be reaped. A first thread that left while others go on
+    /// also looks like a zombie, but has more than itself.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, b'Z' | b'X') && self.threads.value().unwrap_or(0) <= 1
+    }
+}
+
+pub struct Table<S> {
+    slots: Vec<Slot<S>>,
+    /// The numbers of `slots`, in the same order: looking one up stays within a few lines
+    /// of cache.
+    pids: Vec<Pid>,
+    capacity: usize,
+    /// How many status files may be kept open.
+    descriptors: usize,
+}
+
+impl<S: Copy + Default> Table<S> {
+    pub fn new(capacity: usize, descriptors: usize) -> Table<S> {
+        Table {
+            slots: Vec::with_capacity(capacity),
+            pids: Vec::with_capacity(capacity),
+            capacity,
+            descriptors,
+        }
+    }
+
+    pub fn slots(&self) -> &[Slot<S>] {
+        &self.slots
+    }
+
+    pub fn slots_mut(&mut self) -> &mut [Slot<S>] {
+        &mut self.slots
+    }
+
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.slots.len() >= self.capacity
+    }
+
+    pub fn contains(&self, pid: Pid) -> bool {
+        self.pids.contains(&pid)
+    }
+
+    pub fn position(&self, pid: Pid) -> Option<usize> {
+        self.pids.iter().position(|&known| known == pid)
+    }
+
+    pub fn get(&self, pid: Pid) -> Option<&Slot<S>> {
+        self.slots.get(self.position(pid)?)
+    }
+
+    /// Adds one; false when the table is full.
+    pub fn insert(&mut self, mut slot: Slot<S>) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        if self.held() >= self.descriptors {
+            slot.status = None;
+        }
+        self.pids.push(slot.tracked.process.pid);
+        self.slots.push(slot);
+        true
+    }
+
+    pub fn remove(&mut self, index: usize) -> Option<Slot<S>> {
+        if index >= self.slots.len() {
+            return None;
+        }
+        self.pids.swap_remove(index);
+        Some(self.slots.swap_remove(index))
+    }
+
+    /// The one whose place is given up first: a light one that started nobody we follow,
+    /// because through a parent its children are found.
+    pub fn lightest(&self) -> Option<usize> {
+        let mut above = None;
+        for _ in 0..LIGHTEST_TRIED {
+            let (weight, index, pid) = self
+                .slots
+                .iter()
+                .enumerate()
+                .filter(|(_, slot)| !slot.root)
+                .map(|(index, slot)| (slot.weight(), index, slot.tracked.process.pid))
+                .filter(|&candidate| Some(candidate) > above)
+                .min()?;
+            if !self.has_children(pid) {
+                return Some(index);
+            }
+            above = Some((weight, index, pid));
+        }
+        None
+    }
+
+    fn has_children(&self, pid: Pid) -> bool {
+        self.slots
+            .iter()
+            .any(|slot| slot.tracked.process.parent == pid)
+    }
+
+    /// Closes some status files for good, so that other files can be opened.
+    pub fn shed(&mut self, count: usize) {
+        self.descriptors = self.held().saturating_sub(count);
+        let open = self.slots.iter_mut().filter(|slot| slot.status.is_some());
+        for slot in open.skip(self.descriptors) {
+            slot.status = None;
+        }
+    }
+
+    pub fn held(&self) -> usize {
+        let open = self.slots.iter().filter(|slot| slot.status.is_some());
+        open.count()
+    }
+}

@@ -1,0 +1,98 @@
+//! Names and numbers that could mislead.
+
+use super::family::{Family, newest};
+use super::*;
+
+#[test]
+fn a_hostile_name_confuses_nothing() {
+    let mut family = Family::start(
+        "
+if os.fork() == 0:
+    with open('/proc/self/comm', 'wb', buffering=0) as name: name.write(b') R 1 (\\x1b\\nTgid:')
+    say(os.getpid()); rest()
+rest()
+",
+    );
+    let child = family.number();
+    let mut tree = family.tree();
+    let mut sample = Sample::default();
+    tree.follow(newest(), 0);
+    tree.read(0, &mut sample);
+    let process = tree.get(child).unwrap().process;
+    assert_eq!(process.parent, family.root);
+    assert_eq!(process.name.as_bytes(), b") R 1 (\x1b\nTgid:");
+    assert!(process.cpu.value().is_some());
+}
+
+#[test]
+fn a_signal_reaches_a_process_of_the_tree() {
+    let mut family = Family::start(
+        "
+child = os.fork()
+if child == 0: rest()
+say(child)
+say(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) + 100)
+rest()
+",
+    );
+    let child = family.number();
+    let mut tree = family.tree();
+    tree.follow(newest(), 0);
+    tree.signal(child, Signal::TERM).unwrap();
+    assert_eq!(family.number(), Pid(100 - 15));
+    assert_eq!(tree.signal(child, Signal::TERM), Err(Errno::SRCH));
+}
+
+#[test]
+fn a_signal_to_a_process_outside_is_refused() {
+    let family = Family::start("rest()");
+    let tree = family.tree();
+    assert_eq!(tree.signal(family.reaper(), Signal::CONT), Err(Errno::SRCH));
+}
+
+/// Lets a child of the tree end and gives its number to a stranger. Needs the right to
+/// choose numbers, so it says nothing where that is missing.
+#[test]
+fn a_number_given_to_a_stranger_is_neither_read_nor_signalled() {
+    let mut family = Family::start(
+        "
+child = os.fork()
+if child == 0: rest()
+say(child)
+wait()
+os.kill(child, 9)
+os.wait()
+say(1)
+rest()
+",
+    );
+    let child = family.number();
+    let mut tree = family.tree();
+    tree.follow(newest(), 0);
+    family.go_on();
+    family.number();
+
+    let mut strangers = Family::start(&STRANGER.replace("NUMBER", &child.0.to_string()));
+    if strangers.number() != child {
+        return;
+    }
+    assert_eq!(tree.signal(child, Signal::KILL), Err(Errno::SRCH));
+    strangers.go_on();
+    assert_eq!(strangers.number(), Pid(1), "the stranger lives");
+    tree.read(1, &mut Sample::default());
+    assert!(tree.get(child).is_none());
+    tree.follow(newest(), 2);
+    assert!(tree.get(child).is_none());
+}
+
+/// Starts a process with a number of our choice (clone3 with set_tid), which says its
+/// number, and again 1 when asked; says 0 where that is not allowed.
+const STRANGER: &str = "
+wanted = ctypes.c_int(NUMBER)
+asked = (ctypes.c_uint64 * 11)(0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(wanted), 1, 0)
+made = ctypes.CDLL(None).syscall(435, asked, ctypes.sizeof(asked))
+if made < 0: say(0)
+if made == 0:
+    say(os.getpid()); wait(); say(1)
+rest()
+";

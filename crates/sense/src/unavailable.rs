@@ -1,0 +1,83 @@
+//! Parts of a sample that have no value, and one reason for it: what a parser starts from,
+//! and what stands there when a whole file could not be read.
+
+use crate::{Disk, Memory, Paging, Pressure, Reading, Reason, Space};
+
+impl Memory {
+    pub fn unavailable(reason: Reason) -> Memory {
+        let none = Reading::Unavailable(reason);
+        Memory {
+            total: none,
+            available: none,
+            free: none,
+            anon: none,
+            shmem: none,
+            cached: none,
+            reclaimable: none,
+            dirty: none,
+            writeback: none,
+            committed: none,
+            swap_total: none,
+            swap_free: none,
+            compressed: none,
+        }
+    }
+}
+
+impl Paging {
+    pub fn unavailable(reason: Reason) -> Paging {
+        let none = Reading::Unavailable(reason);
+        Paging {
+            swapped_in: none,
+            swapped_out: none,
+            major_faults: none,
+            scanned_direct: none,
+            scanned_kswapd: none,
+            refaults: none,
+            oom_kills: none,
+        }
+    }
+}
+
+impl Pressure {
+    pub fn unavailable(reason: Reason) -> Pressure {
+        let none = Reading::Unavailable(reason);
+        Pressure {
+            cpu_some: none,
+            memory_some: none,
+            memory_full: none,
+            io_some: none,
+            io_full: none,
+        }
+    }
+}
+
+impl Space {
+    pub fn unavailable(reason: Reason) -> Space {
+        let none = Reading::Unavailable(reason);
+        Space {
+            total: none,
+            free: none,
+        }
+    }
+}
+
+impl Disk {
+    /// No counters of the device; space and mount, which come from elsewhere, not yet read.
+    pub fn without_counters(reason: Reason) -> Disk {
+        let none = Reading::Unavailable(reason);
+        Disk {
+            space: Space::default(),
+            inodes_free: Reading::default(),
+            network: Reading::default(),
+            reads: none,
+            read_bytes: none,
+            read_ms: none,
+            writes: none,
+            written_bytes: none,
+            write_ms: none,
+            busy_ms: none,
+            in_flight: none,
+        }
+    }
+}

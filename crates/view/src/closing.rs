@@ -1,0 +1,249 @@
+//! The words at the end of a run: one line when all went well, a few labelled lines when
+//! there was trouble, and only those that have something to say.
+
+use crate::facts::Facts;
+use crate::look::{Look, padded, sparkline, wrapped};
+use crate::story::Story;
+use crate::verdict::{Cause, Code, EndKind, Verdict};
+use crate::{safe, signal, units};
+use antifreeze_record::event::Rung;
+use std::time::Duration;
+use unicode_width::UnicodeWidthStr;
+
+const LABEL_COLUMNS: usize = 9;
+const SPARK_POINTS: usize = 24;
+/// No one reads lines much longer than this, however wide the screen is.
+const WIDEST: usize = 100;
+/// Delays below this are not felt as a stall.
+const FELT: Duration = Duration::from_millis(500);
+
+/// The closing words, without a line break at the end.
+pub fn closing(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look) -> String {
+    if met_trouble(verdict, story) {
+        block(verdict, facts, story, look)
+    } else {
+        look.glyphs
+            .render(safe::shown(one_line(verdict, facts, story).as_bytes()))
+    }
+}
+
+/// Whether the run needs more than one line of words.
+pub fn met_trouble(verdict: &Verdict, story: &Story) -> bool {
+    let told_by_the_script =
+        |cause: &Cause| matches!(cause.code, Code::UserException | Code::KilledExternally);
+    is_bad(verdict)
+        || story.rungs.highest >= Rung::Brake
+        || story.refusals.count > 0
+        || story.pauses.count > 0
+        || story.saves.asked > 0
+        || !verdict.causes.iter().all(told_by_the_script)
+}
+
+/// An end that neither the script nor the person chose.
+fn is_bad(verdict: &Verdict) -> bool {
+    match verdict.end.kind {
+        EndKind::Finished | EndKind::Failed | EndKind::Exception | EndKind::Running => false,
+        EndKind::Killed => verdict
+            .end
+            .signal
+            .is_none_or(|number| number == signal::KILL),
+        _ => true,
+    }
+}
+
+fn one_line(verdict: &Verdict, facts: &Facts, story: &Story) -> String {
+    let ended = match verdict.end.kind {
+        EndKind::Finished => format!("finished in {}", units::duration(story.duration())),
+        EndKind::Running => format!("running for {}", units::duration(story.duration())),
+        _ => format!("ended {}", verdict.end.detail),
+    };
+    match peak(facts, story) {
+        Some((peak, _)) => format!("{ended}; peak {peak}"),
+        None => ended,
+    }
+}
+
+/// "3.2 of 13.9 GB", and what the whole is.
+fn peak(facts: &Facts, story: &Story) -> Option<(String, u64)> {
+    let peak = story.peak.as_ref()?.footprint;
+    // What the run may use is known from its start; later there may have been more.
+    let whole = facts.may_use().max(peak);
+    Some((units::bytes_of(peak, whole), whole))
+}
+
+/// The labelled lines.
+pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look) -> String {
+    let mut sheet = Sheet {
+        look,
+        width: look.width.min(WIDEST),
+        lines: Vec::new(),
+    };
+    sheet.rule();
+    sheet.text("ended", &ended(verdict, story, look));
+    for (label, text) in reasons(verdict) {
+        sheet.text(label, &text);
+    }
+    if let Some((peak, whole)) = peak(facts, story) {
+        let room = sheet.width.saturating_sub(LABEL_COLUMNS + peak.width() + 2);
+        let points = story.footprint.points(SPARK_POINTS.min(room));
+        sheet.whole("memory", &format!("{peak}  {}", sparkline(&points, whole)));
+    }
+    if let Some(remedy) = verdict
+        .causes
+        .first()
+        .and_then(|cause| cause.remedies.first())
+    {
+        sheet.text("do", &remedy.text);
+        if let Some(code) = &remedy.code {
+            sheet.whole("", code);
+        }
+    }
+    if verdict.end.kind != EndKind::Finished
+        && verdict.end.kind != EndKind::Running
+        && let Some(note) = last_save(story, look)
+    {
+        let command = format!("antifreeze run -- {}", facts.command_line());
+        sheet.with_note("go on", &command, &note);
+    }
+    let record = format!("record: {}", look.path(&facts.record));
+    sheet.with_note(
+        "more",
+        &format!("antifreeze runs show {}", verdict.run),
+        &record,
+    );
+    look.glyphs.render(sheet.lines.join("\n"))
+}
+
+fn ended(verdict: &Verdict, story: &Story, look: &Look) -> String {
+    let mut sentences = vec![verdict.end.detail.clone()];
+    if verdict.end.kind == EndKind::MachineDied
+        && let Some(until) = story.until()
+    {
+        sentences.push(format!("The last look was at {}", look.clock(until)));
+    }
+    match story.refusals.count {
+        0 => {}
+        1 if verdict.end.kind == EndKind::Walled => {}
+        1 => sentences.push("One request was refused on the way".into()),
+        number => sentences.push(format!("{number} requests were refused on the way")),
+    }
+    if story.pauses.count > 0 {
+        let total = units::duration(story.pauses.total);
+        let times = match story.pauses.count {
+            1 => String::new(),
+            number => format!(" in {number} pauses"),
+        };
+        sentences.push(format!("It was paused for {total}{times}"));
+    }
+    if let Some(end) = story.end {
+        let delay = units::duration(end.worst_delay);
+        sentences.push(if end.worst_delay < FELT {
+            format!("Nothing stalled: worst delay {delay}")
+        } else {
+            format!("Worst delay {delay}")
+        });
+    }
+    format!("{}.", sentences.join(". "))
+}
+
+fn reasons(verdict: &Verdict) -> Vec<(&'static str, String)> {
+    match verdict.causes.as_slice() {
+        [] if is_bad(verdict) => vec![("why", unexplained(verdict))],
+        [] => Vec::new(),
+        [only] => vec![("why", told(only, true))],
+        [first, second, ..] => vec![("why", told(first, true)), ("or", told(second, false))],
+    }
+}
+
+/// We say what we could not see, and what we could.
+fn unexplained(verdict: &Verdict) -> String {
+    let ruled_out: Vec<&str> = verdict
+        .ruled_out
+        .iter()
+        .map(|ruled| ruled.code.title())
+        .collect();
+    match ruled_out.as_slice() {
+        [] => "nothing that was recorded tells".into(),
+        list => format!(
+            "nothing that was recorded tells; ruled out: {}",
+            list.join(", ")
+        ),
+    }
+}
+
+fn told(cause: &Cause, with_place: bool) -> String {
+    let sure = match cause.confidence {
+        0.9.. => "sure",
+        0.6.. => "likely",
+        _ => "perhaps",
+    };
+    let place = match &cause.location {
+        Some(location) if with_place => format!(" ({}:{})", location.file, location.line),
+        _ => String::new(),
+    };
+    let confidence = units::percent(cause.confidence);
+    format!(
+        "{}, {sure} ({confidence}): {}{place}",
+        cause.code.title(),
+        cause.summary
+    )
+}
+
+/// "(last save: checkpoint.pt, 80 MB, at 02:11:50)".
+fn last_save(story: &Story, look: &Look) -> Option<String> {
+    let save = story.saves.last?;
+    let file = match save.file.as_bytes() {
+        b"" => String::new(),
+        file => format!("{}, ", safe::file_name(file)),
+    };
+    let size = match save.bytes {
+        0 => String::new(),
+        bytes => format!("{}, ", units::bytes(bytes)),
+    };
+    Some(format!(
+        "(last save: {file}{size}at {})",
+        look.clock(save.at)
+    ))
+}
+
+/// Lines under construction: a label column, and text beside it.
+struct Sheet<'a> {
+    look: &'a Look,
+    width: usize,
+    lines: Vec<String>,
+}
+
+impl Sheet<'_> {
+    fn rule(&mut self) {
+        let title = "── antifreeze ";
+        let rest = "─".repeat(self.width.saturating_sub(title.width()));
+        self.lines.push(self.look.dim(&format!("{title}{rest}")));
+    }
+
+    /// Text that may be broken between words.
+    fn text(&mut self, label: &str, text: &str) {
+        let mut label = label;
+        for line in wrapped(text, self.width.saturating_sub(LABEL_COLUMNS)) {
+            self.whole(label, &line);
+            label = "";
+        }
+    }
+
+    /// A line to be copied: broken by the terminal, if at all, and never by us. A verdict
+    /// may have been read from a file, so its words are as little trusted as a name.
+    fn whole(&mut self, label: &str, text: &str) {
+        let label = self.look.bold(&padded(label, LABEL_COLUMNS));
+        self.lines
+            .push(format!("{label}{}", safe::shown(text.as_bytes())));
+    }
+
+    /// A line to be copied and a remark, beside it where there is room, else below.
+    fn with_note(&mut self, label: &str, text: &str, note: &str) {
+        if LABEL_COLUMNS + text.width() + 4 + note.width() <= self.width {
+            self.whole(label, &format!("{text}    {note}"));
+        } else {
+            self.whole(label, text);
+            self.whole("", note);
+        }
+    }
+}

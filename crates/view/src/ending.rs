@@ -1,0 +1,343 @@
+//! How a run ended, from its wait status, what the guard did, and what it printed last.
+
+use crate::facts::{Facts, Since};
+use crate::look::{between, cut};
+use crate::sentence::reason;
+use crate::signal::{self, Exit};
+use crate::story::{Ended, Story};
+use crate::traceback::{Traceback, tells_of_memory};
+use crate::verdict::{End, EndKind, written};
+use crate::{safe, units};
+use antifreeze_sense::Sample;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+/// An error this soon after a refused request is taken for its consequence.
+const CONSEQUENCE: Duration = Duration::from_secs(30);
+/// Less than this share of memory left means that it was out.
+const OUT: f64 = 0.03;
+/// The widest an error's name is shown.
+const ERROR_COLUMNS: usize = 60;
+
+pub(crate) fn judge(facts: &Facts, story: &Story, traceback: Option<&Traceback>) -> End {
+    let exit = story.end.map(|end| Exit::from_status(end.status));
+    let kind = match story.end {
+        Some(end) => kind_of(end, story, traceback),
+        None => match facts.since {
+            Since::StillGuarded => EndKind::Running,
+            Since::Rebooted => EndKind::MachineDied,
+            Since::GuardGone => EndKind::Unknown,
+        },
+    };
+    let (exit_code, signal) = match exit {
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(number)) => (None, Some(number)),
+        None => (None, None),
+    };
+    let at = match kind {
+        EndKind::Running => None,
+        _ => story.until().and_then(written),
+    };
+    let detail = detail(kind, exit, facts, story, traceback);
+    End {
+        kind,
+        at,
+        exit_code,
+        signal,
+        detail,
+    }
+}
+
+fn kind_of(end: Ended, story: &Story, traceback: Option<&Traceback>) -> EndKind {
+    let exit = Exit::from_status(end.status);
+    // The flag may be missing where the guard was replaced between asking and the end.
+    let asked_for = matches!(exit, Exit::Signal(signal::KILL | signal::TERMINATE));
+    if end.by_guard || (asked_for && story.stop.is_some()) {
+        return EndKind::Stopped;
+    }
+    if exit == Exit::Code(0) {
+        return EndKind::Finished;
+    }
+    match exit.deadly_signal() {
+        Some(signal::KILL) if was_out_of_memory(story) => EndKind::OomKilled,
+        Some(number) if !signal::is_crash(number) => EndKind::Killed,
+        // Some frameworks abort where others raise an error.
+        _ if follows_a_refusal(end, story, traceback) => EndKind::Walled,
+        Some(_) => EndKind::Crashed,
+        None if traceback.is_some() => EndKind::Exception,
+        None => EndKind::Failed,
+    }
+}
+
+fn follows_a_refusal(end: Ended, story: &Story, traceback: Option<&Traceback>) -> bool {
+    let Some(last) = story.refusals.last else {
+        return false;
+    };
+    between(last.at, end.at) <= CONSEQUENCE
+        || traceback.is_some_and(|traceback| tells_of_memory(&traceback.error))
+}
+
+/// The kernel's own count rose, or nothing was left when it happened.
+fn was_out_of_memory(story: &Story) -> bool {
+    kernel_killed(story) || story.last.as_deref().is_some_and(is_out)
+}
+
+/// The kernel's count of processes it killed for lack of memory rose.
+pub(crate) fn kernel_killed(story: &Story) -> bool {
+    let kills = |sample: &Sample| sample.paging.oom_kills.value();
+    let counts = story
+        .first
+        .as_deref()
+        .and_then(kills)
+        .zip(story.last.as_deref().and_then(kills));
+    counts.is_some_and(|(before, after)| after > before)
+}
+
+fn is_out(sample: &Sample) -> bool {
+    let nearly_none = |free: Option<u64>, total: Option<u64>| {
+        free.zip(total)
+            .is_some_and(|(free, total)| (free as f64) < total as f64 * OUT)
+    };
+    nearly_none(sample.memory.available.value(), sample.memory.total.value())
+        || nearly_none(
+            sample.cgroup.limit_available.value(),
+            sample.cgroup.limit.value(),
+        )
+}
+
+fn detail(
+    kind: EndKind,
+    exit: Option<Exit>,
+    facts: &Facts,
+    story: &Story,
+    traceback: Option<&Traceback>,
+) -> String {
+    let time = units::duration(story.duration());
+    let status = match exit {
+        Some(Exit::Code(code)) => format!("exit code {code}"),
+        Some(Exit::Signal(number)) => signal::name(number),
+        None => String::new(),
+    };
+    let signal_name = exit
+        .and_then(Exit::deadly_signal)
+        .map_or_else(String::new, signal::name);
+    match kind {
+        EndKind::Finished => format!("well after {time}"),
+        EndKind::Failed => format!("with {status} after {time}"),
+        EndKind::Exception => {
+            let error = traceback
+                .map(Traceback::kind)
+                .filter(|kind| !kind.is_empty());
+            format!(
+                "with {} after {time}{}",
+                cut(error.unwrap_or("an error"), ERROR_COLUMNS),
+                place(traceback, facts)
+            )
+        }
+        EndKind::Walled => match facts.binding_budget() {
+            Some(budget) => {
+                format!(
+                    "by reaching its budget of {} after {time} ({status})",
+                    units::bytes(budget)
+                )
+            }
+            None => format!("by running out of room after {time} ({status})"),
+        },
+        EndKind::Stopped => {
+            let why = story.stop.and_then(|why| reason(why, facts));
+            let force = if story.forced { ", by force" } else { "" };
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            format!("by antifreeze after {time}{force}{why}")
+        }
+        EndKind::OomKilled => {
+            let sure = if kernel_killed(story) {
+                ""
+            } else {
+                "probably "
+            };
+            format!("{sure}by the kernel, for lack of memory, after {time}")
+        }
+        EndKind::Killed if exit == Some(Exit::Signal(signal::INTERRUPT)) => {
+            format!("by Ctrl-C or another SIGINT after {time}")
+        }
+        EndKind::Killed => format!("by {signal_name} from outside after {time}"),
+        EndKind::Crashed => format!("by a crash ({signal_name}) after {time}"),
+        EndKind::MachineDied => {
+            format!("with the machine, {time} in: the record stops there, without a clean shutdown")
+        }
+        EndKind::Running => format!("not yet: it has been running for {time}"),
+        EndKind::Hung | EndKind::Unknown => {
+            format!("unseen: the guard was gone before the run was over; {time} are recorded")
+        }
+    }
+}
+
+fn place(traceback: Option<&Traceback>, facts: &Facts) -> String {
+    match traceback.and_then(|traceback| traceback.frame.as_ref()) {
+        Some(frame) => format!(", at {}:{}", user_file(&frame.file, facts), frame.line),
+        None => String::new(),
+    }
+}
+
+/// A file of the user, seen from where the run was started.
+pub(crate) fn user_file(file: &[u8], facts: &Facts) -> String {
+    let folder = facts.folder.as_os_str().as_bytes();
+    let below = file.strip_prefix(folder).filter(|_| !folder.is_empty());
+    safe::shown(
+        below
+            .and_then(|rest| rest.strip_prefix(b"/"))
+            .unwrap_or(file),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use antifreeze_record::event::{Event, What};
+    use antifreeze_sense::{Name, Pid, Reading, Stamp};
+
+    const EXIT_1: u32 = 1 << 8;
+
+    fn at(seconds: u64) -> Stamp {
+        Stamp {
+            monotonic: seconds * 1_000_000_000,
+            realtime: 0,
+        }
+    }
+
+    fn ended(status: u32, by_guard: bool) -> Event {
+        let what = What::Ended {
+            status,
+            peak: 0,
+            worst_delay_ms: 0,
+            ended_by_guard: by_guard,
+        };
+        Event { at: at(100), what }
+    }
+
+    fn refused(seconds: u64) -> Event {
+        let what = What::Walled {
+            pid: Pid(1),
+            name: Name::new(b"a"),
+            bytes: 1,
+            footprint: 1,
+        };
+        Event {
+            at: at(seconds),
+            what,
+        }
+    }
+
+    fn sample(seconds: u64, available: u64, oom_kills: u64) -> Sample {
+        let mut sample = Sample {
+            at: at(seconds),
+            ..Sample::default()
+        };
+        sample.memory.total = Reading::Value(1_000);
+        sample.memory.available = Reading::Value(available);
+        sample.paging.oom_kills = Reading::Value(oom_kills);
+        sample
+    }
+
+    fn kind(events: &[Event], samples: &[Sample], output: &str) -> EndKind {
+        let facts = Facts {
+            last_output: output.into(),
+            ..Facts::default()
+        };
+        let story = Story::tell(&facts, samples.iter().copied(), events.iter().copied());
+        judge(
+            &facts,
+            &story,
+            Traceback::last_in(&facts.last_output).as_ref(),
+        )
+        .kind
+    }
+
+    const ERROR: &str =
+        "Traceback (most recent call last):\n  File \"t.py\", line 1, in f\nValueError: x\n";
+    const MEMORY: &str =
+        "Traceback (most recent call last):\n  File \"t.py\", line 1, in f\nMemoryError\n";
+
+    #[test]
+    fn the_end_is_judged_from_status_and_events() {
+        use EndKind::*;
+        for (status, by_guard, refusal, output, expected) in [
+            (0, false, None, "", Finished),
+            (0, false, Some(99), "", Finished),
+            (EXIT_1, false, None, "", Failed),
+            (EXIT_1, false, None, ERROR, Exception),
+            (EXIT_1, false, Some(95), "", Walled),
+            (EXIT_1, false, Some(10), ERROR, Exception),
+            (EXIT_1, false, Some(10), MEMORY, Walled),
+            (EXIT_1, true, None, "", Stopped),
+            (15, true, Some(99), "", Stopped),
+            (15, false, None, "", Killed),
+            (9, false, None, "", Killed),
+            (11, false, None, "", Crashed),
+            (6 | 0x80, false, Some(99), "", Walled),
+            (139 << 8, false, None, "", Crashed),
+        ] {
+            let events: Vec<Event> = refusal
+                .map(refused)
+                .into_iter()
+                .chain([ended(status, by_guard)])
+                .collect();
+            assert_eq!(
+                kind(&events, &[], output),
+                expected,
+                "{status} {refusal:?} {output}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_kill_without_memory_is_the_kernels() {
+        let end = [ended(9, false)];
+        assert_eq!(
+            kind(&end, &[sample(1, 900, 4), sample(99, 900, 5)], ""),
+            EndKind::OomKilled
+        );
+        assert_eq!(
+            kind(&end, &[sample(1, 900, 4), sample(99, 10, 4)], ""),
+            EndKind::OomKilled
+        );
+        assert_eq!(
+            kind(&end, &[sample(1, 900, 4), sample(99, 900, 4)], ""),
+            EndKind::Killed
+        );
+        assert_eq!(
+            kind(&[ended(137 << 8, false)], &[sample(1, 9, 4)], ""),
+            EndKind::OomKilled
+        );
+    }
+
+    #[test]
+    fn a_record_without_an_end_tells_what_became_of_the_machine() {
+        for (since, expected) in [
+            (Since::StillGuarded, EndKind::Running),
+            (Since::GuardGone, EndKind::Unknown),
+            (Since::Rebooted, EndKind::MachineDied),
+        ] {
+            let facts = Facts {
+                since,
+                ..Facts::default()
+            };
+            let story = Story::tell(&facts, [], []);
+            assert_eq!(judge(&facts, &story, None).kind, expected);
+        }
+    }
+
+    #[test]
+    fn files_are_named_from_where_the_run_was_started() {
+        let facts = Facts {
+            folder: "/home/ada".into(),
+            ..Facts::default()
+        };
+        assert_eq!(user_file(b"/home/ada/src/train.py", &facts), "src/train.py");
+        assert_eq!(
+            user_file(b"/home/adam/train.py", &facts),
+            "/home/adam/train.py"
+        );
+        assert_eq!(user_file(b"/x.py", &Facts::default()), "/x.py");
+    }
+}

@@ -1,0 +1,112 @@
+//! What is known about a run besides its samples and events.
+
+use crate::safe;
+use antifreeze_sense::Stamp;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// How things stand with a run whose record has no end, at the time of reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Since {
+    /// Its guard still lives.
+    StillGuarded,
+    /// The machine has not been started again, and no guard is there.
+    #[default]
+    GuardGone,
+    /// The machine has been started again since.
+    Rebooted,
+}
+
+/// A run, told once at its start, and what is left of it. Sizes in bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The run's name, as `antifreeze runs` lists it.
+    pub run: String,
+    /// Where its record lies.
+    pub record: PathBuf,
+    /// Where it was started.
+    pub folder: PathBuf,
+    pub command: Vec<OsString>,
+    /// The command was longer than what was recorded of it.
+    pub truncated: bool,
+    pub started: Stamp,
+    /// The machine's memory.
+    pub total: u64,
+    /// What is kept for the person.
+    pub reserve: u64,
+    pub budget: Option<u64>,
+    /// Swap that counts as room.
+    pub swap: u64,
+    /// A limit of a container or cgroup above us, where it is below the machine's memory.
+    pub container: Option<u64>,
+    /// What could still be had when the run began, reserve included; None where it was
+    /// not seen.
+    pub available: Option<u64>,
+    pub since: Since,
+    /// The tail of what the run printed.
+    pub last_output: Vec<u8>,
+}
+
+impl Facts {
+    /// The command, ready to paste; a mark at the end where some of it is missing.
+    pub fn command_line(&self) -> String {
+        let mark = if self.truncated { " …" } else { "" };
+        format!("{}{mark}", safe::command(&self.command))
+    }
+
+    /// What the run may use before it meets its wall.
+    pub fn may_use(&self) -> u64 {
+        let bound = self.container.unwrap_or(u64::MAX).min(self.total);
+        let there = self.available.unwrap_or(bound).min(bound);
+        let room = there.saturating_sub(self.reserve).saturating_add(self.swap);
+        self.budget.unwrap_or(u64::MAX).min(room)
+    }
+
+    /// The budget, where it is what holds the run and not the machine.
+    pub fn binding_budget(&self) -> Option<u64> {
+        self.budget.filter(|budget| *budget <= self.may_use())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_may_use_what_the_tightest_bound_leaves() {
+        let machine = Facts {
+            total: 15_400,
+            reserve: 1_500,
+            ..Facts::default()
+        };
+        assert_eq!(machine.may_use(), 13_900);
+        let busy = Facts {
+            available: Some(9_000),
+            ..machine.clone()
+        };
+        assert_eq!(busy.may_use(), 7_500);
+        let container = Facts {
+            container: Some(8_000),
+            ..machine.clone()
+        };
+        assert_eq!(container.may_use(), 6_500);
+        let budget = Facts {
+            budget: Some(400),
+            ..machine.clone()
+        };
+        assert_eq!(
+            (budget.may_use(), budget.binding_budget()),
+            (400, Some(400))
+        );
+        let lavish = Facts {
+            budget: Some(99_000),
+            ..machine.clone()
+        };
+        assert_eq!((lavish.may_use(), lavish.binding_budget()), (13_900, None));
+        let swapping = Facts {
+            swap: 1_000,
+            ..machine
+        };
+        assert_eq!(swapping.may_use(), 14_900);
+    }
+}

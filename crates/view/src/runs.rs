@@ -1,0 +1,213 @@
+//! The runs there are: a table for people, rows for programs, and one run in full.
+
+use crate::closing;
+use crate::facts::Facts;
+use crate::look::{Look, between, cut, padded, wrapped};
+use crate::sentence::{Detail, process, rung_name, sentence};
+use crate::story::Story;
+use crate::verdict::{EndKind, Verdict, written};
+use crate::{safe, units};
+use antifreeze_record::event::{Event, Rung};
+use antifreeze_sense::Stamp;
+use serde::Serialize;
+use std::time::Duration;
+use unicode_width::UnicodeWidthStr;
+
+/// How much of the last output `runs show` repeats.
+const OUTPUT_LINES: usize = 15;
+/// How many events it lists; a long run's first ones matter less than its last.
+const EVENT_LINES: usize = 40;
+/// The time before each of them, with its margins.
+const TIME_COLUMNS: usize = 12;
+
+/// One run, as the list tells it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunRow {
+    pub run: String,
+    /// RFC 3339.
+    pub started: Option<String>,
+    pub seconds: f64,
+    pub end: EndKind,
+    pub peak_bytes: Option<u64>,
+    pub command: Vec<String>,
+    /// Ready to paste.
+    #[serde(skip)]
+    command_line: String,
+    #[serde(skip)]
+    start: Stamp,
+}
+
+impl RunRow {
+    pub fn new(facts: &Facts, story: &Story, verdict: &Verdict) -> RunRow {
+        let start = story.begin();
+        RunRow {
+            run: verdict.run.clone(),
+            started: written(start),
+            seconds: story.duration().as_secs_f64(),
+            end: verdict.end.kind,
+            peak_bytes: verdict.peak.tree_bytes,
+            command: verdict.command.clone(),
+            command_line: facts.command_line(),
+            start,
+        }
+    }
+
+    fn cells(&self, look: &Look) -> [String; 6] {
+        [
+            safe::shown(self.run.as_bytes()),
+            look.date(self.start),
+            units::duration(Duration::try_from_secs_f64(self.seconds).unwrap_or_default()),
+            self.end.word().into(),
+            self.peak_bytes.map_or_else(|| "?".into(), units::bytes),
+            self.command_line.clone(),
+        ]
+    }
+}
+
+/// The table of `antifreeze runs`, in the order given, without a line break at the end.
+pub fn table(rows: &[RunRow], look: &Look) -> String {
+    if rows.is_empty() {
+        return "no runs yet: antifreeze run -- python train.py".into();
+    }
+    let heading = ["run", "when", "took", "ended", "peak", "command"].map(String::from);
+    let lines: Vec<[String; 6]> = std::iter::once(heading)
+        .chain(rows.iter().map(|row| row.cells(look)))
+        .collect();
+    let mut widths = [0; 6];
+    for line in &lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    let text: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let cells = line
+                .iter()
+                .zip(widths)
+                .map(|(cell, width)| padded(cell, width));
+            cut(cells.collect::<Vec<_>>().join("  ").trim_end(), look.width)
+        })
+        .collect();
+    look.glyphs.render(text.join("\n"))
+}
+
+/// One run in full: the verdict, then what it rests on.
+pub fn show(
+    verdict: &Verdict,
+    facts: &Facts,
+    story: &Story,
+    events: impl IntoIterator<Item = Event>,
+    look: &Look,
+) -> String {
+    let sections = [
+        Some(closing::block(verdict, facts, story, look)),
+        ruled_out(verdict),
+        happenings(facts, events, look),
+        rungs(story),
+        largest(story, look),
+        output(facts),
+    ];
+    let text: Vec<String> = sections.into_iter().flatten().collect();
+    look.glyphs.render(text.join("\n\n"))
+}
+
+fn ruled_out(verdict: &Verdict) -> Option<String> {
+    let list: Vec<String> = verdict
+        .ruled_out
+        .iter()
+        .map(|ruled| {
+            format!(
+                "  {} ({})",
+                ruled.code.title(),
+                safe::shown(ruled.why.as_bytes())
+            )
+        })
+        .collect();
+    titled("ruled out", list)
+}
+
+fn happenings(
+    facts: &Facts,
+    events: impl IntoIterator<Item = Event>,
+    look: &Look,
+) -> Option<String> {
+    let mut kept = std::collections::VecDeque::with_capacity(EVENT_LINES);
+    let mut left_out = 0u64;
+    for event in events {
+        let Some(text) = sentence(&event, facts, Detail::Verbose) else {
+            continue;
+        };
+        if kept.len() == EVENT_LINES {
+            kept.pop_front();
+            left_out += 1;
+        }
+        let text = wrapped(&text, look.width.saturating_sub(TIME_COLUMNS));
+        let text = text.join(&format!("\n{}", " ".repeat(TIME_COLUMNS)));
+        kept.push_back(format!("  {}  {text}", look.clock(event.at)));
+    }
+    if left_out > 0 {
+        kept.push_front(format!(
+            "  … {} before these",
+            units::count(left_out, "event")
+        ));
+    }
+    titled("what happened", kept.into())
+}
+
+fn rungs(story: &Story) -> Option<String> {
+    let list: Vec<String> = Rung::ALL
+        .into_iter()
+        .filter(|rung| *rung > Rung::Calm && !story.rungs.time(*rung).is_zero())
+        .map(|rung| {
+            format!(
+                "  {}  {}",
+                padded(rung_name(rung), 10),
+                units::duration(story.rungs.time(rung))
+            )
+        })
+        .collect();
+    titled("time on each rung", list)
+}
+
+fn largest(story: &Story, look: &Look) -> Option<String> {
+    let peak = story.peak.as_ref()?;
+    let list: Vec<String> = peak
+        .largest
+        .iter()
+        .map(|(name, pid, held)| {
+            format!(
+                "  {}  {}",
+                padded(&units::bytes(*held), 8),
+                process(*name, *pid)
+            )
+        })
+        .collect();
+    let into = units::duration(between(story.begin(), peak.at));
+    titled(
+        &format!(
+            "largest processes at the peak ({}, {into} in)",
+            look.clock(peak.at)
+        ),
+        list,
+    )
+}
+
+fn output(facts: &Facts) -> Option<String> {
+    let end = facts.last_output.trim_ascii_end();
+    let mut list: Vec<String> = safe::lines(end)
+        .rev()
+        .take(OUTPUT_LINES)
+        .map(|line| format!("  {line}"))
+        .collect();
+    list.reverse();
+    if end.is_empty() {
+        None
+    } else {
+        titled("last output", list)
+    }
+}
+
+fn titled(title: &str, lines: Vec<String>) -> Option<String> {
+    (!lines.is_empty()).then(|| format!("{title}\n{}", lines.join("\n")))
+}

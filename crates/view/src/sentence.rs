@@ -1,0 +1,251 @@
+//! One plain sentence for each event: what happened, with numbers, and what follows.
+//! Silence where nothing is worth a line at the level asked for, and never a second line
+//! for what another event already tells.
+
+use crate::facts::Facts;
+use crate::{lacks, safe, signal, units};
+use antifreeze_record::event::{Event, Rung, What, Why};
+use antifreeze_sense::{Name, Pid};
+use std::time::Duration;
+
+/// How much the reader wants to hear.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Only what was done to the run.
+    Quiet,
+    /// What changed, one line each.
+    #[default]
+    Normal,
+    /// Everything.
+    Verbose,
+}
+
+/// The sentence for an event; None when it deserves none at this level.
+pub fn sentence(event: &Event, facts: &Facts, detail: Detail) -> Option<String> {
+    let (level, text) = told(&event.what, facts)?;
+    (detail >= level).then_some(text)
+}
+
+/// The sentence, and the level from which on it is said.
+fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
+    use Detail::{Normal, Quiet, Verbose};
+    Some(match *what {
+        What::Started { guard, root, .. } => {
+            (Verbose, format!("the guard (pid {}) watches the run (pid {})", guard.0, root.0))
+        }
+        What::Rung { from, to, why, growth, forecast_ms, .. } => {
+            rung(from, to, why, growth, forecast_ms, facts)
+        }
+        What::Walled { pid, name, bytes, .. } => (Quiet, walled(pid, name, bytes, facts)),
+        What::Braked { high: 0 } => {
+            (Normal, "slowed the run down: less CPU and disk time, so that the machine stays usable".into())
+        }
+        What::Braked { high } => (
+            Normal,
+            format!(
+                "slowed the run down: held at {} of memory and less CPU, so that the machine stays usable",
+                units::bytes(high)
+            ),
+        ),
+        What::Released { high: 0 } => (Normal, "the run has its full speed again".into()),
+        What::Released { high } => {
+            (Verbose, format!("loosened the brake: the run is held at {}", units::bytes(high)))
+        }
+        What::CheckpointAsked { signal: 0, .. } => (Normal, "asked for a checkpoint".into()),
+        What::CheckpointAsked { signal: number, .. } => {
+            (Normal, format!("asked for a checkpoint ({})", signal::name(number)))
+        }
+        What::CheckpointSaved { millis, bytes, file } => {
+            (Normal, format!("checkpoint saved in {}{}", time(millis), landed(file.as_bytes(), bytes)))
+        }
+        What::CheckpointMissed { millis } => {
+            (Quiet, format!("no checkpoint came within {}; going on without one", time(millis)))
+        }
+        What::Paused { who, pid, grew } => (
+            Quiet,
+            format!(
+                "paused: {} and memory ran short; it goes on by itself when there is room, or with `antifreeze resume`",
+                grown(who, pid, grew)
+            ),
+        ),
+        What::Resumed { why, millis } => (Quiet, resumed(why, millis)),
+        What::StopSent { pid, why } => (
+            Quiet,
+            format!("asked the run to end (SIGTERM to pid {}){}", pid.0, because(why, facts)),
+        ),
+        What::KillSent { pid, why } => (
+            Quiet,
+            format!("ended the run by force (SIGKILL to pid {}){}", pid.0, because(why, facts)),
+        ),
+        What::Lacks { lack, detail } => lacks::missing(lack, detail),
+        What::Regained { lack } => lacks::regained(lack),
+        What::GuardRestored => {
+            (Normal, "the guard had died and was replaced; the run was not touched".into())
+        }
+        What::FrontGone => (
+            Normal,
+            "the terminal side of antifreeze is gone; the guard goes on alone and passes the output on".into(),
+        ),
+        What::UserStopped => (Verbose, "you stopped the job; it stays stopped until you continue it".into()),
+        What::UserContinued => (Verbose, "you continued the job".into()),
+        What::Ended { status, .. } => (Verbose, format!("the run ended: {}", exit(status))),
+        What::TreeEnded => (Verbose, "the last process of the run has ended".into()),
+        What::Unknown { kind } => (
+            Verbose,
+            format!("something this version does not know (event kind {kind})"),
+        ),
+    })
+}
+
+fn rung(
+    from: Rung,
+    to: Rung,
+    why: Why,
+    growth: i64,
+    forecast_ms: Option<u64>,
+    facts: &Facts,
+) -> (Detail, String) {
+    let reason = match (why, forecast_ms) {
+        (Why::TreeGrowth, Some(millis)) => format!(
+            "memory grows {}; full in about {}",
+            units::pace(growth as f64),
+            units::about(Duration::from_millis(millis))
+        ),
+        _ => reason(why, facts).unwrap_or_else(|| "the machine is well".into()),
+    };
+    // Rungs from the brake on are told by what is done there; on the way down all is well.
+    if to == Rung::Warn && from < to {
+        (Detail::Normal, reason)
+    } else {
+        (Detail::Verbose, format!("{}: {reason}", rung_name(to)))
+    }
+}
+
+/// The rung's word, as the documentation uses it.
+pub fn rung_name(rung: Rung) -> &'static str {
+    match rung {
+        Rung::Calm => "calm",
+        Rung::Watch => "watch",
+        Rung::Warn => "warn",
+        Rung::Brake => "brake",
+        Rung::Checkpoint => "checkpoint",
+        Rung::Pause => "pause",
+        Rung::Stop => "stop",
+        Rung::Kill => "kill",
+    }
+}
+
+/// What drove a decision, as the end of a sentence; None when there is nothing to say.
+pub(crate) fn reason(why: Why, facts: &Facts) -> Option<String> {
+    Some(match why {
+        Why::Nothing => return None,
+        Why::TreeGrowth => "its memory grows and the room runs out".into(),
+        Why::ReserveBroken => {
+            format!(
+                "less than the {} kept for you is left",
+                units::bytes(facts.reserve)
+            )
+        }
+        Why::BudgetExceeded => match facts.budget {
+            Some(budget) => format!("it uses more than its budget of {}", units::bytes(budget)),
+            None => "it uses more than its budget".into(),
+        },
+        Why::CgroupLimit => match facts.container {
+            Some(limit) => format!("the container's limit of {} is near", units::bytes(limit)),
+            None => "the container's memory limit is near".into(),
+        },
+        Why::SwapStorm => "the machine swaps as fast as it can and gets little done".into(),
+        Why::Stalling => "everything waits for memory".into(),
+        Why::OthersGrew => "other programs grew and memory ran short".into(),
+        Why::DiskFull => "the disk the run writes to is nearly full".into(),
+        Why::ShmFull => "/dev/shm is nearly full".into(),
+        Why::Deadline => "it had not ended in time".into(),
+        Why::RoomAgain => "there is room again".into(),
+        Why::Asked => "you asked for it".into(),
+    })
+}
+
+fn because(why: Why, facts: &Facts) -> String {
+    reason(why, facts).map_or_else(String::new, |reason| format!(": {reason}"))
+}
+
+fn walled(pid: Pid, name: Name, bytes: u64, facts: &Facts) -> String {
+    let size = if bytes == 0 {
+        "memory".into()
+    } else {
+        units::bytes(bytes)
+    };
+    let bound = match facts.binding_budget() {
+        Some(budget) => format!(
+            "it would have gone over its budget of {}",
+            units::bytes(budget)
+        ),
+        None => {
+            format!(
+                "it would have left less than the {} kept for you",
+                units::bytes(facts.reserve)
+            )
+        }
+    };
+    format!(
+        "refused {size} to {}: {bound}. The script gets an error at that line.",
+        process(name, pid)
+    )
+}
+
+/// "python (pid 1234)".
+pub(crate) fn process(name: Name, pid: Pid) -> String {
+    match (name.as_bytes(), pid.0) {
+        (b"", pid) => format!("pid {pid}"),
+        (name, 0) => safe::shown(name),
+        (name, pid) => format!("{} (pid {pid})", safe::shown(name)),
+    }
+}
+
+fn landed(file: &[u8], bytes: u64) -> String {
+    match (file, bytes) {
+        (b"", 0) => String::new(),
+        (b"", bytes) => format!(" ({})", units::bytes(bytes)),
+        (file, 0) => format!(" ({})", safe::file_name(file)),
+        (file, bytes) => format!(" ({}, {})", safe::file_name(file), units::bytes(bytes)),
+    }
+}
+
+fn grown(who: Name, pid: Pid, grew: u64) -> String {
+    let who = match (who.as_bytes(), pid.0) {
+        (b"", 0) => "other programs".into(),
+        (b"", pid) => format!("process {pid}"),
+        (name, _) => safe::shown(name),
+    };
+    if grew == 0 {
+        format!("{who} grew")
+    } else {
+        format!("{who} grew by {}", units::bytes(grew))
+    }
+}
+
+fn resumed(why: Why, millis: u64) -> String {
+    let reason = match why {
+        Why::RoomAgain => ": there is room again",
+        Why::Asked => ", as you asked",
+        Why::Deadline => ": a pause may last no longer",
+        _ => "",
+    };
+    format!("the run goes on after a pause of {}{reason}", time(millis))
+}
+
+/// "exit code 1", "SIGKILL".
+pub(crate) fn exit(status: u32) -> String {
+    match signal::Exit::from_status(status) {
+        signal::Exit::Code(code) => format!("exit code {code}"),
+        signal::Exit::Signal(number) => signal::name(number),
+    }
+}
+
+fn time(millis: u64) -> String {
+    units::duration(Duration::from_millis(millis))
+}
+
+#[cfg(test)]
+#[path = "sentence_tests.rs"]
+mod tests;

@@ -1,0 +1,278 @@
+use super::*;
+use antifreeze_record::event::{Lack, Text};
+use antifreeze_sense::Stamp;
+
+const PYTHON: &[u8] = b"python";
+
+fn facts() -> Facts {
+    Facts {
+        total: 15_400_000_000,
+        reserve: 1_500_000_000,
+        ..Facts::default()
+    }
+}
+
+fn say(what: What, detail: Detail) -> Option<String> {
+    sentence(
+        &Event {
+            at: Stamp::default(),
+            what,
+        },
+        &facts(),
+        detail,
+    )
+}
+
+fn normally(what: What) -> String {
+    say(what, Detail::Normal).unwrap_or_default()
+}
+
+fn rung_event(from: Rung, to: Rung, why: Why, forecast_ms: Option<u64>) -> What {
+    What::Rung {
+        from,
+        to,
+        why,
+        room: 0,
+        growth: 41_000_000,
+        forecast_ms,
+        confidence: 90,
+    }
+}
+
+#[test]
+fn a_warning_tells_growth_and_time_left() {
+    let what = rung_event(Rung::Watch, Rung::Warn, Why::TreeGrowth, Some(131_000));
+    assert_eq!(
+        normally(what),
+        "memory grows 41 MB a second; full in about 2 min 10 s"
+    );
+    let what = rung_event(Rung::Calm, Rung::Warn, Why::ReserveBroken, None);
+    assert_eq!(normally(what), "less than the 1.5 GB kept for you is left");
+}
+
+#[test]
+fn calm_and_watch_are_silent_and_so_is_the_way_down() {
+    for (from, to) in [
+        (Rung::Calm, Rung::Watch),
+        (Rung::Watch, Rung::Calm),
+        (Rung::Brake, Rung::Warn),
+        (Rung::Warn, Rung::Calm),
+    ] {
+        let what = rung_event(from, to, Why::RoomAgain, None);
+        assert_eq!(say(what, Detail::Normal), None, "{from:?} to {to:?}");
+        assert!(say(what, Detail::Verbose).is_some());
+    }
+}
+
+#[test]
+fn rungs_told_by_their_action_are_not_told_twice() {
+    for to in [
+        Rung::Brake,
+        Rung::Checkpoint,
+        Rung::Pause,
+        Rung::Stop,
+        Rung::Kill,
+    ] {
+        assert_eq!(
+            say(
+                rung_event(Rung::Warn, to, Why::TreeGrowth, None),
+                Detail::Normal
+            ),
+            None
+        );
+    }
+}
+
+#[test]
+fn a_refusal_names_the_process_the_size_and_the_bound() {
+    let what = What::Walled {
+        pid: Pid(1234),
+        name: Name::new(PYTHON),
+        bytes: 41_943_040,
+        footprint: 0,
+    };
+    assert_eq!(
+        normally(what),
+        "refused 42 MB to python (pid 1234): it would have left less than the 1.5 GB kept for you. The script gets an error at that line."
+    );
+    let budget = Facts {
+        budget: Some(400_000_000),
+        ..facts()
+    };
+    let event = Event {
+        at: Stamp::default(),
+        what,
+    };
+    assert_eq!(
+        sentence(&event, &budget, Detail::Quiet).unwrap(),
+        "refused 42 MB to python (pid 1234): it would have gone over its budget of 400 MB. The script gets an error at that line."
+    );
+    let unsized_request = What::Walled {
+        pid: Pid(9),
+        name: Name::new(b""),
+        bytes: 0,
+        footprint: 0,
+    };
+    assert!(normally(unsized_request).starts_with("refused memory to pid 9: "));
+}
+
+#[test]
+fn saves_are_told_with_what_is_known() {
+    let asked = |signal| What::CheckpointAsked {
+        pid: Pid(9),
+        signal,
+    };
+    assert_eq!(normally(asked(10)), "asked for a checkpoint (SIGUSR1)");
+    assert_eq!(normally(asked(0)), "asked for a checkpoint");
+    let saved = |bytes, file: &[u8]| What::CheckpointSaved {
+        millis: 1_200,
+        bytes,
+        file: Text::new(file),
+    };
+    assert_eq!(
+        normally(saved(80_000_000, b"/data/checkpoint.pt")),
+        "checkpoint saved in 1.2 s (checkpoint.pt, 80 MB)"
+    );
+    assert_eq!(
+        normally(saved(0, b"a.pt")),
+        "checkpoint saved in 1.2 s (a.pt)"
+    );
+    assert_eq!(
+        normally(saved(5_000, b"")),
+        "checkpoint saved in 1.2 s (5 kB)"
+    );
+    assert_eq!(normally(saved(0, b"")), "checkpoint saved in 1.2 s");
+    assert_eq!(
+        normally(What::CheckpointMissed { millis: 30_000 }),
+        "no checkpoint came within 30 s; going on without one"
+    );
+}
+
+#[test]
+fn a_pause_tells_who_grew_and_how_it_ends() {
+    let what = What::Paused {
+        who: Name::new(b"firefox"),
+        pid: Pid(5),
+        grew: 2_100_000_000,
+    };
+    assert_eq!(
+        normally(what),
+        "paused: firefox grew by 2.1 GB and memory ran short; it goes on by itself when there is room, or with `antifreeze resume`"
+    );
+    let unknown = What::Paused {
+        who: Name::new(b""),
+        pid: Pid(0),
+        grew: 0,
+    };
+    assert!(normally(unknown).starts_with("paused: other programs grew and memory"));
+    let resumed = |why| {
+        normally(What::Resumed {
+            why,
+            millis: 12_000,
+        })
+    };
+    assert_eq!(
+        resumed(Why::RoomAgain),
+        "the run goes on after a pause of 12 s: there is room again"
+    );
+    assert_eq!(
+        resumed(Why::Asked),
+        "the run goes on after a pause of 12 s, as you asked"
+    );
+    assert_eq!(
+        resumed(Why::Deadline),
+        "the run goes on after a pause of 12 s: a pause may last no longer"
+    );
+}
+
+#[test]
+fn an_end_by_the_guard_is_told_even_to_the_quiet() {
+    let stop = What::StopSent {
+        pid: Pid(9),
+        why: Why::SwapStorm,
+    };
+    assert_eq!(
+        say(stop, Detail::Quiet).unwrap(),
+        "asked the run to end (SIGTERM to pid 9): the machine swaps as fast as it can and gets little done"
+    );
+    let kill = What::KillSent {
+        pid: Pid(9),
+        why: Why::Deadline,
+    };
+    assert_eq!(
+        say(kill, Detail::Quiet).unwrap(),
+        "ended the run by force (SIGKILL to pid 9): it had not ended in time"
+    );
+}
+
+#[test]
+fn quiet_leaves_out_what_was_not_done_to_the_run() {
+    let warning = rung_event(Rung::Watch, Rung::Warn, Why::TreeGrowth, Some(131_000));
+    assert_eq!(say(warning, Detail::Quiet), None);
+    assert_eq!(say(What::Braked { high: 0 }, Detail::Quiet), None);
+}
+
+#[test]
+fn the_brake_tells_what_it_does() {
+    assert_eq!(
+        normally(What::Braked {
+            high: 12_100_000_000
+        }),
+        "slowed the run down: held at 12.1 GB of memory and less CPU, so that the machine stays usable"
+    );
+    assert!(normally(What::Braked { high: 0 }).contains("less CPU and disk time"));
+    assert_eq!(
+        normally(What::Released { high: 0 }),
+        "the run has its full speed again"
+    );
+    assert_eq!(say(What::Released { high: 9 }, Detail::Normal), None);
+}
+
+#[test]
+fn what_is_missing_is_one_sentence_with_its_consequence() {
+    let lack = |lack, detail| What::Lacks { lack, detail };
+    assert!(
+        normally(lack(Lack::RecordFailed, 28))
+            .starts_with("the record cannot be written: the disk is full. ")
+    );
+    assert!(normally(lack(Lack::WallIgnored, 0)).contains("ignore_rlimit_data"));
+    assert_eq!(say(lack(Lack::NoCgroup, 0), Detail::Normal), None);
+    assert!(say(lack(Lack::NoCgroup, 0), Detail::Verbose).is_some());
+    assert!(
+        say(lack(Lack::TooManyProcesses, 900), Detail::Verbose)
+            .unwrap()
+            .contains("900 processes")
+    );
+}
+
+#[test]
+fn a_hostile_name_cannot_drive_the_terminal() {
+    let what = What::Paused {
+        who: Name::new(b"\x1b[2J\nrm\xff"),
+        pid: Pid(5),
+        grew: 0,
+    };
+    assert!(normally(what).starts_with(r"paused: \u{1b}[2J\nrm\xff grew"));
+    let file = Text::new(b"dir/\x1b]0;x\x07.pt");
+    let what = What::CheckpointSaved {
+        millis: 5,
+        bytes: 0,
+        file,
+    };
+    assert!(!normally(what).contains(char::is_control));
+}
+
+#[test]
+fn the_end_is_left_to_the_closing_words() {
+    let ended = What::Ended {
+        status: 0x0100,
+        peak: 0,
+        worst_delay_ms: 0,
+        ended_by_guard: false,
+    };
+    assert_eq!(say(ended, Detail::Normal), None);
+    assert_eq!(
+        say(ended, Detail::Verbose).unwrap(),
+        "the run ended: exit code 1"
+    );
+}

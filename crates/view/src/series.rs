@@ -1,0 +1,192 @@
+//! A series of any length in constant memory: the largest value of each stretch of time,
+//! where stretches double whenever the run outgrows them.
+
+use antifreeze_sense::Stamp;
+
+const BUCKETS: usize = 128;
+const FIRST_STRETCH_NS: u64 = 100_000_000;
+
+#[derive(Clone, Debug)]
+pub struct Series {
+    start: Option<u64>,
+    stretch: u64,
+    /// None where nothing was seen: a stopped machine, a gap in the record.
+    buckets: Vec<Option<u64>>,
+}
+
+/// Where a series was heading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// The median of all slopes, so that single jumps count for nothing.
+    pub bytes_per_second: f64,
+    /// The share of pairs of points that rise, 0 to 1: one for a leak, about a half for noise.
+    pub steadiness: f64,
+    /// From the first to the last point looked at.
+    pub gained: u64,
+}
+
+impl Default for Series {
+    fn default() -> Series {
+        Series {
+            start: None,
+            stretch: FIRST_STRETCH_NS,
+            buckets: Vec::with_capacity(BUCKETS),
+        }
+    }
+}
+
+impl Series {
+    /// Adds a value. Times must not go backwards; one that does counts for the latest.
+    pub fn push(&mut self, at: Stamp, value: u64) {
+        let since = at
+            .monotonic
+            .saturating_sub(*self.start.get_or_insert(at.monotonic));
+        while since / self.stretch >= BUCKETS as u64 {
+            self.halve();
+        }
+        let index = (since / self.stretch) as usize;
+        while self.buckets.len() <= index {
+            self.buckets.push(None);
+        }
+        if let Some(bucket) = self.buckets.get_mut(index) {
+            *bucket = (*bucket).max(Some(value));
+        }
+    }
+
+    fn halve(&mut self) {
+        let pairs = self.buckets.chunks(2);
+        self.buckets = pairs
+            .map(|pair| pair.iter().copied().flatten().max())
+            .collect();
+        self.stretch = self.stretch.saturating_mul(2);
+    }
+
+    /// At most `count` points over the whole time, each the largest value of its part; a
+    /// part without values repeats the one before it.
+    pub fn points(&self, count: usize) -> Vec<u64> {
+        let len = self.buckets.len();
+        let mut last = 0;
+        (0..count.min(len))
+            .map(|index| {
+                let (from, to) = (
+                    index * len / count.min(len),
+                    (index + 1) * len / count.min(len),
+                );
+                let part = self.buckets.get(from..to).unwrap_or_default();
+                last = part.iter().copied().flatten().max().unwrap_or(last);
+                last
+            })
+            .collect()
+    }
+
+    /// How the later half of the series grew; None when there is too little of it.
+    pub fn late_growth(&self) -> Option<Growth> {
+        let points: Vec<(f64, u64)> = self
+            .buckets
+            .iter()
+            .enumerate()
+            .skip(self.buckets.len() / 2)
+            .filter_map(|(index, value)| {
+                Some((index as f64 * self.stretch as f64 / 1e9, (*value)?))
+            })
+            .collect();
+        let (first, last) = (points.first()?, points.last()?);
+        if points.len() < 4 {
+            return None;
+        }
+        let mut slopes = Vec::with_capacity(points.len() * points.len() / 2);
+        for (index, (time, value)) in points.iter().enumerate() {
+            for (later_time, later_value) in points.iter().skip(index + 1) {
+                slopes.push((*later_value as f64 - *value as f64) / (later_time - time));
+            }
+        }
+        slopes.sort_by(f64::total_cmp);
+        let rising = slopes.iter().filter(|slope| **slope > 0.0).count();
+        Some(Growth {
+            bytes_per_second: slopes.get(slopes.len() / 2).copied()?,
+            steadiness: rising as f64 / slopes.len() as f64,
+            gained: last.1.saturating_sub(first.1),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn series(values: impl IntoIterator<Item = (u64, u64)>) -> Series {
+        let mut series = Series::default();
+        for (millis, value) in values {
+            series.push(
+                Stamp {
+                    monotonic: millis * 1_000_000,
+                    realtime: 0,
+                },
+                value,
+            );
+        }
+        series
+    }
+
+    #[test]
+    fn a_day_of_samples_keeps_its_peak_and_shape() {
+        let day = (0..86_400).map(|second| {
+            (
+                second * 1_000,
+                if second == 40_000 { 900 } else { second / 864 },
+            )
+        });
+        let points = series(day).points(10);
+        assert_eq!(points.len(), 10);
+        assert_eq!(points.iter().max(), Some(&900));
+        assert!(points[9] >= 98 && points[0] <= 12, "{points:?}");
+    }
+
+    #[test]
+    fn a_gap_repeats_what_was_before_it() {
+        assert_eq!(
+            series([(0, 5), (1_000, 7)]).points(11),
+            [5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 7]
+        );
+        assert!(series([]).points(10).is_empty());
+    }
+
+    #[test]
+    fn a_leak_that_saws_is_seen_as_steady_growth() {
+        let saw = (0..2_000).map(|step| (step * 50, step * 4_000_000 + (step % 3) * 1_000_000));
+        let growth = series(saw).late_growth().unwrap();
+        assert!(
+            (growth.bytes_per_second / 80e6 - 1.0).abs() < 0.05,
+            "{growth:?}"
+        );
+        assert!(growth.steadiness > 0.95);
+    }
+
+    #[test]
+    fn a_plateau_after_a_ramp_is_no_growth() {
+        let ramp = (0..1_000).map(|step| (step * 100, step.min(300) * 1_000_000));
+        let growth = series(ramp).late_growth().unwrap();
+        assert_eq!((growth.bytes_per_second, growth.gained), (0.0, 0));
+        assert!(series([(0, 1), (200, 2)]).late_growth().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn memory_stays_constant_and_the_peak_is_never_lost(
+            values in proptest::collection::vec((any::<u32>(), any::<u64>()), 1..300),
+            count in 1usize..60,
+        ) {
+            let mut series = Series::default();
+            let mut time = 0;
+            for (gap, value) in &values {
+                time += u64::from(*gap) * 10_000_000;
+                series.push(Stamp { monotonic: time, realtime: 0 }, *value);
+            }
+            prop_assert!(series.buckets.len() <= BUCKETS);
+            let points = series.points(count);
+            prop_assert!(points.len() <= count);
+            prop_assert_eq!(points.into_iter().max(), values.into_iter().map(|(_, value)| value).max());
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Says what happens while it happens, and remembers what it said: a script that is refused
+//! a thousand times fills no screen, and a warning that comes and goes is given once.
+
+use crate::facts::Facts;
+use crate::look::{Glyphs, between};
+use crate::sentence::{Detail, sentence};
+use crate::units;
+use antifreeze_record::event::{Event, Lack, Rung, What};
+use antifreeze_sense::Stamp;
+use std::time::Duration;
+
+/// Between two lines about refused requests.
+const REFUSAL_GAP: Duration = Duration::from_secs(10);
+/// Between two warnings of the same growth, unless the time left has halved.
+const WARNING_GAP: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub struct Speaker {
+    detail: Detail,
+    glyphs: Glyphs,
+    refusal_said: Option<Stamp>,
+    refused_since: u64,
+    warned: Option<(Stamp, u64)>,
+    braked: bool,
+    lacks_said: Vec<Lack>,
+}
+
+impl Speaker {
+    pub fn new(detail: Detail, glyphs: Glyphs) -> Speaker {
+        Speaker {
+            detail,
+            glyphs,
+            refusal_said: None,
+            refused_since: 0,
+            warned: None,
+            braked: false,
+            lacks_said: Vec::new(),
+        }
+    }
+
+    /// The line for an event, if it deserves one now.
+    pub fn hear(&mut self, event: &Event, facts: &Facts) -> Option<String> {
+        let is_news = match event.what {
+            What::Walled { .. } if self.refusal_said.is_some() => {
+                self.refused_since += 1;
+                return self.overdue(event.at);
+            }
+            What::Walled { .. } => {
+                self.refusal_said = Some(event.at);
+                true
+            }
+            What::Rung {
+                to: Rung::Warn,
+                forecast_ms,
+                ..
+            } => self.is_new_warning(event.at, forecast_ms),
+            What::Braked { .. } => !std::mem::replace(&mut self.braked, true),
+            What::Released { high: 0 } => std::mem::replace(&mut self.braked, false),
+            What::Lacks { lack, .. } if self.lacks_said.contains(&lack) => false,
+            What::Lacks { lack, .. } => {
+                self.lacks_said.push(lack);
+                true
+            }
+            _ => true,
+        };
+        if !is_news && self.detail < Detail::Verbose {
+            return None;
+        }
+        sentence(event, facts, self.detail).map(|line| self.glyphs.render(line))
+    }
+
+    /// The summary of refusals that is due by now, if any; ask from time to time.
+    pub fn overdue(&mut self, now: Stamp) -> Option<String> {
+        let said = self.refusal_said?;
+        if between(said, now) < REFUSAL_GAP {
+            return None;
+        }
+        let line = self.rest()?;
+        self.refusal_said = Some(now);
+        Some(line)
+    }
+
+    /// What was held back, at the end of the run.
+    pub fn rest(&mut self) -> Option<String> {
+        match std::mem::take(&mut self.refused_since) {
+            0 => None,
+            number => Some(format!("refused {}", units::count(number, "more request"))),
+        }
+    }
+
+    fn is_new_warning(&mut self, at: Stamp, forecast_ms: Option<u64>) -> bool {
+        let left = forecast_ms.unwrap_or(u64::MAX);
+        if let Some((said, then)) = self.warned
+            && between(said, at) < WARNING_GAP
+            && left > then / 2
+        {
+            return false;
+        }
+        self.warned = Some((at, left));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use antifreeze_record::event::Why;
+    use antifreeze_sense::{Name, Pid};
+
+    fn at(seconds: u64) -> Stamp {
+        Stamp {
+            monotonic: seconds * 1_000_000_000,
+            realtime: 0,
+        }
+    }
+
+    fn refusal(seconds: u64) -> Event {
+        let what = What::Walled {
+            pid: Pid(7),
+            name: Name::new(b"python"),
+            bytes: 42_000_000,
+            footprint: 0,
+        };
+        Event {
+            at: at(seconds),
+            what,
+        }
+    }
+
+    fn warning(seconds: u64, forecast_ms: u64) -> Event {
+        let what = What::Rung {
+            from: Rung::Watch,
+            to: Rung::Warn,
+            why: Why::TreeGrowth,
+            room: 0,
+            growth: 41_000_000,
+            forecast_ms: Some(forecast_ms),
+            confidence: 90,
+        };
+        Event {
+            at: at(seconds),
+            what,
+        }
+    }
+
+    fn speaker() -> Speaker {
+        Speaker::new(Detail::Normal, Glyphs::Unicode)
+    }
+
+    #[test]
+    fn the_first_refusal_is_told_and_the_rest_are_counted() {
+        let (mut speaker, facts) = (speaker(), Facts::default());
+        assert!(
+            speaker
+                .hear(&refusal(0), &facts)
+                .unwrap()
+                .starts_with("refused 42 MB to python")
+        );
+        for second in 1..10 {
+            assert_eq!(speaker.hear(&refusal(second), &facts), None);
+        }
+        assert_eq!(
+            speaker.hear(&refusal(10), &facts).unwrap(),
+            "refused 10 more requests"
+        );
+        assert_eq!(speaker.hear(&refusal(11), &facts), None);
+        assert_eq!(speaker.overdue(at(15)), None);
+        assert_eq!(speaker.overdue(at(20)).unwrap(), "refused 1 more request");
+        assert_eq!(speaker.overdue(at(40)), None);
+        assert_eq!(speaker.rest(), None);
+    }
+
+    #[test]
+    fn what_was_held_back_is_told_at_the_end() {
+        let (mut speaker, facts) = (speaker(), Facts::default());
+        speaker.hear(&refusal(0), &facts);
+        speaker.hear(&refusal(1), &facts);
+        assert_eq!(speaker.rest().unwrap(), "refused 1 more request");
+        assert_eq!(speaker.rest(), None);
+    }
+
+    #[test]
+    fn a_warning_is_given_again_only_when_time_passed_or_ran_short() {
+        let (mut speaker, facts) = (speaker(), Facts::default());
+        assert!(speaker.hear(&warning(0, 100_000), &facts).is_some());
+        assert!(speaker.hear(&warning(5, 90_000), &facts).is_none());
+        assert!(speaker.hear(&warning(9, 50_000), &facts).is_some());
+        assert!(speaker.hear(&warning(70, 50_000), &facts).is_some());
+    }
+
+    #[test]
+    fn the_brake_is_told_once_on_and_once_off() {
+        let (mut speaker, facts) = (speaker(), Facts::default());
+        let mut heard = |what| speaker.hear(&Event { at: at(0), what }, &facts).is_some();
+        assert!(!heard(What::Released { high: 0 }));
+        assert!(heard(What::Braked { high: 5 }));
+        assert!(!heard(What::Braked { high: 4 }));
+        assert!(heard(What::Released { high: 0 }));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_once() {
+        let (mut speaker, facts) = (speaker(), Facts::default());
+        let event = Event {
+            at: at(0),
+            what: What::Lacks {
+                lack: Lack::WallIgnored,
+                detail: 0,
+            },
+        };
+        assert!(speaker.hear(&event, &facts).is_some());
+        assert!(speaker.hear(&event, &facts).is_none());
+    }
+}

@@ -1,0 +1,316 @@
+//! What happened, gathered from samples and events in one pass and in constant memory, so
+//! that a week's record is read as easily as a minute's. Numbers only; what they mean is
+//! the verdict's matter.
+
+use crate::facts::Facts;
+use crate::look::between;
+use crate::series::Series;
+use antifreeze_record::event::{Event, Rung, Text, What, Why};
+use antifreeze_sense::{Name, Pid, Process, Sample, Stamp};
+use std::time::Duration;
+
+/// How many processes are remembered of the moment of the peak.
+const LARGEST: usize = 5;
+
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    /// The first and the last look, whole: what changed in between is told by comparing.
+    pub first: Option<Box<Sample>>,
+    pub last: Option<Box<Sample>>,
+    pub peak: Option<Peak>,
+    pub peak_swap: Option<u64>,
+    pub footprint: Series,
+    pub rungs: Rungs,
+    pub refusals: Refusals,
+    pub saves: Saves,
+    pub pauses: Pauses,
+    /// What the guard ended the run for, if it did.
+    pub stop: Option<Why>,
+    pub forced: bool,
+    pub end: Option<Ended>,
+    latest: Option<Stamp>,
+    started: Stamp,
+}
+
+/// The moment at which the tree held the most.
+#[derive(Clone, Debug, Default)]
+pub struct Peak {
+    pub at: Stamp,
+    pub footprint: u64,
+    /// The largest processes then, largest first.
+    pub largest: Vec<(Name, Pid, u64)>,
+}
+
+/// Which rungs were stood on, and how long.
+#[derive(Clone, Debug, Default)]
+pub struct Rungs {
+    time: [Duration; Rung::ALL.len()],
+    current: Rung,
+    since: Option<Stamp>,
+    pub highest: Rung,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Refusals {
+    pub count: u64,
+    pub first: Option<Refusal>,
+    pub last: Option<Refusal>,
+    pub largest: Option<Refusal>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal {
+    pub at: Stamp,
+    pub pid: Pid,
+    pub name: Name,
+    pub bytes: u64,
+    pub footprint: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Saves {
+    pub asked: u64,
+    pub missed: u64,
+    pub done: u64,
+    pub last: Option<Save>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Save {
+    pub at: Stamp,
+    pub file: Text,
+    pub bytes: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Pauses {
+    pub count: u64,
+    pub total: Duration,
+    /// Who grew before the last of them, and by how much.
+    pub grower: Option<(Name, Pid, u64)>,
+    open: Option<Stamp>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    pub at: Stamp,
+    pub status: u32,
+    pub worst_delay: Duration,
+    pub by_guard: bool,
+}
+
+impl Story {
+    pub fn tell(
+        facts: &Facts,
+        samples: impl IntoIterator<Item = Sample>,
+        events: impl IntoIterator<Item = Event>,
+    ) -> Story {
+        let mut story = Story {
+            started: facts.started,
+            ..Story::default()
+        };
+        for sample in samples {
+            story.look(&sample);
+        }
+        for event in events {
+            story.hear(&event);
+        }
+        story.close();
+        story
+    }
+
+    /// From the start to the end, or to the last that is known.
+    pub fn duration(&self) -> Duration {
+        self.until()
+            .map_or(Duration::ZERO, |until| between(self.begin(), until))
+    }
+
+    /// When it ended, or when the record stops.
+    pub fn until(&self) -> Option<Stamp> {
+        self.end.map(|end| end.at).or(self.latest)
+    }
+
+    pub fn begin(&self) -> Stamp {
+        match &self.first {
+            Some(first) if self.started == Stamp::default() => first.at,
+            _ => self.started,
+        }
+    }
+
+    fn look(&mut self, sample: &Sample) {
+        self.reach(sample.at);
+        if let Some(footprint) = sample.tree.footprint.value() {
+            self.footprint.push(sample.at, footprint);
+            if self
+                .peak
+                .as_ref()
+                .is_none_or(|peak| footprint > peak.footprint)
+            {
+                self.peak = Some(Peak {
+                    at: sample.at,
+                    footprint,
+                    largest: largest(sample),
+                });
+            }
+        }
+        self.peak_swap = self.peak_swap.max(sample.tree.swap.value());
+        if self.first.is_none() {
+            self.first = Some(Box::new(*sample));
+        }
+        match &mut self.last {
+            Some(last) => **last = *sample,
+            None => self.last = Some(Box::new(*sample)),
+        }
+    }
+
+    fn hear(&mut self, event: &Event) {
+        self.reach(event.at);
+        match event.what {
+            What::Rung { to, .. } => self.rungs.step(event.at, to, self.started),
+            What::Walled {
+                pid,
+                name,
+                bytes,
+                footprint,
+            } => {
+                self.refusals.add(Refusal {
+                    at: event.at,
+                    pid,
+                    name,
+                    bytes,
+                    footprint,
+                });
+            }
+            What::CheckpointAsked { .. } => self.saves.asked += 1,
+            What::CheckpointMissed { .. } => self.saves.missed += 1,
+            What::CheckpointSaved { bytes, file, .. } => {
+                self.saves.done += 1;
+                self.saves.last = Some(Save {
+                    at: event.at,
+                    file,
+                    bytes,
+                });
+            }
+            What::Paused { who, pid, grew } => {
+                self.pauses.count += 1;
+                self.pauses.open = Some(event.at);
+                self.pauses.grower = Some((who, pid, grew));
+            }
+            What::Resumed { millis, .. } => {
+                self.pauses.open = None;
+                self.pauses.total = self
+                    .pauses
+                    .total
+                    .saturating_add(Duration::from_millis(millis));
+            }
+            What::StopSent { why, .. } => self.stop = self.stop.or(Some(why)),
+            What::KillSent { why, .. } => {
+                self.stop = self.stop.or(Some(why));
+                self.forced = true;
+            }
+            What::Ended {
+                status,
+                peak,
+                worst_delay_ms,
+                ended_by_guard,
+            } => {
+                let worst_delay = Duration::from_millis(worst_delay_ms);
+                self.end = Some(Ended {
+                    at: event.at,
+                    status,
+                    worst_delay,
+                    by_guard: ended_by_guard,
+                });
+                self.raise_peak(event.at, peak);
+            }
+            _ => {}
+        }
+    }
+
+    /// The guard looks more often than it records, so its own peak may be the higher one.
+    fn raise_peak(&mut self, at: Stamp, footprint: u64) {
+        match &mut self.peak {
+            Some(peak) => peak.footprint = peak.footprint.max(footprint),
+            None if footprint > 0 => {
+                self.peak = Some(Peak {
+                    at,
+                    footprint,
+                    largest: Vec::new(),
+                });
+            }
+            None => {}
+        }
+    }
+
+    fn reach(&mut self, at: Stamp) {
+        if self
+            .latest
+            .is_none_or(|latest| at.monotonic > latest.monotonic)
+        {
+            self.latest = Some(at);
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(until) = self.until() else { return };
+        if let Some(paused) = self.pauses.open {
+            self.pauses.total = self.pauses.total.saturating_add(between(paused, until));
+        }
+        self.rungs.step(until, self.rungs.current, self.started);
+    }
+}
+
+impl Rungs {
+    /// How long the run stood on a rung.
+    pub fn time(&self, rung: Rung) -> Duration {
+        self.time.get(rung as usize).copied().unwrap_or_default()
+    }
+
+    fn step(&mut self, at: Stamp, to: Rung, started: Stamp) {
+        let stood = between(self.since.unwrap_or(started), at);
+        if let Some(time) = self.time.get_mut(self.current as usize) {
+            *time = time.saturating_add(stood);
+        }
+        self.since = Some(at);
+        self.current = to;
+        self.highest = self.highest.max(to);
+    }
+}
+
+impl Refusals {
+    fn add(&mut self, refusal: Refusal) {
+        self.count += 1;
+        self.first.get_or_insert(refusal);
+        self.last = Some(refusal);
+        if self
+            .largest
+            .is_none_or(|largest| refusal.bytes > largest.bytes)
+        {
+            self.largest = Some(refusal);
+        }
+    }
+}
+
+/// What a process holds for itself and in shared memory, where it is known.
+fn held(process: &Process) -> u64 {
+    [process.rss_anon, process.rss_shmem, process.swap]
+        .into_iter()
+        .filter_map(|reading| reading.value())
+        .fold(0, u64::saturating_add)
+}
+
+fn largest(sample: &Sample) -> Vec<(Name, Pid, u64)> {
+    let mut processes: Vec<_> = sample
+        .processes
+        .as_slice()
+        .iter()
+        .map(|process| (process.name, process.pid, held(process)))
+        .collect();
+    processes.sort_by_key(|(_, _, held)| std::cmp::Reverse(*held));
+    processes.truncate(LARGEST);
+    processes
+}
+
+#[cfg(test)]
+#[path = "story_tests.rs"]
+mod tests;

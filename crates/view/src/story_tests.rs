@@ -1,0 +1,144 @@
+use super::*;
+use antifreeze_sense::Reading;
+
+fn at(seconds: u64) -> Stamp {
+    Stamp {
+        monotonic: seconds * 1_000_000_000,
+        realtime: seconds * 1_000_000_000,
+    }
+}
+
+fn event(seconds: u64, what: What) -> Event {
+    Event {
+        at: at(seconds),
+        what,
+    }
+}
+
+fn rung(seconds: u64, from: Rung, to: Rung) -> Event {
+    let what = What::Rung {
+        from,
+        to,
+        why: Why::Nothing,
+        room: 0,
+        growth: 0,
+        forecast_ms: None,
+        confidence: 0,
+    };
+    event(seconds, what)
+}
+
+fn sample(seconds: u64, footprint: u64) -> Sample {
+    let mut sample = Sample {
+        at: at(seconds),
+        ..Sample::default()
+    };
+    sample.tree.footprint = Reading::Value(footprint);
+    for pid in 1..=8u32 {
+        let rss_anon = Reading::Value(footprint / u64::from(pid));
+        sample.processes.push(Process {
+            pid: Pid(pid),
+            rss_anon,
+            ..Process::default()
+        });
+    }
+    sample
+}
+
+fn facts() -> Facts {
+    Facts {
+        started: at(100),
+        ..Facts::default()
+    }
+}
+
+#[test]
+fn the_peak_is_remembered_with_its_largest_processes() {
+    let samples = [(100, 10), (101, 800), (102, 20)].map(|(time, size)| sample(time, size));
+    let story = Story::tell(&facts(), samples, []);
+    let peak = story.peak.unwrap();
+    assert_eq!((peak.footprint, peak.at), (800, at(101)));
+    assert_eq!(peak.largest.len(), LARGEST);
+    assert_eq!(peak.largest[0].1, Pid(1));
+}
+
+#[test]
+fn the_guards_own_peak_counts_where_it_is_higher() {
+    let ended = What::Ended {
+        status: 0,
+        peak: 900,
+        worst_delay_ms: 0,
+        ended_by_guard: false,
+    };
+    let story = Story::tell(&facts(), [sample(101, 800)], [event(102, ended)]);
+    assert_eq!(story.peak.unwrap().footprint, 900);
+}
+
+#[test]
+fn time_on_each_rung_adds_up_to_the_duration() {
+    let ended = What::Ended {
+        status: 0,
+        peak: 0,
+        worst_delay_ms: 0,
+        ended_by_guard: false,
+    };
+    let events = [
+        rung(110, Rung::Calm, Rung::Warn),
+        rung(115, Rung::Warn, Rung::Calm),
+        rung(120, Rung::Calm, Rung::Watch),
+        event(127, ended),
+    ];
+    let story = Story::tell(&facts(), [], events);
+    let times = Rung::ALL.map(|rung| story.rungs.time(rung).as_secs());
+    assert_eq!(times[..4], [15, 7, 5, 0]);
+    assert_eq!(story.duration().as_secs(), 27);
+    assert_eq!(story.rungs.highest, Rung::Warn);
+}
+
+#[test]
+fn a_pause_that_never_ended_lasts_to_the_end() {
+    let paused = What::Paused {
+        who: Name::new(b"a"),
+        pid: Pid(1),
+        grew: 5,
+    };
+    let resumed = What::Resumed {
+        why: Why::RoomAgain,
+        millis: 4_000,
+    };
+    let events = [event(101, paused), event(105, resumed), event(110, paused)];
+    let story = Story::tell(&facts(), [sample(116, 1)], events);
+    assert_eq!((story.pauses.count, story.pauses.total.as_secs()), (2, 10));
+}
+
+#[test]
+fn refusals_keep_the_first_the_last_and_the_largest() {
+    let refusal = |seconds, bytes| {
+        event(
+            seconds,
+            What::Walled {
+                pid: Pid(1),
+                name: Name::new(b"a"),
+                bytes,
+                footprint: 0,
+            },
+        )
+    };
+    let story = Story::tell(
+        &facts(),
+        [],
+        [refusal(101, 5), refusal(102, 9), refusal(103, 7)],
+    );
+    let refusals = story.refusals;
+    assert_eq!(refusals.count, 3);
+    let bytes =
+        [refusals.first, refusals.last, refusals.largest].map(|refusal| refusal.unwrap().bytes);
+    assert_eq!(bytes, [5, 7, 9]);
+}
+
+#[test]
+fn an_empty_record_is_a_story_of_nothing() {
+    let story = Story::tell(&Facts::default(), [], []);
+    assert_eq!(story.duration(), Duration::ZERO);
+    assert!(story.peak.is_none() && story.until().is_none());
+}

@@ -1,0 +1,247 @@
+//! The verdict: how a run ended, why, and what to do. Its shape is what `verdict.json` and
+//! `--json` promise to other programs. What is not known is null, never 0.
+
+use crate::facts::Facts;
+use crate::look::timestamp;
+use crate::story::Story;
+use crate::traceback::Traceback;
+use crate::{causes, ending};
+use antifreeze_sense::Stamp;
+use serde::{Deserialize, Serialize};
+
+pub const SCHEMA: u32 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub schema: u32,
+    pub run: String,
+    pub command: Vec<String>,
+    pub end: End,
+    /// Most likely first.
+    pub causes: Vec<Cause>,
+    pub ruled_out: Vec<RuledOut>,
+    pub peak: PeakUse,
+    pub steps: Steps,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    pub kind: EndKind,
+    /// RFC 3339; null while it runs and where no clock could be believed.
+    pub at: Option<String>,
+    pub exit_code: Option<u32>,
+    pub signal: Option<u32>,
+    /// To be read after "ended".
+    pub detail: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndKind {
+    Finished,
+    Failed,
+    Exception,
+    Walled,
+    Stopped,
+    OomKilled,
+    Killed,
+    Crashed,
+    Hung,
+    MachineDied,
+    Running,
+    /// Also what a newer writer may say.
+    #[serde(other)]
+    Unknown,
+}
+
+impl EndKind {
+    /// The word that `verdict.json` uses.
+    pub fn word(self) -> &'static str {
+        match self {
+            EndKind::Finished => "finished",
+            EndKind::Failed => "failed",
+            EndKind::Exception => "exception",
+            EndKind::Walled => "walled",
+            EndKind::Stopped => "stopped",
+            EndKind::OomKilled => "oom-killed",
+            EndKind::Killed => "killed",
+            EndKind::Crashed => "crashed",
+            EndKind::Hung => "hung",
+            EndKind::MachineDied => "machine-died",
+            EndKind::Running => "running",
+            EndKind::Unknown => "unknown",
+        }
+    }
+}
+
+/// The causes that counters and the last output show plainly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    MemoryLeak,
+    BatchTooLarge,
+    DatasetInMemory,
+    ShmExhausted,
+    SwapThrash,
+    ContainerLimit,
+    OtherProcess,
+    DiskFull,
+    ThermalThrottle,
+    UserException,
+    NativeCrash,
+    KilledExternally,
+    /// What a newer writer found.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Code {
+    /// In plain words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Code::MemoryLeak => "memory leak",
+            Code::BatchTooLarge => "one request too large",
+            Code::DatasetInMemory => "dataset held in memory",
+            Code::ShmExhausted => "shared memory full",
+            Code::SwapThrash => "out of memory",
+            Code::ContainerLimit => "container limit",
+            Code::OtherProcess => "other programs",
+            Code::DiskFull => "disk full",
+            Code::ThermalThrottle => "overheating",
+            Code::UserException => "an error in the script",
+            Code::NativeCrash => "a crash in native code",
+            Code::KilledExternally => "ended from outside",
+            Code::Unknown => "something this version does not know",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cause {
+    pub code: Code,
+    /// 0 to 1.
+    pub confidence: f64,
+    pub summary: String,
+    pub location: Option<Location>,
+    pub evidence: Vec<Evidence>,
+    pub remedies: Vec<Remedy>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    pub file: String,
+    pub line: u32,
+    /// The variable or function, where one is known.
+    pub name: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub text: String,
+    pub series: Option<String>,
+    pub from: Option<String>,
+    pub to: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remedy {
+    pub text: String,
+    /// To paste.
+    pub code: Option<String>,
+    /// The page that tells more.
+    pub docs: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuledOut {
+    pub code: Code,
+    pub why: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeakUse {
+    pub tree_bytes: Option<u64>,
+    pub vram_bytes: Option<u64>,
+    pub swap_bytes: Option<u64>,
+}
+
+/// Null until the trainer's steps are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Steps {
+    pub count: Option<u64>,
+    pub per_second: Option<f64>,
+    pub input_bound: Option<f64>,
+}
+
+impl Verdict {
+    pub fn reach(facts: &Facts, story: &Story) -> Verdict {
+        let traceback = Traceback::last_in(&facts.last_output);
+        let end = ending::judge(facts, story, traceback.as_ref());
+        let (causes, ruled_out) = causes::weigh(facts, story, end.kind, traceback.as_ref());
+        Verdict {
+            schema: SCHEMA,
+            run: facts.run.clone(),
+            command: facts
+                .command
+                .iter()
+                .map(|piece| piece.to_string_lossy().into_owned())
+                .collect(),
+            end,
+            causes,
+            ruled_out,
+            peak: PeakUse {
+                tree_bytes: story.peak.as_ref().map(|peak| peak.footprint),
+                vram_bytes: None,
+                swap_bytes: story.peak_swap,
+            },
+            steps: Steps::default(),
+        }
+    }
+}
+
+/// As `verdict.json` writes times.
+pub(crate) fn written(at: Stamp) -> Option<String> {
+    timestamp(at).map(|time| format!("{time:.3}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_are_those_that_json_uses() {
+        for kind in [
+            EndKind::Finished,
+            EndKind::Failed,
+            EndKind::Exception,
+            EndKind::Walled,
+            EndKind::Stopped,
+            EndKind::OomKilled,
+            EndKind::Killed,
+            EndKind::Crashed,
+            EndKind::Hung,
+            EndKind::MachineDied,
+            EndKind::Running,
+            EndKind::Unknown,
+        ] {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.word());
+        }
+    }
+
+    #[test]
+    fn the_documented_example_is_read() {
+        let example = r#"{"schema":1,"run":"7f3a","command":["python"],
+          "end":{"kind":"walled","at":"2026-01-01T00:00:00Z","exit_code":1,"signal":null,"detail":"x"},
+          "causes":[{"code":"memory-leak","confidence":0.94,"summary":"x",
+            "location":{"file":"train.py","line":12,"name":"history"},
+            "evidence":[{"text":"x","series":"tree.anon","from":"a","to":"b"}],
+            "remedies":[{"text":"x","code":"y","docs":"causes/memory-leak"}]}],
+          "ruled_out":[{"code":"gpu-fault","why":"no Xid in the kernel log"}],
+          "peak":{"tree_bytes":0,"vram_bytes":null,"swap_bytes":0},
+          "steps":{"count":0,"per_second":0.0,"input_bound":0.0}}"#;
+        let verdict: Verdict = serde_json::from_str(example).unwrap();
+        assert_eq!(verdict.end.kind, EndKind::Walled);
+        assert_eq!(verdict.causes[0].code, Code::MemoryLeak);
+        assert_eq!(verdict.ruled_out[0].code, Code::Unknown);
+    }
+}

@@ -1,0 +1,181 @@
+//! Whatever a record holds, reading it out neither panics nor drives the terminal.
+
+use crate::scenes::look;
+use antifreeze_record::event::{Event, Lack, Rung, Text, What, Why};
+use antifreeze_sense::{Name, Pid, Process, Reading, Sample, Stamp};
+use antifreeze_view::{Detail, Facts, Glyphs, Look, RunRow, Since, Speaker, Story, Verdict};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+fn reading() -> impl Strategy<Value = Reading<u64>> {
+    prop_oneof![
+        3 => any::<u64>().prop_map(Reading::Value),
+        2 => (0..100u64).prop_map(Reading::Value),
+        1 => Just(Reading::default()),
+    ]
+}
+
+fn stamp() -> impl Strategy<Value = Stamp> {
+    let time = || prop_oneof![any::<u64>(), 0..10_000_000_000_000u64];
+    (time(), time()).prop_map(|(monotonic, realtime)| Stamp {
+        monotonic,
+        realtime,
+    })
+}
+
+fn name() -> impl Strategy<Value = Name> {
+    vec(any::<u8>(), 0..16).prop_map(|bytes| Name::new(&bytes))
+}
+
+fn what() -> impl Strategy<Value = What> {
+    let pid = || any::<u32>().prop_map(Pid);
+    let why = || prop::sample::select(Why::ALL.to_vec());
+    let rung = || prop::sample::select(Rung::ALL.to_vec());
+    let lack = || prop::sample::select(Lack::ALL.to_vec());
+    let text = || vec(any::<u8>(), 0..200).prop_map(|bytes| Text::new(&bytes));
+    prop_oneof![
+        (rung(), rung(), why(), any::<i64>(), any::<Option<u64>>()).prop_map(
+            |(from, to, why, growth, forecast_ms)| What::Rung {
+                from,
+                to,
+                why,
+                room: 0,
+                growth,
+                forecast_ms,
+                confidence: 0
+            }
+        ),
+        (pid(), name(), any::<u64>(), any::<u64>()).prop_map(|(pid, name, bytes, footprint)| {
+            What::Walled {
+                pid,
+                name,
+                bytes,
+                footprint,
+            }
+        }),
+        any::<u64>().prop_map(|high| What::Braked { high }),
+        (any::<u64>(), any::<u64>(), text()).prop_map(|(millis, bytes, file)| {
+            What::CheckpointSaved {
+                millis,
+                bytes,
+                file,
+            }
+        }),
+        (name(), pid(), any::<u64>()).prop_map(|(who, pid, grew)| What::Paused { who, pid, grew }),
+        (why(), any::<u64>()).prop_map(|(why, millis)| What::Resumed { why, millis }),
+        (pid(), why()).prop_map(|(pid, why)| What::StopSent { pid, why }),
+        (lack(), any::<u32>()).prop_map(|(lack, detail)| What::Lacks { lack, detail }),
+        (any::<u32>(), any::<u64>(), any::<u64>(), any::<bool>()).prop_map(
+            |(status, peak, worst_delay_ms, ended_by_guard)| What::Ended {
+                status,
+                peak,
+                worst_delay_ms,
+                ended_by_guard
+            }
+        ),
+        any::<u64>().prop_map(|kind| What::Unknown { kind }),
+    ]
+}
+
+fn sample() -> impl Strategy<Value = Sample> {
+    (stamp(), vec(reading(), 14), name()).prop_map(|(at, values, name)| {
+        let mut values = values.into_iter();
+        let mut next = || values.next().unwrap_or_default();
+        let mut sample = Sample {
+            at,
+            ..Sample::default()
+        };
+        sample.memory.total = next();
+        sample.memory.available = next();
+        sample.tree.footprint = next();
+        sample.tree.swap = next();
+        sample.tree.cpu = next();
+        sample.paging.oom_kills = next();
+        sample.disk.space.total = next();
+        sample.disk.space.free = next();
+        sample.shm.total = next();
+        sample.shm.free = next();
+        sample.cgroup.limit = next();
+        sample.cgroup.limit_available = next();
+        sample.heat.throttled = next();
+        sample.processes.push(Process {
+            name,
+            rss_anon: next(),
+            swap: next(),
+            ..Process::default()
+        });
+        sample
+    })
+}
+
+fn facts() -> impl Strategy<Value = Facts> {
+    let since = prop::sample::select(vec![Since::StillGuarded, Since::GuardGone, Since::Rebooted]);
+    let sizes = (
+        any::<u64>(),
+        any::<u64>(),
+        any::<Option<u64>>(),
+        any::<u64>(),
+    );
+    (
+        stamp(),
+        since,
+        sizes,
+        vec(vec(any::<u8>(), 0..9), 0..4),
+        vec(any::<u8>(), 0..300),
+    )
+        .prop_map(
+            |(started, since, (total, reserve, budget, swap), command, last_output)| Facts {
+                started,
+                since,
+                total,
+                reserve,
+                budget,
+                swap,
+                command: command.into_iter().map(OsString::from_vec).collect(),
+                last_output,
+                ..Facts::default()
+            },
+        )
+}
+
+fn is_harmless(text: &str) -> bool {
+    text.chars()
+        .all(|character| character == '\n' || !character.is_control())
+}
+
+proptest! {
+    #[test]
+    fn any_record_is_told_without_panic_and_without_harm(
+        facts in facts(),
+        samples in vec(sample(), 0..12),
+        events in vec((stamp(), what()), 0..12),
+        width in 0usize..120,
+    ) {
+        let events: Vec<Event> = events.into_iter().map(|(at, what)| Event { at, what }).collect();
+        let story = Story::tell(&facts, samples.iter().copied(), events.iter().copied());
+        let verdict = Verdict::reach(&facts, &story);
+        let look = Look { width, ..look() };
+        let shown = antifreeze_view::show(&verdict, &facts, &story, events.iter().copied(), &look);
+        prop_assert!(is_harmless(&shown), "{}", shown);
+        let closing = antifreeze_view::closing(&verdict, &facts, &story, &look);
+        prop_assert!(is_harmless(&closing), "{}", closing);
+        let row = RunRow::new(&facts, &story, &verdict);
+        prop_assert!(is_harmless(&antifreeze_view::table(&[row], &look)));
+
+        let mut speaker = Speaker::new(Detail::Verbose, Glyphs::Ascii);
+        for event in &events {
+            let line = speaker.hear(event, &facts).unwrap_or_default();
+            prop_assert!(line.is_ascii() && !line.contains(char::is_control), "{}", line);
+        }
+        for pair in samples.windows(2) {
+            let rung = story.rungs.highest;
+            let line = antifreeze_view::status(pair.first(), &pair[1], rung, &facts, &look);
+            prop_assert!(!line.contains(char::is_control));
+        }
+
+        let json = serde_json::to_string(&verdict).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict);
+    }
+}

@@ -1,0 +1,6 @@
+//! What a person is told, from made-up runs and from records on disk.
+
+mod anything;
+mod endings;
+mod record;
+mod scenes;

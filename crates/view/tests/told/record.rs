@@ -1,0 +1,88 @@
+//! A real record on disk, read back as a person would see it.
+
+use crate::scenes::{EXIT_1, GB, MB, Scene, at, look};
+use antifreeze_record::codec::{encode_event, encode_sample};
+use antifreeze_record::{Head, Kind, Log, SCHEMA, Sizes};
+use antifreeze_view::verdict::EndKind;
+use antifreeze_view::{Now, Run, Since};
+use std::io;
+use std::path::Path;
+
+const BOOT: [u8; 16] = [7; 16];
+
+fn write(folder: &Path, scene: &Scene) -> io::Result<()> {
+    let facts = &scene.facts;
+    let head = Head {
+        schema: SCHEMA,
+        run: facts.run.clone(),
+        boot: BOOT,
+        start: facts.started,
+        total: facts.total,
+        reserve: facts.reserve,
+        budget: facts.budget,
+        folder: facts.folder.clone(),
+        command: facts.command.clone(),
+        truncated: false,
+    };
+    let mut log = Log::create(folder, Sizes::default(), &head)?;
+    let mut buffer = [0; 8192];
+    for sample in &scene.samples {
+        let len = encode_sample(sample, &mut buffer);
+        log.append(Kind::Sample, &buffer[..len]);
+        log.sync()?;
+    }
+    for event in &scene.events {
+        let len = encode_event(event, &mut buffer);
+        log.append(Kind::Event, &buffer[..len]);
+    }
+    log.sync()
+}
+
+fn now(seconds: u64, boot: [u8; 16]) -> Now {
+    Now {
+        boot,
+        at: at(seconds),
+    }
+}
+
+#[test]
+fn a_run_on_disk_reads_like_the_run_that_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = Scene::new()
+        .memory(60, |second| 3 * GB + second * 180 * MB, |_| 0)
+        .refused(59, 41 * MB, 13_800 * MB)
+        .ended(60, EXIT_1);
+    write(folder.path(), &scene).unwrap();
+    let run = Run::open(folder.path(), Vec::new(), now(500, BOOT)).unwrap();
+    assert_eq!(run.verdict, scene.verdict());
+    assert_eq!(run.facts.may_use(), scene.facts.may_use());
+    assert_eq!(run.events().count(), scene.events.len());
+    let told = antifreeze_view::closing(&run.verdict, &run.facts, &run.story, &look());
+    assert!(
+        told.contains("ended    by running out of room after 1 min (exit code 1)"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_record_without_an_end_is_judged_by_boot_and_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &Scene::new().steady(60, GB)).unwrap();
+    for (now, since, kind) in [
+        (now(61, BOOT), Since::StillGuarded, EndKind::Running),
+        (now(600, BOOT), Since::GuardGone, EndKind::Unknown),
+        (now(5, [8; 16]), Since::Rebooted, EndKind::MachineDied),
+    ] {
+        let run = Run::open(folder.path(), Vec::new(), now).unwrap();
+        assert_eq!((run.facts.since, run.verdict.end.kind), (since, kind));
+    }
+}
+
+#[test]
+fn a_folder_without_a_record_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Run::open(folder.path(), Vec::new(), now(0, BOOT))
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains(folder.path().to_str().unwrap()));
+}
