@@ -1,104 +1,66 @@
-//! A run read back from its folder: the story, the verdict, and the words for it.
+//! A run read back from its folder, and the words for it.
 
-use crate::store::Run;
+use crate::store;
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
 use antifreeze_record::event::{Event, What};
-use antifreeze_record::{Record, tail};
-use antifreeze_view::{Detail, Facts, Look, RunRow, Since, Story, Verdict, closing, met_trouble};
+use antifreeze_record::tail;
+use antifreeze_view::{Detail, Facts, Look, Now, Run, RunRow, closing, met_trouble};
+use std::path::Path;
 
-pub struct Report {
-    facts: Facts,
-    story: Story,
-    verdict: Verdict,
-    events: Vec<Event>,
-}
+pub struct Report(Run);
 
 impl Report {
-    /// From what the front knows and what its guard has recorded.
-    pub fn of(facts: &Facts) -> Report {
-        let mut facts = facts.clone();
-        let record = Record::open(&facts.record).ok();
-        facts.last_output = last_output(&facts);
-        Report::tell(facts, record.as_ref())
+    /// From a run's folder.
+    pub fn read(run: &store::Run) -> Result<Report, String> {
+        let now = Now { boot: boot_id(), guarded: run.is_guarded() };
+        Run::open(&run.folder, last_output(&run.folder), now)
+            .map(Report)
+            .map_err(|error| format!("reading {}: {error}", run.folder.display()))
     }
 
-    /// From a run's folder alone.
-    pub fn read(run: &Run) -> Result<Report, String> {
-        let record = run
-            .record()
-            .map_err(|error| format!("reading {}: {error}", run.folder.display()))?;
-        let head = record
-            .head()
-            .ok_or_else(|| format!("{} holds no record", run.folder.display()))?;
-        let since = match (run.is_guarded(), head.boot == boot_id()) {
-            (true, _) => Since::StillGuarded,
-            (false, true) => Since::GuardGone,
-            (false, false) => Since::Rebooted,
-        };
-        let mut facts = Facts {
-            run: run.id.clone(),
-            record: run.folder.clone(),
-            folder: head.folder,
-            command: head.command,
-            started: head.start,
-            total: head.total,
-            reserve: head.reserve,
-            budget: head.budget,
-            since,
-            ..Facts::default()
-        };
-        if let Some(first) = record.samples().next() {
-            facts.available = first.memory.available.value();
-            facts.container = first.cgroup.limit.value().filter(|limit| *limit < facts.total);
-        }
-        facts.last_output = last_output(&facts);
-        Ok(Report::tell(facts, Some(&record)))
+    /// From what the front knows itself, where nothing could be recorded.
+    pub fn unrecorded(facts: Facts, events: Vec<Event>) -> Report {
+        Report(Run::judge(facts, [], events))
     }
 
-    fn tell(facts: Facts, record: Option<&Record>) -> Report {
-        let events: Vec<Event> = record.map(|record| record.events().collect()).unwrap_or_default();
-        let samples = record.into_iter().flat_map(Record::samples);
-        let story = Story::tell(&facts, samples, events.iter().copied());
-        let verdict = Verdict::reach(&facts, &story);
-        Report { facts, story, verdict, events }
-    }
-
-    /// The words at the end; none when nothing was asked for and nothing happened.
+    /// The words at the end; none when little was asked for and nothing happened.
     pub fn closing(&self, look: &Look, detail: Detail) -> Option<String> {
-        let trouble = met_trouble(&self.verdict, &self.story);
+        let Report(run) = self;
+        let trouble = met_trouble(&run.verdict, &run.story);
         if detail == Detail::Quiet && !trouble {
             return None;
         }
-        let words = closing(&self.verdict, &self.facts, &self.story, look);
+        let words = closing(&run.verdict, &run.facts, &run.story, look);
         Some(if trouble { format!("\n{words}\n") } else { format!("antifreeze: {words}\n") })
     }
 
     pub fn json(&self) -> String {
-        serde_json::to_string_pretty(&self.verdict).unwrap_or_default() + "\n"
+        serde_json::to_string_pretty(&self.0.verdict).unwrap_or_default() + "\n"
     }
 
     pub fn show(&self, look: &Look) -> String {
-        antifreeze_view::show(&self.verdict, &self.facts, &self.story, self.events.iter().copied(), look)
+        let Report(run) = self;
+        antifreeze_view::show(&run.verdict, &run.facts, &run.story, run.events.iter().copied(), look)
     }
 
     pub fn row(&self) -> RunRow {
-        RunRow::new(&self.facts, &self.story, &self.verdict)
+        RunRow::new(&self.0.facts, &self.0.story, &self.0.verdict)
     }
 
     /// Whether the guard paused it and has not yet let it go on.
     pub fn is_paused(&self) -> bool {
-        let last = self.events.iter().rev().find(|event| {
+        let last = self.0.events.iter().rev().find(|event| {
             matches!(event.what, What::Paused { .. } | What::Resumed { .. })
         });
         last.is_some_and(|event| matches!(event.what, What::Paused { .. }))
     }
 }
 
-fn last_output(facts: &Facts) -> Vec<u8> {
-    let mut output = Vec::new();
-    for name in TAILS {
-        output.extend(tail::read(&facts.record.join(name)).unwrap_or_default());
-    }
-    output
+/// The tail of what it printed, standard error last.
+fn last_output(folder: &Path) -> Vec<u8> {
+    TAILS
+        .iter()
+        .flat_map(|name| tail::read(&folder.join(name)).unwrap_or_default())
+        .collect()
 }

@@ -1,6 +1,5 @@
 //! Where runs are kept: one folder a run, bounded in number and size.
 
-use antifreeze_record::Record;
 use antifreeze_sense::parse;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -140,10 +139,6 @@ impl Store {
 }
 
 impl Run {
-    pub fn record(&self) -> io::Result<Record> {
-        Record::open(&self.folder)
-    }
-
     /// The guard of this run, if it lives.
     pub fn guardian(&self) -> Option<Guardian> {
         let text = std::fs::read_to_string(self.folder.join(GUARD_FILE)).ok()?;

@@ -21,7 +21,7 @@ pub const ENV: &str = "ANTIFREEZE_PAGE";
 pub const ENV_C: &CStr = c"ANTIFREEZE_PAGE";
 
 /// How many processes can report at one time.
-pub const SLOTS: usize = 256;
+pub const SLOTS: usize = 768;
 /// Events on their way from the guard to the front.
 pub const EVENTS: usize = 64;
 /// The longest encoded event.

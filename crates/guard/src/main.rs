@@ -62,6 +62,8 @@ fn guard() -> Result<(), String> {
     let folder = PathBuf::from(arguments.next().unwrap_or_default());
     let command: Vec<OsString> = arguments.collect();
 
+    // Executed from memory, we would be called by a descriptor's number.
+    let _ = rustix::thread::set_name(c"antifreeze-guar");
     one_arena();
     keep_descriptors(orders);
     // SAFETY: the front opened it for us, and nothing else owns the number.

@@ -88,6 +88,8 @@ impl Shared {
             let pid = slot.pid.load(Acquire);
             if pid != 0 && !alive(pid) {
                 slot.refused.store(0, Relaxed);
+                slot.refused_bytes.store(0, Relaxed);
+                slot.refused_at.store(0, Relaxed);
                 slot.own_limit.store(0, Relaxed);
                 slot.drawn.store(0, Relaxed);
                 slot.landed.store(0, Relaxed);

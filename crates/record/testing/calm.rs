@@ -142,7 +142,7 @@ fn process(number: u32, second: u64, noise: &mut Noise) -> Process {
         } else {
             b"pt_data_worker"
         }),
-        state: if number % 3 == 0 { b'R' } else { b'S' },
+        state: if number.is_multiple_of(3) { b'R' } else { b'S' },
         vm_data: Reading::Value(vm_data),
         rss_anon: Reading::Value(rss_anon),
         rss_shmem: Reading::Value(rss_shmem),

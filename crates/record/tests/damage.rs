@@ -1,4 +1,8 @@
 //! A real record, damaged in any way: every frame that was not touched is given back.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test may panic, in its own functions too"
+)]
 
 use antifreeze_record::codec::{SAMPLE_BYTES, encode_sample};
 use antifreeze_record::{Head, Kind, LEVELS, Log, Record, SCHEMA, Sizes, frame};

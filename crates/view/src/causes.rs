@@ -109,7 +109,10 @@ impl Scales<'_> {
     }
 
     fn weigh_growth(&mut self) {
-        let Some(growth) = self.story.footprint.late_growth() else {
+        // What came after a refusal or a stop is the answer to it, not its cause.
+        let refused = self.story.refusals.first.map(|refusal| refusal.at);
+        let until = refused.or(self.story.stopped_at);
+        let Some(growth) = self.story.footprint.growth_until(until) else {
             return;
         };
         if !is_steady(growth, self.peak()) {
@@ -122,7 +125,7 @@ impl Scales<'_> {
             return;
         }
         let summary = format!(
-            "memory grew {} to the end",
+            "memory grew {} until there was no room",
             units::pace(growth.bytes_per_second)
         );
         // One large request explains the end better than the growth before it.
@@ -163,7 +166,8 @@ impl Scales<'_> {
             .filter(|(name, _, _)| !name.as_bytes().is_empty());
         let blamed = self.story.pauses.count > 0 || self.story.stop == Some(Why::OthersGrew);
         let grew = self.others_growth();
-        let notable = grew.is_some_and(|grew| grew as f64 >= self.facts.total as f64 * NOTABLE);
+        let notable = self.facts.binding_budget().is_none()
+            && grew.is_some_and(|grew| grew as f64 >= self.facts.total as f64 * NOTABLE);
         match (grower, grew) {
             (Some((name, pid, by)), _) if blamed => {
                 let who = crate::sentence::process(name, pid);

@@ -1,25 +1,21 @@
 //! From a run's folder to its story and verdict.
 
 use crate::facts::{Facts, Since};
-use crate::look::between;
 use crate::story::Story;
 use crate::verdict::Verdict;
 use antifreeze_record::Record;
 use antifreeze_record::event::Event;
-use antifreeze_sense::{Sample, Stamp};
+use antifreeze_sense::Sample;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
-/// A guard writes about once a second; in a storm a write took ten. One that has not
-/// written for this long is gone.
-const SILENCE: Duration = Duration::from_secs(30);
-
-/// The reader's present: which boot of the machine, and when.
+/// The reader's present.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
+    /// Which boot of the machine this is.
     pub boot: [u8; 16],
-    pub at: Stamp,
+    /// Whether the run's guard lives.
+    pub guarded: bool,
 }
 
 /// One run, read and judged.
@@ -27,7 +23,8 @@ pub struct Run {
     pub facts: Facts,
     pub story: Story,
     pub verdict: Verdict,
-    record: Record,
+    /// Oldest first.
+    pub events: Vec<Event>,
 }
 
 impl Run {
@@ -36,19 +33,18 @@ impl Run {
     pub fn open(folder: &Path, last_output: Vec<u8>, now: Now) -> io::Result<Run> {
         let record = Record::open(folder)?;
         let facts = facts(folder, &record, last_output, now);
-        let story = Story::tell(&facts, record.samples(), record.events());
-        let verdict = Verdict::reach(&facts, &story);
-        Ok(Run {
-            facts,
-            story,
-            verdict,
-            record,
-        })
+        Ok(Run::judge(facts, record.samples(), record.events().collect()))
     }
 
-    /// Oldest first.
-    pub fn events(&self) -> impl Iterator<Item = Event> + '_ {
-        self.record.events()
+    /// Judges a run by what was seen of it.
+    pub fn judge(
+        facts: Facts,
+        samples: impl IntoIterator<Item = Sample>,
+        events: Vec<Event>,
+    ) -> Run {
+        let story = Story::tell(&facts, samples, events.iter().copied());
+        let verdict = Verdict::reach(&facts, &story);
+        Run { facts, story, verdict, events }
     }
 }
 
@@ -60,7 +56,11 @@ fn facts(folder: &Path, record: &Record, last_output: Vec<u8>, now: Now) -> Fact
         ..Facts::default()
     };
     if let Some(head) = record.head() {
-        facts.since = since(head.boot, record.last_stamp().unwrap_or(head.start), now);
+        facts.since = match (now.guarded, head.boot == now.boot) {
+            (_, false) => Since::Rebooted,
+            (true, true) => Since::StillGuarded,
+            (false, true) => Since::GuardGone,
+        };
         facts.run = head.run;
         facts.folder = head.folder;
         facts.command = head.command;
@@ -93,34 +93,4 @@ fn available(first: &Sample) -> Option<u64> {
         .unwrap_or(u64::MAX)
         .min(machine);
     Some(free.saturating_add(first.tree.footprint.value().unwrap_or(0)))
-}
-
-fn since(boot: [u8; 16], last: Stamp, now: Now) -> Since {
-    if boot != now.boot {
-        Since::Rebooted
-    } else if between(last, now.at) <= SILENCE {
-        Since::StillGuarded
-    } else {
-        Since::GuardGone
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn silence_and_another_boot_tell_what_became_of_the_guard() {
-        let at = |seconds: u64| Stamp {
-            monotonic: seconds * 1_000_000_000,
-            realtime: 0,
-        };
-        let now = Now {
-            boot: [1; 16],
-            at: at(100),
-        };
-        assert_eq!(since([1; 16], at(95), now), Since::StillGuarded);
-        assert_eq!(since([1; 16], at(60), now), Since::GuardGone);
-        assert_eq!(since([2; 16], at(99), now), Since::Rebooted);
-    }
 }

@@ -113,8 +113,9 @@ fn rung(
         ),
         _ => reason(why, facts).unwrap_or_else(|| "the machine is well".into()),
     };
-    // Rungs from the brake on are told by what is done there; on the way down all is well.
-    if to == Rung::Warn && from < to {
+    // The first rung that matters gives the reason; what is done on the further ones tells
+    // itself, and on the way down all is well.
+    if from < Rung::Warn && to >= Rung::Warn {
         (Detail::Normal, reason)
     } else {
         (Detail::Verbose, format!("{}: {reason}", rung_name(to)))

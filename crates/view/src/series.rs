@@ -79,13 +79,20 @@ impl Series {
             .collect()
     }
 
-    /// How the later half of the series grew; None when there is too little of it.
-    pub fn late_growth(&self) -> Option<Growth> {
+    /// How the later half of the series grew, up to a moment or to its end; None when
+    /// there is too little of it.
+    pub fn growth_until(&self, at: Option<Stamp>) -> Option<Growth> {
+        let count = match (at, self.start) {
+            (Some(at), Some(start)) => at.monotonic.saturating_sub(start) / self.stretch + 1,
+            _ => u64::MAX,
+        };
+        let count = self.buckets.len().min(usize::try_from(count).unwrap_or(usize::MAX));
         let points: Vec<(f64, u64)> = self
             .buckets
             .iter()
             .enumerate()
-            .skip(self.buckets.len() / 2)
+            .take(count)
+            .skip(count / 2)
             .filter_map(|(index, value)| {
                 Some((index as f64 * self.stretch as f64 / 1e9, (*value)?))
             })
@@ -155,7 +162,7 @@ mod tests {
     #[test]
     fn a_leak_that_saws_is_seen_as_steady_growth() {
         let saw = (0..2_000).map(|step| (step * 50, step * 4_000_000 + (step % 3) * 1_000_000));
-        let growth = series(saw).late_growth().unwrap();
+        let growth = series(saw).growth_until(None).unwrap();
         assert!(
             (growth.bytes_per_second / 80e6 - 1.0).abs() < 0.05,
             "{growth:?}"
@@ -166,9 +173,9 @@ mod tests {
     #[test]
     fn a_plateau_after_a_ramp_is_no_growth() {
         let ramp = (0..1_000).map(|step| (step * 100, step.min(300) * 1_000_000));
-        let growth = series(ramp).late_growth().unwrap();
+        let growth = series(ramp).growth_until(None).unwrap();
         assert_eq!((growth.bytes_per_second, growth.gained), (0.0, 0));
-        assert!(series([(0, 1), (200, 2)]).late_growth().is_none());
+        assert!(series([(0, 1), (200, 2)]).growth_until(None).is_none());
     }
 
     proptest! {

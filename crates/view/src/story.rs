@@ -27,6 +27,8 @@ pub struct Story {
     /// What the guard ended the run for, if it did.
     pub stop: Option<Why>,
     pub forced: bool,
+    /// When the guard asked it to end.
+    pub stopped_at: Option<Stamp>,
     pub end: Option<Ended>,
     latest: Option<Stamp>,
     started: Stamp,
@@ -203,7 +205,10 @@ impl Story {
                     .total
                     .saturating_add(Duration::from_millis(millis));
             }
-            What::StopSent { why, .. } => self.stop = self.stop.or(Some(why)),
+            What::StopSent { why, .. } => {
+                self.stop = self.stop.or(Some(why));
+                self.stopped_at = self.stopped_at.or(Some(event.at));
+            }
             What::KillSent { why, .. } => {
                 self.stop = self.stop.or(Some(why));
                 self.forced = true;

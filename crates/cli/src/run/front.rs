@@ -6,6 +6,8 @@ use super::relays::Relays;
 use super::screen::Screen;
 use super::signals::{Arrived, Signals};
 use super::streams::Streams;
+use crate::report::Report;
+use crate::store::Run;
 use antifreeze_cushion::page::EVENT_BYTES;
 use antifreeze_guard::hands::limit;
 use antifreeze_guard::orders::Orders;
@@ -29,6 +31,8 @@ const MOST_RESTARTS: u32 = 5;
 const LEFTOVERS: Duration = Duration::from_millis(500);
 /// The record gets this long to be closed.
 const CLOSING: Duration = Duration::from_secs(3);
+/// Events kept for the verdict of a run that could not be recorded.
+const MOST_REMEMBERED: usize = 1000;
 /// How often the status line is drawn.
 const LIVE_EVERY: Duration = Duration::from_millis(500);
 
@@ -48,7 +52,11 @@ pub struct Front {
     detail: Detail,
     lacks: Vec<Lack>,
     heard: u64,
+    /// Events not told yet, and those that were.
     events: Vec<Event>,
+    told: Vec<Event>,
+    ended_by_guard: bool,
+    tree_ended: bool,
     live: Option<Live>,
 }
 
@@ -112,6 +120,9 @@ impl Front {
             lacks: Vec::new(),
             heard: 0,
             events: Vec::new(),
+            told: Vec::new(),
+            ended_by_guard: false,
+            tree_ended: false,
             live,
         })
     }
@@ -160,9 +171,7 @@ impl Front {
         if self.detail > Detail::Quiet && self.shared.head().exec_errno.load(Acquire) == 0 {
             self.say(&opening(&self.facts, self.means(), self.look.glyphs));
         }
-        for event in std::mem::take(&mut self.events) {
-            self.tell(event);
-        }
+        self.tell_all();
         Ok(())
     }
 
@@ -187,9 +196,7 @@ impl Front {
         self.wait(timeout);
         self.signals_arrived();
         self.hear();
-        for event in std::mem::take(&mut self.events) {
-            self.tell(event);
-        }
+        self.tell_all();
         if let Some(line) = self.speaker.overdue(stamp()) {
             self.say(&line);
         }
@@ -215,11 +222,12 @@ impl Front {
             if let Some(len) = self.shared.event(self.heard, &mut bytes)
                 && let Some(event) = decode_event(&bytes[..len])
             {
-                if let What::Lacks { lack, .. } = event.what {
-                    self.lacks.push(lack);
-                }
-                if let What::Started { reserve, .. } = event.what {
-                    self.facts.reserve = reserve;
+                match event.what {
+                    What::Lacks { lack, .. } => self.lacks.push(lack),
+                    What::Started { reserve, .. } => self.facts.reserve = reserve,
+                    What::Ended { ended_by_guard, .. } => self.ended_by_guard = ended_by_guard,
+                    What::TreeEnded => self.tree_ended = true,
+                    _ => {}
                 }
                 self.events.push(event);
             }
@@ -227,13 +235,18 @@ impl Front {
         }
     }
 
-    fn tell(&mut self, event: Event) {
-        let Some(sentence) = self.speaker.hear(&event, &self.facts) else {
-            return;
-        };
-        self.say(&sentence);
-        if notify::is_worth_it(&event.what) {
-            notify::notify(&sentence);
+    fn tell_all(&mut self) {
+        for event in std::mem::take(&mut self.events) {
+            if self.told.len() < MOST_REMEMBERED {
+                self.told.push(event);
+            }
+            let Some(sentence) = self.speaker.hear(&event, &self.facts) else {
+                continue;
+            };
+            self.say(&sentence);
+            if notify::is_worth_it(&event.what) {
+                notify::notify(&sentence);
+            }
         }
     }
 
@@ -344,13 +357,7 @@ impl Front {
     fn close(mut self, json: Option<&Path>) -> u8 {
         self.wait_for_closing();
         self.hear();
-        let events = std::mem::take(&mut self.events);
-        let by_guard = events
-            .iter()
-            .any(|event| matches!(event.what, What::Ended { ended_by_guard: true, .. }));
-        for event in events {
-            self.tell(event);
-        }
+        self.tell_all();
         if let Some(line) = self.speaker.rest() {
             self.say(&line);
         }
@@ -362,7 +369,7 @@ impl Front {
         }
         self.closing_words(json);
         match self.root_status() {
-            _ if by_guard => 75,
+            _ if self.ended_by_guard => 75,
             Some(status) => exit_status(status as i32),
             None => super::OWN_FAILURE,
         }
@@ -373,8 +380,7 @@ impl Front {
         let began = Instant::now();
         while head.closed.load(Acquire) == 0 && began.elapsed() < CLOSING {
             self.hear();
-            let ended = self.events.iter().any(|event| matches!(event.what, What::TreeEnded));
-            if !ended && began.elapsed() > LEFTOVERS {
+            if !self.tree_ended && began.elapsed() > LEFTOVERS {
                 self.say("some processes of the command still run; the guard stays with them");
                 return;
             }
@@ -401,11 +407,15 @@ impl Front {
     }
 
     fn closing_words(&mut self, json: Option<&Path>) {
-        let report = crate::report::Report::of(&self.facts);
+        let run = Run { id: self.facts.run.clone(), folder: self.facts.record.clone() };
+        let report = Report::read(&run)
+            .unwrap_or_else(|_| Report::unrecorded(self.facts.clone(), self.told.clone()));
         if let Some(text) = report.closing(&self.look, self.detail) {
             self.screen.write(&text);
         }
-        let _ = std::fs::write(self.facts.record.join("verdict.json"), report.json());
+        if !self.facts.record.as_os_str().is_empty() {
+            let _ = std::fs::write(self.facts.record.join("verdict.json"), report.json());
+        }
         if let Some(path) = json
             && let Err(error) = std::fs::write(path, report.json())
         {

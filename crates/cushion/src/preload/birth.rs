@@ -5,7 +5,7 @@
 //! starts ten programs. A share that turns out too small is put right by asking the guard.
 
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::limit::{Limit, data_bytes};
@@ -86,11 +86,15 @@ fn of_parent() -> Option<Birthright> {
     })
 }
 
-/// Never raises: what the guard or a parent withheld stays withheld.
+/// Never raises: what the guard or a parent withheld stays withheld. The guard is told, or
+/// it would take the lower limit for one that the program chose for itself.
 fn take(birthright: Option<Birthright>) {
     if let Some(Birthright { limit, soft }) = birthright
         && soft < limit.soft
     {
+        if let Some(slot) = shared::slot() {
+            slot.own_limit.store(soft, Release);
+        }
         limit.move_to(soft);
     }
 }

@@ -66,6 +66,16 @@ fn a_sawtooth_of_steady_height_is_no_growth() {
 }
 
 #[test]
+fn a_slow_climb_to_where_it_has_been_is_no_growth() {
+    let history = history(43.0, 100, |t, moment| {
+        available(moment, 3 * GB + 600 * MB);
+        takes(moment, (t % 11.0) / 11.0 * (2 * GB) as f64);
+    });
+    let believed = forecast(&history).filter(|told| told.confidence >= 0.5);
+    assert_eq!(believed, None);
+}
+
+#[test]
 fn a_leak_under_a_sawtooth_is_growth() {
     let history = history(60.0, 250, |t, moment| {
         takes(moment, (t % 0.9) / 0.9 * GB as f64 + t * (60 * MB) as f64);

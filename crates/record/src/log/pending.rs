@@ -11,6 +11,8 @@ pub(super) type Levels = u8;
 /// A little more than the ring between the threads can hold, so that emptying it in one go
 /// never costs a frame.
 const BYTES: usize = 384 * 1024;
+/// What is freed at a time when it is full, so that not every frame has to make its own room.
+const FREED: usize = BYTES / 16;
 
 /// Entries one behind the other: a byte of [`Levels`], then a frame.
 pub(super) struct Pending {
@@ -49,9 +51,12 @@ impl Pending {
         Some(dropped)
     }
 
-    /// Drops the oldest entries of a kind, or of any, until `needed` bytes are free.
+    /// Drops the oldest entries of a kind, or of any, until there is room for `needed` bytes
+    /// and some more.
     fn drop_oldest(&mut self, droppable: Option<Kind>, needed: usize) -> u64 {
-        let mut missing = needed.saturating_sub(self.bytes.len() - self.len);
+        let mut missing = needed
+            .max(FREED)
+            .saturating_sub(self.bytes.len() - self.len);
         let mut dropped = 0;
         self.retain(|_, frame| {
             let goes = missing > 0 && droppable.is_none_or(|kind| kind as u8 == frame.kind);

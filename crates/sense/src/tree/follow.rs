@@ -104,7 +104,7 @@ impl Trail {
         let from = core::mem::replace(&mut self.before, self.newest);
         self.newest = newest;
         let (from, to) = (from?, newest?);
-        (from <= to && to - from <= NUMBERS).then_some(from + 1..=to)
+        (from <= to && to - from <= NUMBERS).then_some(from.saturating_add(1)..=to)
     }
 }
 

@@ -4,3 +4,4 @@ mod anything;
 mod endings;
 mod record;
 mod scenes;
+mod weighing;

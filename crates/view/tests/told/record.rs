@@ -3,6 +3,7 @@
 use crate::scenes::{EXIT_1, GB, MB, Scene, at, look};
 use antifreeze_record::codec::{encode_event, encode_sample};
 use antifreeze_record::{Head, Kind, Log, SCHEMA, Sizes};
+use antifreeze_sense::Reading;
 use antifreeze_view::verdict::EndKind;
 use antifreeze_view::{Now, Run, Since};
 use std::io;
@@ -38,12 +39,10 @@ fn write(folder: &Path, scene: &Scene) -> io::Result<()> {
     log.sync()
 }
 
-fn now(seconds: u64, boot: [u8; 16]) -> Now {
-    Now {
-        boot,
-        at: at(seconds),
-    }
-}
+const AFTERWARDS: Now = Now {
+    boot: BOOT,
+    guarded: false,
+};
 
 #[test]
 fn a_run_on_disk_reads_like_the_run_that_was() {
@@ -53,10 +52,10 @@ fn a_run_on_disk_reads_like_the_run_that_was() {
         .refused(59, 41 * MB, 13_800 * MB)
         .ended(60, EXIT_1);
     write(folder.path(), &scene).unwrap();
-    let run = Run::open(folder.path(), Vec::new(), now(500, BOOT)).unwrap();
+    let run = Run::open(folder.path(), Vec::new(), AFTERWARDS).unwrap();
     assert_eq!(run.verdict, scene.verdict());
     assert_eq!(run.facts.may_use(), scene.facts.may_use());
-    assert_eq!(run.events().count(), scene.events.len());
+    assert_eq!(run.events.len(), scene.events.len());
     let told = antifreeze_view::closing(&run.verdict, &run.facts, &run.story, &look());
     assert!(
         told.contains("ended    by running out of room after 1 min (exit code 1)"),
@@ -65,15 +64,15 @@ fn a_run_on_disk_reads_like_the_run_that_was() {
 }
 
 #[test]
-fn a_record_without_an_end_is_judged_by_boot_and_silence() {
+fn a_record_without_an_end_is_judged_by_boot_and_guard() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &Scene::new().steady(60, GB)).unwrap();
-    for (now, since, kind) in [
-        (now(61, BOOT), Since::StillGuarded, EndKind::Running),
-        (now(600, BOOT), Since::GuardGone, EndKind::Unknown),
-        (now(5, [8; 16]), Since::Rebooted, EndKind::MachineDied),
+    for (boot, guarded, since, kind) in [
+        (BOOT, true, Since::StillGuarded, EndKind::Running),
+        (BOOT, false, Since::GuardGone, EndKind::Unknown),
+        ([8; 16], false, Since::Rebooted, EndKind::MachineDied),
     ] {
-        let run = Run::open(folder.path(), Vec::new(), now).unwrap();
+        let run = Run::open(folder.path(), Vec::new(), Now { boot, guarded }).unwrap();
         assert_eq!((run.facts.since, run.verdict.end.kind), (since, kind));
     }
 }
@@ -81,8 +80,40 @@ fn a_record_without_an_end_is_judged_by_boot_and_silence() {
 #[test]
 fn a_folder_without_a_record_is_an_error_that_names_it() {
     let folder = tempfile::tempdir().unwrap();
-    let error = Run::open(folder.path(), Vec::new(), now(0, BOOT))
+    let error = Run::open(folder.path(), Vec::new(), AFTERWARDS)
         .err()
         .unwrap();
     assert!(error.to_string().contains(folder.path().to_str().unwrap()));
+}
+
+#[test]
+fn a_record_in_a_container_tells_what_the_container_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut scene = Scene::new().steady(2, GB);
+    for sample in &mut scene.samples {
+        sample.cgroup.limit = Reading::Value(8 * GB);
+        sample.cgroup.limit_available = Reading::Value(5 * GB);
+    }
+    write(folder.path(), &scene).unwrap();
+    let run = Run::open(folder.path(), Vec::new(), AFTERWARDS).unwrap();
+    assert_eq!(run.facts.container, Some(8 * GB));
+    // What is left below the limit, what the run has taken already, less the reserve.
+    assert_eq!(run.facts.may_use(), 5 * GB + 400 * MB - 1_500 * MB);
+}
+
+#[test]
+fn a_command_recorded_in_part_is_marked() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut scene = Scene::new().steady(1, GB);
+    scene
+        .facts
+        .command
+        .push("x".repeat(3 * Head::COMMAND_BYTES).into());
+    write(folder.path(), &scene).unwrap();
+    let run = Run::open(folder.path(), Vec::new(), AFTERWARDS).unwrap();
+    assert!(
+        run.facts.command_line().ends_with(" …"),
+        "{}",
+        run.facts.command_line()
+    );
 }

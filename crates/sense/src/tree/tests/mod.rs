@@ -178,6 +178,37 @@ rest()
 }
 
 #[test]
+fn the_unseen_child_of_a_process_that_went_away_is_looked_for_below_the_reaper() {
+    let mut family = Family::start(
+        "
+if os.fork() == 0:
+    say(os.getpid())
+    wait()
+    if os.fork() == 0:
+        while os.getppid() != reaper: os.sched_yield()
+        say(os.getpid()); rest()
+    os._exit(0)
+os.wait()
+rest()
+",
+    );
+    let parent = family.number();
+    let mut tree = family.tree();
+    let still = Reading::Value(7);
+    for _ in 0..3 {
+        tree.follow(still, 0);
+    }
+    assert!(tree.get(parent).is_some());
+    family.go_on();
+    let orphan = family.number();
+    while tree.get(parent).is_some() {
+        tree.read(1, &mut Sample::default());
+    }
+    tree.follow(still, 2);
+    assert!(tree.get(orphan).is_some());
+}
+
+#[test]
 fn a_child_of_the_reaper_that_was_excluded_stays_out_with_all_its_own() {
     let family = Family::start("rest()");
     let mut tree = Tree::<()>::new(8).unwrap();

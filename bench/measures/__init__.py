@@ -1,0 +1,12 @@
+"""The parts of `bench/guard`, in the order in which they run."""
+
+from . import cpu, output, record, size, speed, start
+
+PARTS = {
+    "size": size,
+    "cpu": cpu,
+    "speed": speed,
+    "start": start,
+    "output": output,
+    "record": record,
+}

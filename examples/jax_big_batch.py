@@ -1,0 +1,44 @@
+"""JAX: the batch is too large for the memory; the script halves it and trains on.
+
+Under a budget XLA answers RESOURCE_EXHAUSTED for the array that would not fit, and JAX
+raises it as an ordinary error.
+
+    antifreeze run --budget 800MB -- python jax_big_batch.py
+"""
+
+import jax
+import jax.numpy as jnp
+
+STEPS = 5
+
+
+@jax.jit
+def train_step(weights, images):
+    def loss(weights):
+        return jnp.mean(jnp.tanh(images @ weights) ** 2)
+
+    value, slope = jax.value_and_grad(loss)(weights)
+    return weights - 0.1 * slope, value
+
+
+def main():
+    weights = jax.random.normal(jax.random.key(1), (1024, 256)) * 0.01
+    batch, step = 262_144, 0
+    while step < STEPS:
+        try:
+            images = jnp.full((batch, 1024), 0.5)
+            weights, loss = train_step(weights, images)
+            loss.block_until_ready()
+        except Exception as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            batch //= 2
+            print(f"too large for the memory: going on with a batch of {batch}", flush=True)
+            continue
+        step += 1
+        print(f"step {step}: batch {batch}, loss {loss:.5f}", flush=True)
+    print("done")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""A loader hands batches over in shared memory, and never unlinks one.
+
+Shared memory is no private memory, so the limit of a process does not count it: what stops
+this one is the guard, which sees the budget exceeded and asks the run to end. The script
+answers SIGTERM by giving the memory back.
+
+    antifreeze run --budget 200MB -- python shared_memory.py
+"""
+
+import signal
+import sys
+import time
+from multiprocessing import shared_memory
+
+BATCH = 8 << 20
+BATCHES = 100
+
+
+def leave(signum, frame):
+    sys.exit("asked to end: giving the shared memory back")
+
+
+def main():
+    signal.signal(signal.SIGTERM, leave)
+    batches = []
+    try:
+        for number in range(1, BATCHES + 1):
+            batch = shared_memory.SharedMemory(create=True, size=BATCH)
+            batches.append(batch)
+            batch.buf[:] = bytes(BATCH)
+            if number % 5 == 0:
+                print(f"batch {number}: {number * BATCH >> 20} MB in shared memory", flush=True)
+            time.sleep(0.05)
+        print("every batch fitted")
+    finally:
+        for batch in batches:
+            batch.close()
+            batch.unlink()
+
+
+if __name__ == "__main__":
+    main()
