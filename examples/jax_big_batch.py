@@ -1,7 +1,8 @@
 """JAX: the batch is too large for the memory; the script halves it and trains on.
 
 Under a budget XLA answers RESOURCE_EXHAUSTED for the array that would not fit, and JAX
-raises it as an ordinary error.
+raises it as an ordinary error. JAX computes while Python goes on, so the step waits for its
+result before it takes the new weights for good.
 
     antifreeze run --budget 800MB -- python jax_big_batch.py
 """
@@ -13,7 +14,7 @@ STEPS = 5
 
 
 @jax.jit
-def train_step(weights, images):
+def update(weights, images):
     def loss(weights):
         return jnp.mean(jnp.tanh(images @ weights) ** 2)
 
@@ -21,16 +22,23 @@ def train_step(weights, images):
     return weights - 0.1 * slope, value
 
 
+def train_step(weights, batch):
+    images = jnp.full((batch, 1024), 0.5)
+    return jax.block_until_ready(update(weights, images))
+
+
+def out_of_memory(error):
+    return any(words in str(error) for words in ("RESOURCE_EXHAUSTED", "Out of memory"))
+
+
 def main():
-    weights = jax.random.normal(jax.random.key(1), (1024, 256)) * 0.01
+    weights = jax.random.normal(jax.random.key(1), (1024, 64)) * 0.01
     batch, step = 262_144, 0
     while step < STEPS:
         try:
-            images = jnp.full((batch, 1024), 0.5)
-            weights, loss = train_step(weights, images)
-            loss.block_until_ready()
-        except Exception as error:
-            if "RESOURCE_EXHAUSTED" not in str(error):
+            weights, loss = train_step(weights, batch)
+        except jax.errors.JaxRuntimeError as error:
+            if not out_of_memory(error):
                 raise
             batch //= 2
             print(f"too large for the memory: going on with a batch of {batch}", flush=True)

@@ -18,27 +18,24 @@ def read(first, last):
     return images
 
 
-def chunks():
-    """The dataset in pieces as large as fit."""
-    size, first = IMAGES, 0
-    while first < IMAGES:
-        try:
-            images = read(first, min(first + size, IMAGES))
-        except MemoryError as error:
-            size //= 2
-            print(f"{error}; trying {size} images at a time", flush=True)
-            continue
-        first += len(images)
-        yield images
+def brightness(first, last):
+    """The sum over all pixels; the images are gone when it returns."""
+    return read(first, last).sum(dtype=np.float64)
 
 
 def main():
-    total = pixels = 0
-    for images in chunks():
-        total += images.sum(dtype=np.float64)
-        pixels += images.size
-        print(f"{pixels // SIDE**2} images read", flush=True)
-    print(f"done: mean {total / pixels:.1f}")
+    total, first, chunk = 0.0, 0, IMAGES
+    while first < IMAGES:
+        last = min(first + chunk, IMAGES)
+        try:
+            total += brightness(first, last)
+        except MemoryError as error:
+            chunk //= 2
+            print(f"{error}; going on with {chunk} images at a time", flush=True)
+            continue
+        first = last
+        print(f"{first} of {IMAGES} images read", flush=True)
+    print(f"done: mean {total / (IMAGES * SIDE**2):.1f}")
 
 
 if __name__ == "__main__":

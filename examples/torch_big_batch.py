@@ -3,17 +3,17 @@
 Under a budget the allocation that would not fit fails at its line, as PyTorch's own
 RuntimeError, and can be caught like any other.
 
-    antifreeze run --budget 1GB -- python torch_big_batch.py
+    antifreeze run --budget 1100MB -- python torch_big_batch.py
 """
 
 import torch
 from torch import nn
 
-STEPS = 10
+STEPS = 5
 
 
 def train_step(model, optimizer, batch):
-    images = torch.randn(batch, 3072)
+    images = torch.rand(batch, 3072)
     labels = torch.randint(0, 10, (batch,))
     loss = nn.functional.cross_entropy(model(images), labels)
     optimizer.zero_grad()
@@ -26,7 +26,7 @@ def main():
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(3072, 256), nn.ReLU(), nn.Linear(256, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    batch, step = 65_536, 0
+    batch, step = 131_072, 0
     while step < STEPS:
         try:
             loss = train_step(model, optimizer, batch)

@@ -33,8 +33,8 @@ def short_lived():
 
 def main():
     count = int(sys.argv[1])
-    held = bytearray(int(sys.argv[2]) << 20) if len(sys.argv) > 2 else b""
-    held[::4096] = b"x" * len(held[::4096])
+    # Written, not only asked for: each page has a byte of its own.
+    held = bytearray(b"x") * (int(sys.argv[2]) << 20) if len(sys.argv) > 2 else None
     churn = tuple(map(float, sys.argv[3:5])) or (0, 0)
     parent = os.getpid()
     children = []
@@ -56,6 +56,7 @@ def main():
         os.kill(pid, 9)
     for pid in children:
         os.waitpid(pid, 0)
+    del held
 
 
 main()

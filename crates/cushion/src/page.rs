@@ -22,6 +22,8 @@ pub const ENV_C: &CStr = c"ANTIFREEZE_PAGE";
 
 /// How many processes can report at one time.
 pub const SLOTS: usize = 768;
+/// How many paused processes are remembered for the keeper.
+pub const PAUSED: usize = 512;
 /// Events on their way from the guard to the front.
 pub const EVENTS: usize = 64;
 /// The longest encoded event.
@@ -99,6 +101,7 @@ pub struct Head {
     pub guard_pid: AtomicU32,
     pub root_pid: AtomicU32,
     pub root_started: AtomicU64,
+    pub keeper_pid: AtomicU32,
 
     // The guard's, for the front.
     /// errno of a command that could not be started; 0 otherwise.
@@ -114,6 +117,10 @@ pub struct Head {
     /// What the tree holds, and the rung it is on.
     pub footprint: AtomicU64,
     pub rung: AtomicU32,
+
+    // The guard's, for the keeper.
+    /// The processes that are paused; 0 where there is none.
+    pub paused: [AtomicU32; PAUSED],
 
     // The front's, for the guard.
     /// 1 when the front leaves on purpose.

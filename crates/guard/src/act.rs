@@ -3,16 +3,17 @@
 use crate::hands::brake::Brake;
 use crate::hands::cgroup::Home;
 use crate::hands::{save, stop};
-use crate::keeper::Keeper;
 use crate::mark::Mark;
-use crate::policy::{Config, Decision, History, Save};
+use crate::policy::{Bound, Config, Decision, History, Save};
 use crate::room::Room;
 use crate::scout::{Errand, Findings};
+use crate::shared::Shared;
 use crate::voice::Voice;
 use antifreeze_record::event::{Rung, What, Why};
 use antifreeze_sense::tree::Tree;
 use antifreeze_sense::{Name, Pid};
 use rustix::process::Signal;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const MILLISECOND: u64 = 1_000_000;
@@ -24,7 +25,8 @@ pub struct Hands {
     pub checkpoint_signal: u32,
     pub home: Option<Home>,
     pub brake: Brake,
-    pub keeper: Option<Keeper>,
+    /// Where the keeper finds what is paused.
+    pub paused: Shared,
     /// How often the person has asked to resume so far.
     pub resume_requests: u32,
 }
@@ -45,7 +47,7 @@ impl Hands {
         self.follow_save(scene);
         self.change_rung(decision, scene);
         let rung = decision.rung;
-        if rung < Rung::Pause && self.keeper_or_pause(scene) {
+        if rung < Rung::Pause && is_paused(scene) && !self.job_stopped() {
             self.resume(decision.why, scene);
         }
         match rung {
@@ -82,6 +84,10 @@ impl Hands {
     }
 
     fn put_brake_on(&mut self, scene: &mut Scene<'_, '_>) {
+        // A budget is not the machine: nobody is helped by a slower run.
+        if scene.room.bound == Bound::Budget {
+            return;
+        }
         // What is there now plus half of the room: it slows the growth, not the present.
         let footprint = scene.history.last().map_or(0, |moment| moment.footprint);
         let spare = u64::try_from(scene.room.bytes).unwrap_or(0) / 2;
@@ -150,21 +156,19 @@ impl Hands {
         }
     }
 
-    fn keeper_or_pause(&self, scene: &Scene<'_, '_>) -> bool {
-        self.keeper.is_some() || scene.tree.processes().any(|p| p.state.paused)
+    /// Whether the user has stopped the whole job (Ctrl-Z), the front with it. What the
+    /// user stopped is never ours to continue.
+    pub fn job_stopped(&self) -> bool {
+        let front = Pid(self.paused.head().front_pid.load(Relaxed));
+        crate::others::state(front) == Some(b'T')
     }
 
     fn pause(&mut self, scene: &mut Scene<'_, '_>) {
         // Again at each look: the tree may have been about to fork, or `fg` may have
         // continued it.
-        let stopped = stop::pause(scene.tree);
+        let stopped = stop::pause(scene.tree, self.paused);
         if scene.history.acts.paused_at.is_some() || stopped == 0 {
             return;
-        }
-        let ours = scene.tree.processes().filter(|p| p.state.paused);
-        self.keeper = Keeper::stand(ours.map(|p| p.process.pid));
-        if let Some(keeper) = &self.keeper {
-            let _ = scene.tree.exclude(keeper.pid());
         }
         scene.history.acts.paused_at = Some(scene.now);
         let grower = scene.findings.grower;
@@ -176,10 +180,7 @@ impl Hands {
     }
 
     fn resume(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
-        if let Some(keeper) = self.keeper.take() {
-            keeper.dismiss();
-        }
-        stop::resume(scene.tree);
+        stop::resume(scene.tree, self.paused);
         let acts = &mut scene.history.acts;
         let paused_at = acts.paused_at.take().unwrap_or(scene.now);
         acts.resumed_at = Some(scene.now);
@@ -188,7 +189,7 @@ impl Hands {
     }
 
     fn stop(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
-        if self.keeper_or_pause(scene) {
+        if is_paused(scene) {
             self.resume(why, scene);
         }
         let acts = &mut scene.history.acts;
@@ -217,4 +218,8 @@ impl Hands {
         // Again at each look: somebody may have been about to fork.
         stop::signal_all(scene.tree, Signal::KILL);
     }
+}
+
+fn is_paused(scene: &Scene<'_, '_>) -> bool {
+    scene.tree.processes().any(|tracked| tracked.state.paused)
 }

@@ -1,53 +1,78 @@
-//! The keeper: a small process that lives only while the trainer is paused, and continues
-//! it should the guard die meanwhile. Without it, killing guard and front together would
-//! leave a trainer that is stopped for ever.
+//! The keeper: a small process that sleeps beside the guard and wakes only if the guard
+//! dies. Then a paused trainer must go on; and should the front be dead as well, somebody
+//! has to take the trainer's output, or its next line would kill it.
 
+use crate::orders::Orders;
+use crate::shared::Shared;
+use crate::takeover;
+use antifreeze_cushion::page::STALE_NS;
 use antifreeze_sense::Pid;
-use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::{Signal, kill_process, test_kill_process};
+use std::sync::atomic::Ordering::Acquire;
 
-/// The keeper at work; let go of, it ends.
+/// A replaced guard has shown itself after this long.
+const REPLACED: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// The keeper, and the end of a pipe that closes when the guard dies.
 pub struct Keeper {
-    pid: rustix::process::Pid,
+    pub pid: Pid,
+    _guard_lives: OwnedFd,
 }
 
 impl Keeper {
-    /// Forks a keeper for these paused processes. None when there is no process to spare:
-    /// the pause then rests on the guard alone.
-    pub fn stand(paused: impl Iterator<Item = Pid>) -> Option<Keeper> {
-        let guard = rustix::process::getpid();
-        // SAFETY: the child calls nothing but raw system calls and code that neither
-        // allocates nor locks, as a child of a process with threads must.
+    /// Forks the keeper. Must be called before any thread is started. None when there is no
+    /// process to spare: all then rests on guard and front.
+    pub fn stand(shared: Shared, orders: &Orders) -> Option<Keeper> {
+        let (guard_lives, ours) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
+        // SAFETY: the process has one thread, so the child may use everything.
         match unsafe { libc::fork() } {
             -1 => None,
-            0 => keep(guard, paused),
-            pid => Some(Keeper { pid: rustix::process::Pid::from_raw(pid)? }),
+            0 => {
+                drop(ours);
+                keep(shared, orders, guard_lives.as_fd())
+            }
+            pid => Some(Keeper { pid: Pid(pid as u32), _guard_lives: ours }),
         }
-    }
-
-    pub fn pid(&self) -> Pid {
-        Pid(self.pid.as_raw_nonzero().get() as u32)
-    }
-
-    pub fn dismiss(self) {
-        let _ = kill_process(self.pid, Signal::KILL);
-        let _ = waitpid(Some(self.pid), WaitOptions::empty());
     }
 }
 
-fn keep(guard: rustix::process::Pid, paused: impl Iterator<Item = Pid>) -> ! {
-    let _ = rustix::thread::set_name(c"pause-keeper");
-    // SAFETY: plain system calls. A process group of its own keeps the terminal's signals
-    // and a `kill` of the job away.
-    unsafe { libc::setpgid(0, 0) };
-    while rustix::process::getppid() == Some(guard) {
-        let quarter = rustix::time::Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
-        let _ = rustix::thread::nanosleep(&quarter);
-    }
-    for pid in paused {
-        if let Some(pid) = rustix::process::Pid::from_raw(pid.0 as i32) {
-            let _ = kill_process(pid, Signal::CONT);
+fn keep(shared: Shared, orders: &Orders, guard_lives: BorrowedFd<'_>) -> ! {
+    let _ = rustix::thread::set_name(c"af-keeper");
+    let head = shared.head();
+    let guard = head.guard_pid.load(Acquire);
+    // Nothing is ever written: both reads return when the other side is gone.
+    wait_for_end(guard_lives);
+    if head.closed.load(Acquire) == 0 {
+        continue_paused(shared);
+        wait_for_end(takeover::front_lives(orders));
+        let _ = rustix::thread::nanosleep(&REPLACED);
+        if !somebody_guards(shared, guard) {
+            takeover::relay(shared, orders);
         }
     }
     // SAFETY: ends the child without running what belongs to the guard.
     unsafe { libc::_exit(0) }
+}
+
+pub fn wait_for_end(pipe: BorrowedFd<'_>) {
+    while rustix::io::read(pipe, &mut [0u8]) == Err(rustix::io::Errno::INTR) {}
+}
+
+fn continue_paused(shared: Shared) {
+    for pid in &shared.head().paused {
+        if let Some(pid) = rustix::process::Pid::from_raw(pid.load(Acquire) as i32) {
+            let _ = kill_process(pid, Signal::CONT);
+        }
+    }
+}
+
+/// Whether another guard has taken the place of ours.
+fn somebody_guards(shared: Shared, ours: u32) -> bool {
+    let head = shared.head();
+    let guard = head.guard_pid.load(Acquire);
+    let age = crate::scout::now().saturating_sub(head.heartbeat.load(Acquire));
+    let lives = rustix::process::Pid::from_raw(guard as i32)
+        .is_some_and(|guard| test_kill_process(guard).is_ok());
+    guard != ours && lives && age < STALE_NS
 }

@@ -6,6 +6,7 @@ pub mod act;
 pub mod boot;
 pub mod hands;
 pub mod keeper;
+pub mod landed;
 pub mod mark;
 pub mod orders;
 pub mod others;

@@ -4,11 +4,13 @@
 //! opened and allocated; memory is locked before the other threads start; only then is the
 //! trainer let go.
 
+use antifreeze_cushion::page::Head as PageHead;
 use antifreeze_guard::act::Hands;
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::hands::brake::Brake;
 use antifreeze_guard::hands::cgroup::Home;
 use antifreeze_guard::hands::limit;
+use antifreeze_guard::keeper::Keeper;
 use antifreeze_guard::mark::Mark;
 use antifreeze_guard::orders::Orders;
 use antifreeze_guard::policy::{Config, History};
@@ -83,6 +85,7 @@ fn guard() -> Result<(), String> {
     step_aside(orders);
     raise_descriptor_limit();
     signals::settle(shared);
+    let keeper = Keeper::stand(shared, orders);
 
     let (frames, consumer) = ring();
     let trouble: &'static Trouble = Box::leak(Box::default());
@@ -93,6 +96,7 @@ fn guard() -> Result<(), String> {
     let location = Location::of_self();
     let home = make_home(orders, root, &location, &mut voice);
     let mut sentinel = prepare(orders, shared, root, &location, home, voice, desk)?;
+    leave_out_keepers(&mut sentinel.tree, head, keeper.as_ref());
     let recording = !folder.as_os_str().is_empty();
     let writer = recording.then(|| Writer {
         head: record_head(&sentinel, command),
@@ -203,7 +207,7 @@ fn prepare<'a>(
             checkpoint_signal: orders.checkpoint_signal,
             home,
             brake: Brake::default(),
-            keeper: None,
+            paused: shared,
             resume_requests: shared.head().resume_requests.load(Relaxed),
         },
         voice,
@@ -223,6 +227,19 @@ fn prepare<'a>(
         sentinel.voice.lacks(Lack::NoPressure, 0);
     }
     Ok(sentinel)
+}
+
+/// Our keeper, and the one of a guard that died, which the front has inherited, are no
+/// part of the tree.
+fn leave_out_keepers(tree: &mut Tree<Mark>, head: &PageHead, keeper: Option<&Keeper>) {
+    let earlier = Pid(head.keeper_pid.load(Relaxed));
+    if earlier.0 != 0 {
+        let _ = tree.exclude(earlier);
+    }
+    if let Some(keeper) = keeper {
+        head.keeper_pid.store(keeper.pid.0, Relaxed);
+        let _ = tree.exclude(keeper.pid);
+    }
 }
 
 fn make_home(orders: &Orders, root: Pid, location: &Location, voice: &mut Voice<'_>) -> Option<Home> {
@@ -264,7 +281,7 @@ fn working_folder() -> PathBuf {
 
 /// What the front handed us must not reach the trainer, but for what becomes its output.
 fn keep_descriptors(orders: &Orders) {
-    let all = [orders.page, orders.wake];
+    let all = [orders.page, orders.wake, orders.front_lives];
     for fd in all.iter().chain(&orders.read).chain(&orders.pass).chain(&orders.give) {
         // SAFETY: a flag on a number; one that is not open only fails.
         unsafe { libc::fcntl(*fd, libc::F_SETFD, libc::FD_CLOEXEC) };

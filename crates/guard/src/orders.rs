@@ -9,6 +9,8 @@ pub struct Orders {
     /// The page, and the eventfd that wakes the front.
     pub page: RawFd,
     pub wake: RawFd,
+    /// A pipe that ends when the front does.
+    pub front_lives: RawFd,
     /// Where the trainer's output is read from, and where it goes on to: for the day the
     /// front dies. -1 where there is no such stream.
     pub read: [RawFd; 2],
@@ -26,8 +28,6 @@ pub struct Orders {
     pub checkpoint_signal: u32,
     pub pause_deadline_s: u64,
     pub stop_deadline_s: u64,
-    /// Make a cgroup for the trainer where we may.
-    pub cgroup: bool,
     /// The preload library; empty when there is none.
     pub preload: String,
     pub run_id: String,
@@ -37,6 +37,7 @@ macro_rules! numbers {
     ($self:ident, $f:ident) => {
         $f!(page);
         $f!(wake);
+        $f!(front_lives);
         $f!(adopt);
         $f!(reserve);
         $f!(budget);
@@ -59,7 +60,7 @@ impl Orders {
         for (name, pair) in [("read", self.read), ("pass", self.pass), ("give", self.give)] {
             let _ = write!(text, "{name}={},{} ", pair[0], pair[1]);
         }
-        let _ = write!(text, "wall={} cgroup={} ", self.wall, self.cgroup);
+        let _ = write!(text, "wall={} ", self.wall);
         let _ = write!(text, "run_id={} ", self.run_id);
         // Last, and to the end: a path may hold spaces.
         let _ = write!(text, "preload={}", self.preload);
@@ -81,7 +82,6 @@ impl Orders {
             }
             numbers!(orders, take);
             take!(wall);
-            take!(cgroup);
             take!(run_id);
             let pair = match name {
                 "read" => &mut orders.read,
@@ -105,6 +105,7 @@ mod tests {
         let orders = Orders {
             page: 5,
             wake: 6,
+            front_lives: 11,
             read: [7, -1],
             pass: [8, -1],
             give: [9, 10],
@@ -116,7 +117,6 @@ mod tests {
             checkpoint_signal: 10,
             pause_deadline_s: 60,
             stop_deadline_s: 10,
-            cgroup: false,
             preload: "/a folder/with preload= in it/cushion.so".to_owned(),
             run_id: "20260102-0304-ab".to_owned(),
         };

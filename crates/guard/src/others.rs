@@ -2,7 +2,8 @@
 //! name its reason. Looks only; nobody outside the tree is ever touched.
 
 use antifreeze_sense::file::ProcFile;
-use antifreeze_sense::{Name, Pid, parse};
+use antifreeze_sense::parse::{self, Status};
+use antifreeze_sense::{Name, Pid};
 use rustix::fs::{Mode, OFlags, RawDir, openat};
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -81,15 +82,24 @@ impl Others {
 
 /// Name and anonymous memory, in memory and in swap. None for kernel threads and the gone.
 pub fn anonymous(pid: Pid) -> Option<(Name, u64)> {
+    let status = status(pid)?;
+    let bytes = status.rss_anon.value()? + status.swap.value().unwrap_or(0);
+    Some((status.name, bytes))
+}
+
+/// The kernel's letter for what a process does now.
+pub fn state(pid: Pid) -> Option<u8> {
+    status(pid).map(|status| status.state)
+}
+
+fn status(pid: Pid) -> Option<Status> {
     let mut path = [0u8; 32];
     let mut rest = &mut path[..];
     write!(rest, "/proc/{}/status", pid.0).ok()?;
     let length = 32 - rest.len();
     let file = ProcFile::open(&path[..length]).ok()?;
     let mut buffer = [0u8; 2048];
-    let status = parse::status(file.read(&mut buffer).ok()?);
-    let bytes = status.rss_anon.value()? + status.swap.value().unwrap_or(0);
-    Some((status.name, bytes))
+    Some(parse::status(file.read(&mut buffer).ok()?))
 }
 
 #[cfg(test)]

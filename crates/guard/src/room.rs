@@ -17,6 +17,9 @@ pub struct Terms {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     pub bytes: i64,
+    /// What the cushion may hand out between the wall and the bound. The machine's reserve
+    /// has room for it beyond the bound.
+    pub kept_back: u64,
     pub bound: Bound,
     /// The size of the bound: the machine, the cgroup's limit, or the budget.
     pub total: u64,
@@ -39,6 +42,7 @@ impl Terms {
     pub fn room(&self, sample: &Sample) -> Room {
         let machine = Room {
             bytes: self.left(value(sample.memory.available), sample),
+            kept_back: 0,
             bound: Bound::Machine,
             total: value(sample.memory.total),
             available: value(sample.memory.available),
@@ -46,6 +50,7 @@ impl Terms {
         let cgroup = match (sample.cgroup.limit, sample.cgroup.limit_available) {
             (Reading::Value(limit), Reading::Value(available)) => Some(Room {
                 bytes: self.left(available, sample),
+                kept_back: 0,
                 bound: Bound::Cgroup,
                 total: limit,
                 available,
@@ -58,6 +63,7 @@ impl Terms {
         let (strip, small) = self.cushion();
         let budget = self.budget.map(|budget| Room {
             bytes: signed(budget) - signed(value(sample.tree.footprint)) - signed(strip + small),
+            kept_back: strip + small,
             bound: Bound::Budget,
             total: budget,
             available: outer.available,

@@ -2,11 +2,11 @@
 //! hung mount, a slow sensor, or the memory map of a process that is being torn down.
 //! The deciding thread leaves errands and picks up findings, and never waits for either.
 
+use crate::landed::{SaveWatch, Saved};
 use crate::others::{Grower, Others, anonymous};
-use antifreeze_record::event::Text;
 use antifreeze_sense::footprint::Share;
 use antifreeze_sense::parse::Pss;
-use antifreeze_sense::slow::{Scout as Sensors, Slow, maps_name, open_files, pss, writing};
+use antifreeze_sense::slow::{Scout as Sensors, Slow, maps_name, open_files, pss};
 use antifreeze_sense::{Pid, Reading};
 use rustix::thread::futex;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub struct Errand {
 }
 
 impl Errand {
-    fn pids(&self) -> impl Iterator<Item = Pid> + '_ {
+    pub fn pids(&self) -> impl Iterator<Item = Pid> + '_ {
         self.named.iter().take(self.count).map(|(pid, _)| *pid)
     }
 }
@@ -54,14 +54,6 @@ impl Default for Errand {
             written_now: 0,
         }
     }
-}
-
-/// What a save left behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Saved {
-    pub file: Text,
-    pub bytes: u64,
-    pub at: u64,
 }
 
 /// What the scout has found so far.
@@ -171,12 +163,7 @@ pub fn run(desk: &Desk, folder: &Path) -> ! {
         let errand = *locked(&desk.errand);
         let now = now();
 
-        if let Some(asked) = errand.save_asked {
-            findings.saved = save.look(asked, &errand, now);
-        } else {
-            save = SaveWatch::default();
-            findings.saved = None;
-        }
+        findings.saved = save.look(&errand, now);
         if now >= due.slow {
             sensors.read(&mut findings.slow);
             findings.slow_at = now;
@@ -213,54 +200,6 @@ pub fn run(desk: &Desk, folder: &Path) -> ! {
             tv_nsec: (pause % SECOND) as i64,
         };
         let _ = futex::wait(&desk.bell, futex::Flags::PRIVATE, bell, Some(&timeout));
-    }
-}
-
-/// Watches a save: a file that the tree holds open for writing and then lets go, or, when
-/// the save was too quick to be seen, bytes that were written and then stopped.
-#[derive(Default)]
-struct SaveWatch {
-    file: Option<Text>,
-    bytes: u64,
-    open: bool,
-    last_written: u64,
-    quiet_since: u64,
-    done: Option<Saved>,
-}
-
-impl SaveWatch {
-    fn look(&mut self, asked: u64, errand: &Errand, now: u64) -> Option<Saved> {
-        if self.done.is_some() {
-            return self.done;
-        }
-        let mut open = false;
-        for pid in errand.pids() {
-            let _ = writing(pid, |path, size| {
-                let same = self.file.is_some_and(|file| file == Text::new(path));
-                if same || size >= self.bytes {
-                    open = true;
-                    self.file = Some(Text::new(path));
-                    self.bytes = self.bytes.max(size);
-                }
-            });
-        }
-        if errand.written_now != self.last_written || self.quiet_since < asked {
-            self.last_written = errand.written_now;
-            self.quiet_since = now;
-        }
-        let closed = self.open && !open;
-        let unseen = self.file.is_none()
-            && errand.written_now > errand.written_then + 1024
-            && now.saturating_sub(self.quiet_since) > SECOND / 2;
-        self.open = open;
-        if closed || unseen {
-            self.done = Some(Saved {
-                file: self.file.unwrap_or(Text::new(b"")),
-                bytes: if closed { self.bytes } else { errand.written_now - errand.written_then },
-                at: if closed { now } else { self.quiet_since },
-            });
-        }
-        self.done
     }
 }
 

@@ -154,9 +154,6 @@ impl Sentinel<'_> {
 
     /// Undoes what outlives the run. The voice goes with us, which lets the writer end.
     pub fn finish(self) {
-        if let Some(keeper) = self.hands.keeper {
-            keeper.dismiss();
-        }
         self.wall.lift(&self.tree);
         if let Some(home) = &self.hands.home {
             home.remove();
@@ -181,6 +178,7 @@ impl Sentinel<'_> {
         Moment {
             at: now,
             room: room.bytes,
+            kept_back: room.kept_back,
             bound: room.bound,
             total: room.total,
             available: room.available,
@@ -203,6 +201,7 @@ impl Sentinel<'_> {
     fn motion(&self) -> Motion {
         let root = self.tree.get(self.root).or_else(|| self.tree.processes().next());
         match root {
+            Some(root) if root.state.paused && self.hands.job_stopped() => Motion::StoppedByUser,
             Some(root) if root.state.paused => Motion::Paused,
             Some(root) if root.process.state == b'T' => Motion::StoppedByUser,
             _ => Motion::Running,

@@ -1,21 +1,28 @@
-//! When the front is gone, its last duty becomes the guard's: passing the trainer's output
-//! on, from the very byte where the front stopped.
+//! When the front is gone, its last duty becomes ours: passing the trainer's output on,
+//! from the very byte where the front stopped.
 
+use crate::keeper::wait_for_end;
 use crate::orders::Orders;
 use crate::relay::{Flow, fill, pass_on};
 use crate::shared::Shared;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::{AsFd, FromRawFd, OwnedFd};
-use std::sync::atomic::Ordering::Relaxed;
+use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Waits for the front's end, then relays until the trainer has closed its output.
+/// Waits for the front's end, then relays.
 pub fn stand_by(shared: Shared, orders: &Orders) {
-    let front = shared.head().front_pid.load(Relaxed) as i32;
-    let mut streams = [0, 1].map(|i| Stream::open(i, orders));
-    while rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get()) == front {
-        let quarter = rustix::time::Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
-        let _ = rustix::thread::nanosleep(&quarter);
-    }
+    wait_for_end(front_lives(orders));
+    relay(shared, orders);
+}
+
+/// The pipe that ends when the front does.
+pub fn front_lives(orders: &Orders) -> BorrowedFd<'static> {
+    // SAFETY: handed over by the front, and never closed.
+    unsafe { BorrowedFd::borrow_raw(orders.front_lives) }
+}
+
+/// Relays until the trainer has closed its output.
+pub fn relay(shared: Shared, orders: &Orders) {
+    let mut streams = [0, 1].map(|index| Stream::open(index, orders));
     while streams.iter().any(Option::is_some) {
         wait_for_any(&streams);
         for stream in &mut streams {

@@ -55,13 +55,8 @@ fn measure(title: &str, sizes: Sizes) -> io::Result<()> {
 
     let mut record = Record::open(folder.path())?;
     let start = Instant::now();
-    let last = record.samples().map(|sample| sample.at).last();
-    println!(
-        "  decode all {} samples: {:.1?}",
-        record.sample_count(),
-        start.elapsed()
-    );
-    assert_eq!(last, record.last_stamp());
+    let decoded = record.samples().count();
+    println!("  decode all {decoded} samples: {:.1?}", start.elapsed());
 
     append_sample(&mut log, DAY);
     let start = Instant::now();

@@ -43,6 +43,8 @@ pub struct Front {
     shared: Shared,
     page: OwnedFd,
     wake: OwnedFd,
+    /// A pipe whose writing end is ours alone: it ends when we do.
+    lives: (OwnedFd, OwnedFd),
     signals: Signals,
     streams: Streams,
     screen: Arc<Screen>,
@@ -83,11 +85,14 @@ impl Front {
         let (shared, page) = Shared::create().map_err(tried("making the shared page"))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(tried("making an eventfd"))?;
+        let lives = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map_err(tried("making a pipe"))?;
         shared.head().front_pid.store(std::process::id(), Release);
         let equipment = Equipment {
             orders: &orders,
             page: page.as_fd(),
             wake: wake.as_fd(),
+            front_lives: lives.0.as_fd(),
             streams: &streams,
             folder: &facts.record,
             command: &facts.command,
@@ -111,6 +116,7 @@ impl Front {
             shared,
             page,
             wake,
+            lives,
             signals,
             streams,
             screen: Arc::new(Screen::new()),
@@ -307,6 +313,7 @@ impl Front {
             orders: &self.orders,
             page: self.page.as_fd(),
             wake: self.wake.as_fd(),
+            front_lives: self.lives.0.as_fd(),
             streams: &self.streams,
             folder: &self.facts.record,
             command: &self.facts.command,

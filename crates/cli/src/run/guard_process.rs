@@ -19,6 +19,7 @@ pub struct Equipment<'a> {
     pub orders: &'a Orders,
     pub page: BorrowedFd<'a>,
     pub wake: BorrowedFd<'a>,
+    pub front_lives: BorrowedFd<'a>,
     pub streams: &'a Streams,
     pub folder: &'a Path,
     pub command: &'a [OsString],
@@ -32,6 +33,7 @@ impl GuardProcess {
         let mut orders = equipment.orders.clone();
         orders.page = equipment.page.as_raw_fd();
         orders.wake = equipment.wake.as_raw_fd();
+        orders.front_lives = equipment.front_lives.as_raw_fd();
         orders.read = [-1; 2];
         orders.pass = [-1; 2];
         orders.give = [-1; 2];
@@ -44,7 +46,7 @@ impl GuardProcess {
         if equipment.streams.joined {
             orders.give[1] = orders.give[0];
         }
-        let mut inherited: Vec<RawFd> = vec![orders.page, orders.wake];
+        let mut inherited: Vec<RawFd> = vec![orders.page, orders.wake, orders.front_lives];
         for fd in orders.read.iter().chain(&orders.pass).chain(&orders.give) {
             inherited.extend((*fd >= 0).then_some(*fd));
         }

@@ -7,7 +7,7 @@
 //! limit.
 
 // Every test file compiles this module for itself and uses its own part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 mod ended;
 mod marked;
@@ -132,6 +132,15 @@ impl Scene {
     /// What the command last started by [`Scene::start`] has printed, and how it ended.
     pub fn ended(&self, status: std::process::ExitStatus) -> Ended {
         Ended::new(status, &self.path("stdout"), &self.path("stderr"))
+    }
+
+    /// Waits until something is so, or fails the test when it is not within the limit.
+    pub fn until(&self, what: &str, limit: Duration, mut so: impl FnMut() -> bool) {
+        let started = Instant::now();
+        while !so() {
+            assert!(started.elapsed() < limit, "{what}: not within {limit:?}");
+            thread::sleep(GLANCE);
+        }
     }
 
     /// The verdict that [`Scene::run`] wrote.

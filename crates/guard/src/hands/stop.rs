@@ -1,9 +1,11 @@
 //! Pausing, continuing and ending the tree, and nothing but the tree.
 
 use crate::mark::Mark;
+use crate::shared::Shared;
 use antifreeze_sense::Pid;
 use antifreeze_sense::tree::Tree;
 use rustix::process::Signal;
+use std::sync::atomic::Ordering::Release;
 
 /// A process below this is a launcher (a shell, `env`, `time`): what it started has to be
 /// asked too. Above it, it is the trainer, which knows best how to end its own workers.
@@ -14,22 +16,29 @@ const DEPTH: usize = 16;
 
 /// Stops every process of the tree that runs; returns how many it stopped. What the user
 /// had stopped is not ours.
-pub fn pause(tree: &mut Tree<Mark>) -> usize {
+pub fn pause(tree: &mut Tree<Mark>, shared: Shared) -> usize {
     for tracked in tree.processes_mut() {
         let running = !matches!(tracked.process.state, b'T' | b't' | b'Z' | b'X');
         tracked.state.paused |= running;
     }
-    let ours = tree.processes().filter(|tracked| tracked.state.paused);
-    ours.filter(|p| tree.signal(p.process.pid, Signal::STOP).is_ok()).count()
+    let ours = || tree.processes().filter(|tracked| tracked.state.paused);
+    // Told before it is done: should we die in between, the keeper continues too many.
+    for (place, tracked) in shared.head().paused.iter().zip(ours()) {
+        place.store(tracked.process.pid.0, Release);
+    }
+    ours().filter(|p| tree.signal(p.process.pid, Signal::STOP).is_ok()).count()
 }
 
 /// Continues what [`pause`] stopped.
-pub fn resume(tree: &mut Tree<Mark>) {
+pub fn resume(tree: &mut Tree<Mark>, shared: Shared) {
     for tracked in tree.processes().filter(|tracked| tracked.state.paused) {
         let _ = tree.signal(tracked.process.pid, Signal::CONT);
     }
     for tracked in tree.processes_mut() {
         tracked.state.paused = false;
+    }
+    for place in &shared.head().paused {
+        place.store(0, Release);
     }
 }
 

@@ -36,6 +36,9 @@ pub struct Moment {
     pub at: u64,
     /// What the tree may still take before it meets the tightest bound; negative beyond it.
     pub room: i64,
+    /// What lies between the wall and the bound, for the cushion to hand out: the bound
+    /// itself is exceeded only beyond both.
+    pub kept_back: u64,
     pub bound: Bound,
     /// The size of that bound: the machine's memory, the cgroup's limit, or the budget.
     pub total: u64,

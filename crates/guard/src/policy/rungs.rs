@@ -60,7 +60,7 @@ impl Heights {
 
     /// Beyond the bound; for staying, within a few percent of it.
     fn bound_broken(&self, scene: &Scene) -> bool {
-        self.room < scene.total() * (self.ease - 1.0) / 10.0
+        self.room + scene.now.kept_back as f64 < scene.total() * (self.ease - 1.0) / 10.0
     }
 
     fn stalling(&self, scene: &Scene) -> bool {
@@ -143,7 +143,7 @@ fn checkpoint(scene: &Scene, heights: &Heights) -> Option<Why> {
 /// The tree must end so that the machine, or the run's last save, lives.
 pub(super) fn stop(scene: &Scene) -> Option<Why> {
     let signals = &scene.signals;
-    if scene.now.bound == Bound::Budget && scene.room() < -0.05 * scene.total() {
+    if scene.now.bound == Bound::Budget && scene.beyond_wall() < -0.02 * scene.total() {
         return Some(Why::BudgetExceeded);
     }
     if on_doorstep(scene) {

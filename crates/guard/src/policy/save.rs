@@ -3,6 +3,9 @@
 use super::history::Save;
 use super::scene::Scene;
 
+/// Seconds between two saves, however quick they are.
+const AGAIN: f64 = 60.0;
+
 /// A save that was asked for and may still come.
 pub(super) fn pending(scene: &Scene) -> bool {
     match scene.acts().save {
@@ -13,7 +16,7 @@ pub(super) fn pending(scene: &Scene) -> bool {
 
 /// A save would help: there is none, or the last one is old or far behind.
 pub(super) fn wanted(scene: &Scene) -> bool {
-    let long_ago = |at| scene.age(at) > 10.0 * scene.save_time();
+    let long_ago = |at| scene.age(at) > (10.0 * scene.save_time()).max(AGAIN);
     scene.config.can_save
         && match scene.acts().save {
             Save::None => true,

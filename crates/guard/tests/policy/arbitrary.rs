@@ -187,6 +187,7 @@ pub fn wild_moment() -> impl Strategy<Value = Moment> {
         (count(), count(), count(), count(), count(), count()),
     )
         .prop_map(|(sizes, tree, counts)| Moment {
+            kept_back: 0,
             at: sizes.0,
             room: sizes.1,
             bound: sizes.2,

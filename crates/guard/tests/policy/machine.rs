@@ -166,6 +166,7 @@ impl Play<'_> {
         };
         let paused = self.history.acts.rung == Rung::Pause;
         Moment {
+            kept_back: 0,
             at: self.at,
             room: budget.map_or(machine, |room| room.min(machine)),
             bound,

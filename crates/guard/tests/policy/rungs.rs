@@ -103,6 +103,22 @@ fn a_little_over_the_budget_warns() {
 }
 
 #[test]
+fn drawing_on_the_cushion_is_not_exceeding_the_budget() {
+    let beyond_the_wall = |kept_back| {
+        let history = steady(|moment| {
+            moment.bound = Bound::Budget;
+            moment.total = 4 * GB;
+            moment.room = -90 * MB as i64;
+            moment.kept_back = kept_back;
+        });
+        decision(&history)
+    };
+    assert_eq!(beyond_the_wall(0).rung, Rung::Stop);
+    assert_ne!(beyond_the_wall(96 * MB).why, Why::BudgetExceeded);
+    assert!(beyond_the_wall(96 * MB).rung < Rung::Stop);
+}
+
+#[test]
 fn a_swap_storm_counts_when_it_lasts_and_memory_is_low() {
     let storm = |rate: f64, seconds: f64, left: u64| {
         let history = history(20.0, 100, |t, moment| {
@@ -203,13 +219,13 @@ fn a_save_is_not_asked_for_twice_in_a_row() {
         ),
         (
             Save::Done {
-                at: ago(&history, 60.0),
+                at: ago(&history, 61.0),
             },
             Rung::Checkpoint,
         ),
         (
             Save::Missed {
-                at: ago(&history, 60.0),
+                at: ago(&history, 61.0),
             },
             Rung::Checkpoint,
         ),

@@ -1,0 +1,121 @@
+"""The programs people use today, each as its own users start it.
+
+Python packages go into a virtual environment in the user's cache; earlyoom is installed by
+apt where we are root. What cannot be had is left out, with the reason.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+PACKAGES = ["psutil", "nvitop", "glances"]
+
+# The loop of a widely copied answer to "my computer freezes while I train".
+PSUTIL_LOOP = """
+import psutil, sys, time
+rest = float(sys.argv[1])
+while True:
+    cpu = psutil.cpu_percent(interval=1)
+    ram = psutil.virtual_memory().percent
+    print(f"CPU Usage: {cpu:.1f}%, RAM Usage: {ram:.1f}%")
+    if cpu > 95 or ram > 95:
+        print("WARNING: High resource utilization detected!")
+    time.sleep(rest)
+"""
+
+# Without a GPU its screen does not start; its collector still watches machine and tree.
+NVITOP_LOOP = """
+import sys, time
+from nvitop import Device, ResourceMetricCollector
+try:
+    devices = Device.all()
+except Exception:
+    devices = []
+collector = ResourceMetricCollector(devices=devices, root_pids={int(sys.argv[1])}, interval=1.0)
+with collector(tag="bench"):
+    while True:
+        time.sleep(1)
+        collector.collect()
+"""
+
+
+class Other:
+    """A running program of somebody else's."""
+
+    def __init__(self, name, command):
+        self.name = name
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def lives(self):
+        return self.process.poll() is None
+
+    def end(self):
+        if self.lives():
+            self.process.kill()
+        self.process.wait()
+
+
+def commands(trainer):
+    """Name → command, and name → why it is left out. `trainer` is the process to watch."""
+    found, missing = {}, {}
+    earlyoom = earlyoom_path()
+    if earlyoom:
+        found["earlyoom -r 0"] = [earlyoom, "-r", "0", "--dryrun"]
+    else:
+        missing["earlyoom"] = "it is not installed, and only root may install it"
+    try:
+        python = environment()
+    except (OSError, subprocess.SubprocessError) as error:
+        missing[", ".join(PACKAGES)] = f"they could not be installed: {error}"
+        return found, missing
+    found["psutil loop, every 6 s"] = [python, "-c", PSUTIL_LOOP, "5"]
+    found["psutil loop, every 1 s"] = [python, "-c", PSUTIL_LOOP, "0"]
+    found["nvitop's collector, every 1 s"] = [python, "-c", NVITOP_LOOP, str(trainer)]
+    glances = os.path.join(os.path.dirname(python), "glances")
+    found["glances --stdout, every 2 s"] = [
+        python, glances, "--stdout", "cpu.total,mem.percent", "--disable-check-update",
+    ]
+    return found, missing
+
+
+def earlyoom_path():
+    if not shutil.which("earlyoom") and os.getuid() == 0 and shutil.which("apt-get"):
+        # Unpacked only: the package would start a service.
+        subprocess.run(
+            ["apt-get", "install", "-y", "-q", "earlyoom"],
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"},
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+        )
+    return shutil.which("earlyoom")
+
+
+def environment():
+    """The interpreter of a virtual environment that holds the packages."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.path.join(cache, "antifreeze-bench")
+    python = os.path.join(folder, "bin/python")
+    have = [python, "-c", "import " + ", ".join(PACKAGES)]
+    if not os.path.exists(python) or subprocess.run(have, stderr=subprocess.DEVNULL).returncode:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
+    return python
+
+
+def start(trainer, warm_up):
+    """Starts all of them and lets them settle: starting up is not what is compared."""
+    found, missing = commands(trainer)
+    running = [Other(name, command) for name, command in found.items()]
+    time.sleep(warm_up)
+    for other in list(running):
+        if not other.lives():
+            missing[other.name] = f"it ended by itself with status {other.process.returncode}"
+            running.remove(other)
+    return running, missing

@@ -1,0 +1,73 @@
+"""bench/RESULTS.md: one section a part, replaced when that part is measured again."""
+
+import os
+import platform
+import re
+import time
+
+INTRODUCTION = """# What the guard costs
+
+Measured by `bench/guard --write`; [README.md](README.md) says how and what each figure means.
+A ratio below 1 is good for a target with ≤, above 1 for one with ≥.
+"""
+# A load above this means that somebody else was at work.
+BUSY = 1.0
+
+
+class Section:
+    def __init__(self, part, title, conditions):
+        self.part, self.title, self.conditions = part, title, conditions
+        self.figures, self.notes = [], []
+
+    @staticmethod
+    def begin(part, title, quick):
+        load = os.getloadavg()[0]
+        return Section(part, title, conditions(load) + (" Quick trial." if quick else ""))
+
+    def add(self, figure):
+        self.figures.append(figure)
+
+    def add_note(self, note):
+        self.notes.append(note)
+
+    def misses(self):
+        return [figure for figure in self.figures if not figure.is_met()]
+
+    def heading(self):
+        return f"{self.title} ({self.part})\n  {self.conditions}"
+
+    def text(self):
+        lines = [f"## {self.title}", "", f"`bench/guard --write {self.part}`. {self.conditions}", ""]
+        lines += ["| what | measured | target | ratio | | beside it |", "|---|--:|--:|--:|---|---|"]
+        lines += ["| " + " | ".join(figure.cells()) + " |" for figure in self.figures]
+        lines += [f"\nLeft out: {note}." for note in self.notes]
+        return "\n".join(lines)
+
+
+def conditions(load):
+    with open("/proc/meminfo") as file:
+        memory = int(file.readline().split()[1]) * 1024
+    busy = " **a busy machine: absolute figures are worse than they need be**" if load > BUSY else ""
+    return (
+        f"{time.strftime('%Y-%m-%d', time.gmtime())}, {os.cpu_count()} cores, "
+        f"{memory / 1e9:.0f} GB, Linux {platform.release()} {platform.machine()}, "
+        f"load before {load:.1f}.{busy}"
+    )
+
+
+def write(path, sections):
+    try:
+        with open(path) as file:
+            text = file.read()
+    except FileNotFoundError:
+        text = INTRODUCTION
+    for section in sections:
+        begin, end = f"<!-- {section.part} -->", f"<!-- end of {section.part} -->"
+        block = f"{begin}\n{section.text()}\n{end}"
+        old = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
+        if old.search(text):
+            text = old.sub(lambda _: block, text)
+        else:
+            text = text.rstrip("\n") + f"\n\n{block}\n"
+    with open(path, "w") as file:
+        file.write(text)

@@ -1,0 +1,166 @@
+//! Whether a save that was asked for has landed: a file that the tree held open for
+//! writing and then let go, or, when the save was too quick to be seen, bytes that were
+//! written and then stopped.
+
+use crate::scout::Errand;
+use antifreeze_record::event::Text;
+use antifreeze_sense::slow::writing;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, statat};
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+
+const SECOND: u64 = 1_000_000_000;
+/// Bytes that were written without an open file in sight count once nothing more came.
+const QUIET: u64 = SECOND / 2;
+/// Fewer bytes than this are a line of output, not a save.
+const LEAST: u64 = 1024;
+
+/// What a save left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// Empty when no file was seen.
+    pub file: Text,
+    pub bytes: u64,
+    /// When it landed, monotonic.
+    pub at: u64,
+}
+
+/// Watches one save after the other.
+#[derive(Default)]
+pub struct SaveWatch {
+    /// The request it watches; a new one begins anew.
+    asked: u64,
+    file: Option<Text>,
+    bytes: u64,
+    open: bool,
+    written: u64,
+    quiet_since: u64,
+    done: Option<Saved>,
+}
+
+impl SaveWatch {
+    pub fn look(&mut self, errand: &Errand, now: u64) -> Option<Saved> {
+        let asked = errand.save_asked?;
+        if asked != self.asked {
+            *self = SaveWatch { asked, quiet_since: now, ..SaveWatch::default() };
+        }
+        if self.done.is_none() {
+            self.done = self.landed(errand, now);
+        }
+        self.done
+    }
+
+    fn landed(&mut self, errand: &Errand, now: u64) -> Option<Saved> {
+        let mut open = false;
+        for pid in errand.pids() {
+            let _ = writing(pid, |path, size| {
+                let same = self.file.is_some_and(|file| file == Text::new(path));
+                if same || size >= self.bytes {
+                    open = true;
+                    self.file = Some(Text::new(path));
+                    self.bytes = self.bytes.max(size);
+                }
+            });
+        }
+        let was_open = std::mem::replace(&mut self.open, open);
+        if was_open && !open {
+            let file = self.file?;
+            let (file, bytes) = place_of(&file, asked_at(now, self.asked))?;
+            return Some(Saved { file, bytes, at: now });
+        }
+        if errand.written_now != self.written {
+            self.written = errand.written_now;
+            self.quiet_since = now;
+        }
+        let written = errand.written_now.saturating_sub(errand.written_then);
+        let quiet = now.saturating_sub(self.quiet_since) > QUIET;
+        (self.file.is_none() && written > LEAST && quiet).then(|| {
+            let newest = newest_in(c".", asked_at(now, self.asked));
+            let (file, bytes) = newest.unwrap_or((Text::new(b""), written));
+            Saved { file, bytes, at: self.quiet_since }
+        })
+    }
+}
+
+/// When the save was asked for, in seconds since 1970: what files are stamped with.
+fn asked_at(now: u64, asked: u64) -> i64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    time.tv_sec - (now.saturating_sub(asked) / SECOND) as i64 - 1
+}
+
+/// Where a file that was written is now: in its place, or, renamed as every careful save
+/// is, the newest file of its folder.
+fn place_of(file: &Text, since: i64) -> Option<(Text, u64)> {
+    let mut path = [0u8; Text::MAX + 1];
+    let bytes = file.as_bytes();
+    path[..bytes.len()].copy_from_slice(bytes);
+    let whole = CStr::from_bytes_until_nul(&path).ok()?;
+    if let Ok(stat) = statat(CWD, whole, AtFlags::empty()) {
+        return Some((*file, stat.st_size as u64));
+    }
+    let folder_end = bytes.iter().rposition(|byte| *byte == b'/')?;
+    path[folder_end.max(1)] = 0;
+    newest_in(CStr::from_bytes_until_nul(&path).ok()?, since)
+}
+
+/// The newest regular file of a folder, if it was written since then; its name and size.
+fn newest_in(folder: &CStr, since: i64) -> Option<(Text, u64)> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = openat(CWD, folder, flags, Mode::empty()).ok()?;
+    let mut space = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(&folder, &mut space);
+    let mut newest: Option<(i64, u64, Text, u64)> = None;
+    while let Some(Ok(entry)) = entries.next() {
+        let Ok(stat) = statat(&folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
+            continue;
+        };
+        let stamp = (stat.st_mtime as i64, stat.st_mtime_nsec as u64);
+        let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let newer = newest.is_none_or(|(second, nano, ..)| stamp > (second, nano));
+        if regular && stamp.0 >= since && newer {
+            let name = Text::new(entry.file_name().to_bytes());
+            newest = Some((stamp.0, stamp.1, name, stat.st_size as u64));
+        }
+    }
+    newest.map(|(_, _, name, bytes)| (name, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(path: &std::path::Path) -> Text {
+        use std::os::unix::ffi::OsStrExt;
+        Text::new(path.as_os_str().as_bytes())
+    }
+
+    #[test]
+    fn a_renamed_save_is_found_under_its_new_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let aside = folder.path().join(".model.pt.tmp");
+        let final_place = folder.path().join("model.pt");
+        std::fs::write(folder.path().join("older.txt"), "x").unwrap();
+        std::fs::write(&aside, [7; 5000]).unwrap();
+        assert_eq!(place_of(&text(&aside), 0), Some((text(&aside), 5000)));
+        std::fs::rename(&aside, &final_place).unwrap();
+        assert_eq!(place_of(&text(&aside), 0), Some((Text::new(b"model.pt"), 5000)));
+        assert_eq!(place_of(&text(&aside), i64::MAX), None, "nothing is that new");
+    }
+
+    #[test]
+    fn each_request_is_watched_anew() {
+        let mut watch = SaveWatch::default();
+        let first = Errand {
+            save_asked: Some(10 * SECOND),
+            written_then: 100,
+            written_now: 5000,
+            ..Errand::default()
+        };
+        assert_eq!(watch.look(&first, 11 * SECOND), None, "it may still be writing");
+        let saved = watch.look(&first, 12 * SECOND).expect("it has been quiet for a second");
+        assert_eq!(saved.at, 11 * SECOND);
+        let second = Errand { save_asked: Some(20 * SECOND), written_then: 5000, ..first };
+        assert_eq!(watch.look(&second, 21 * SECOND), None, "nothing was written since");
+        assert_eq!(watch.look(&second, 29 * SECOND), None);
+    }
+}
