@@ -4,7 +4,7 @@
 use crate::relay::copy_tail;
 use crate::scout::now;
 use crate::shared::Shared;
-use antifreeze_record::{Consumer, Head, Kind, Log, Sizes, Tail};
+use antifreeze_record::{Consumer, Head, Log, Sizes, Tail};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU32;
@@ -63,14 +63,13 @@ impl Writer {
                     }
                 }
             }
-            let mut event = false;
-            let finished = self.frames.is_finished();
             self.frames.drain(|kind, payload| {
-                event |= kind == Kind::Event;
                 if let Some(log) = &mut log {
                     log.append(kind, payload);
                 }
             });
+            // After the drain: whatever comes later rings the bell again.
+            let finished = self.frames.is_finished();
             if let Some(log) = &mut log
                 && (now() >= retry_at || finished)
             {

@@ -18,9 +18,10 @@
 //! # The format
 //!
 //! A run's folder holds four files, `record.0` to `record.3`. Level 0 takes every frame; the
-//! others take a sample at most each 10, 100 and 1000 seconds; events go to all four. A file
-//! grows in steps of 256 KiB of zeros to its largest size (8, 8, 4 and 4 MiB), after which the
-//! next frame goes to its start again, over the oldest. Each lap begins with the head.
+//! others take a sample at most each 10, 100 and 1000 seconds, and the last also takes the
+//! first sample and every event. A file grows in steps of 256 KiB of zeros to its largest
+//! size (8, 8, 4 and 4 MiB), after which the next frame goes to its start again, over the
+//! oldest. Each lap begins with the head.
 //!
 //! A file is a row of frames; zeros may follow a frame. What lies between two intact frames is
 //! empty space, damage, or what is left of an overwritten frame. [`frame`] has the bytes of a

@@ -60,7 +60,8 @@ impl Heights {
 
     /// Beyond the bound; for staying, within a few percent of it.
     fn bound_broken(&self, scene: &Scene) -> bool {
-        self.room + scene.now.kept_back as f64 < scene.total() * (self.ease - 1.0) / 10.0
+        let beyond_wall = self.room + scene.now.kept_back as f64;
+        beyond_wall < scene.total() * (self.ease - 1.0) / 10.0
     }
 
     fn stalling(&self, scene: &Scene) -> bool {

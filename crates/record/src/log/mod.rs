@@ -14,7 +14,7 @@ use crate::head::Head;
 use crate::levels::{LEVELS, PERIODS, level_path};
 use crate::read::Record;
 use level::{Level, PIECE};
-use pending::Pending;
+use pending::{Levels, Pending};
 use std::io;
 use std::path::Path;
 
@@ -30,6 +30,11 @@ impl Default for Sizes {
         Sizes([8 * MIB, 8 * MIB, 4 * MIB, 4 * MIB])
     }
 }
+
+/// The level that takes every frame; and the one that keeps events longest, when the finer
+/// ones have overwritten theirs.
+const FULL: Levels = 1;
+const COARSEST: Levels = 1 << (LEVELS - 1);
 
 pub struct Log {
     /// The head's frame, which begins each lap.
@@ -114,7 +119,7 @@ impl Log {
     /// file.
     pub fn append(&mut self, kind: Kind, payload: &[u8]) {
         let levels = match kind {
-            Kind::Event => (1 << LEVELS) - 1,
+            Kind::Event => FULL | COARSEST,
             Kind::Sample => self.levels_for_sample(payload),
         };
         let pushed = self.pending.push(levels, kind, self.next_sequence, payload);
@@ -123,18 +128,20 @@ impl Log {
     }
 
     /// The levels whose time has come for another sample.
-    fn levels_for_sample(&mut self, payload: &[u8]) -> u8 {
+    fn levels_for_sample(&mut self, payload: &[u8]) -> Levels {
         let Some(at) = decode_stamp(payload).map(|stamp| stamp.monotonic) else {
-            return 1;
+            return FULL;
         };
-        let mut levels = 0;
+        let mut levels = match self.last_sample {
+            [None, ..] => FULL | COARSEST,
+            _ => FULL,
+        };
         for ((bit, last), period) in (0..).zip(&mut self.last_sample).zip(PERIODS) {
-            // A clock that went back is another boot's: nothing is known about the time since.
-            let too_early = last.is_some_and(|last| {
-                at.checked_sub(last)
-                    .is_some_and(|since| u128::from(since) < period.as_nanos())
-            });
-            if !too_early {
+            // A coarse level begins when its first period is over, so that a short run writes
+            // to few files. A clock that went back is another boot's: nothing is known about
+            // the time since.
+            let since = at.checked_sub(*last.get_or_insert(at));
+            if since.is_none_or(|since| u128::from(since) >= period.as_nanos()) {
                 levels |= 1 << bit;
                 *last = Some(at);
             }

@@ -189,7 +189,7 @@ fn a_replaced_guard_goes_on_with_the_same_record() {
     let samples = frame::scan(&level_1)
         .filter(|(_, frame)| frame.kind == 1)
         .count();
-    assert_eq!(samples, 70, "the pace of the thinner levels goes on too");
+    assert_eq!(samples, 69, "the pace of the thinner levels goes on too");
 }
 
 #[test]
