@@ -4,7 +4,7 @@ Under a budget XLA answers RESOURCE_EXHAUSTED for the array that would not fit, 
 raises it as an ordinary error. JAX computes while Python goes on, so the step waits for its
 result before it takes the new weights for good.
 
-    antifreeze run --budget 800MB -- python jax_big_batch.py
+    antifreeze run --budget 900MB -- python jax_big_batch.py
 """
 
 import jax

@@ -3,7 +3,7 @@
 Under a budget the allocation that would not fit fails at its line, as PyTorch's own
 RuntimeError, and can be caught like any other.
 
-    antifreeze run --budget 1100MB -- python torch_big_batch.py
+    antifreeze run --budget 1200MB -- python torch_big_batch.py
 """
 
 import torch

@@ -20,7 +20,7 @@ def prepare(shard):
     try:
         while len(kept) * PIECE < MOST:
             kept.append(bytearray(PIECE))
-            time.sleep(0.01)
+            time.sleep(0.03)
     except MemoryError:
         pieces = len(kept)
         kept.clear()

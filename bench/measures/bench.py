@@ -18,7 +18,11 @@ NOBODY = 65534
 
 
 class Left(Exception):
-    """A part, or some of it, that cannot be measured here; the text says why."""
+    """What cannot be measured here, and why: yielded by a part that goes on, raised by one
+    that cannot."""
+
+    def line(self):
+        return f"  left out: {self}"
 
 
 class Bench:

@@ -4,7 +4,7 @@ watch the same machine in the same minute."""
 import time
 
 from . import others
-from .bench import GuardedRun
+from .bench import GuardedRun, Left
 from .figure import Figure, at_most
 from .page import Page
 from .proc import cpu_seconds, status
@@ -26,7 +26,7 @@ def measure(bench):
             for other in running:
                 other.end()
         for name, why in missing.items():
-            yield Figure(f"{name}: left out", 0, "", beside=why)
+            yield Left(f"{name}, because {why}")
     yield from at_the_edge(bench)
     yield from with_young_processes(bench)
 

@@ -5,6 +5,8 @@ import platform
 import re
 import time
 
+from .bench import Left
+
 INTRODUCTION = """# What the guard costs
 
 Measured by `bench/guard --write`; [README.md](README.md) says how and what each figure means.
@@ -17,18 +19,15 @@ BUSY = 1.0
 class Section:
     def __init__(self, part, title, conditions):
         self.part, self.title, self.conditions = part, title, conditions
-        self.figures, self.notes = [], []
+        self.figures, self.left = [], []
 
     @staticmethod
     def begin(part, title, quick):
         load = os.getloadavg()[0]
         return Section(part, title, conditions(load) + (" Quick trial." if quick else ""))
 
-    def add(self, figure):
-        self.figures.append(figure)
-
-    def add_note(self, note):
-        self.notes.append(note)
+    def add(self, found):
+        (self.left if isinstance(found, Left) else self.figures).append(found)
 
     def misses(self):
         return [figure for figure in self.figures if not figure.is_met()]
@@ -40,7 +39,7 @@ class Section:
         lines = [f"## {self.title}", "", f"`bench/guard --write {self.part}`. {self.conditions}", ""]
         lines += ["| what | measured | target | ratio | | beside it |", "|---|--:|--:|--:|---|---|"]
         lines += ["| " + " | ".join(figure.cells()) + " |" for figure in self.figures]
-        lines += [f"\nLeft out: {note}." for note in self.notes]
+        lines += [f"\nLeft out: {left}." for left in self.left]
         return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 
+from .bench import Left
 from .figure import Figure, at_least
 from .spread import median, percent_with_interval
 
@@ -19,7 +20,7 @@ def measure(bench):
     yield from compare(bench, "pure Python", bench.trainer("loop.py", bench.pick(1.0, 0.1)))
     python = os.environ.get("ANTIFREEZE_TEST_PYTHON")
     if not python:
-        yield Figure("torch: left out", 0, "", beside="ANTIFREEZE_TEST_PYTHON names no Python with torch")
+        yield Left("torch, because ANTIFREEZE_TEST_PYTHON names no Python that has it")
         return
     trainer = [python, *bench.trainer("matmul.py", bench.pick(2.0, 0.2))[1:]]
     # With its packages, so without the flag that leaves them out.

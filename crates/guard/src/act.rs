@@ -102,7 +102,9 @@ impl Hands {
         }
         if first {
             scene.history.acts.braked_at = Some(scene.now);
-            scene.voice.say(What::Braked { high: self.brake.high });
+            scene.voice.say(What::Braked {
+                high: self.brake.high,
+            });
         }
     }
 
@@ -147,11 +149,17 @@ impl Hands {
             acts.save = Save::Done { at: scene.now };
             acts.save_time = took.max(Duration::from_millis(100));
             let (bytes, file) = (saved.bytes, saved.file);
-            scene.voice.say(What::CheckpointSaved { millis: took.as_millis() as u64, bytes, file });
+            scene.voice.say(What::CheckpointSaved {
+                millis: took.as_millis() as u64,
+                bytes,
+                file,
+            });
             scene.errand.save_asked = None;
         } else if waited > Duration::from_secs(10).max(acts.save_time * 3) {
             acts.save = Save::Missed { at: scene.now };
-            scene.voice.say(What::CheckpointMissed { millis: waited.as_millis() as u64 });
+            scene.voice.say(What::CheckpointMissed {
+                millis: waited.as_millis() as u64,
+            });
             scene.errand.save_asked = None;
         }
     }
@@ -197,11 +205,17 @@ impl Hands {
             None => {
                 acts.stop_sent_at = Some(scene.now);
                 acts.available_at_stop = scene.room.available;
-                scene.voice.say(What::StopSent { pid: self.root, why });
+                scene.voice.say(What::StopSent {
+                    pid: self.root,
+                    why,
+                });
                 stop::ask(scene.tree, self.root);
             }
             // Half of the time is over: whoever is left is asked too.
-            Some(sent) if 2 * scene.now.saturating_sub(sent) > self.config.stop_deadline.as_nanos() as u64 => {
+            Some(sent)
+                if 2 * scene.now.saturating_sub(sent)
+                    > self.config.stop_deadline.as_nanos() as u64 =>
+            {
                 stop::signal_all(scene.tree, Signal::TERM);
             }
             Some(_) => {}
@@ -213,7 +227,10 @@ impl Hands {
         acts.stop_sent_at.get_or_insert(scene.now);
         if acts.kill_sent_at.is_none() {
             acts.kill_sent_at = Some(scene.now);
-            scene.voice.say(What::KillSent { pid: self.root, why });
+            scene.voice.say(What::KillSent {
+                pid: self.root,
+                why,
+            });
         }
         // Again at each look: somebody may have been about to fork.
         stop::signal_all(scene.tree, Signal::KILL);

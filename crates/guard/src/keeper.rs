@@ -12,12 +12,15 @@ use rustix::process::{Signal, kill_process, test_kill_process};
 use std::sync::atomic::Ordering::Acquire;
 
 /// A replaced guard has shown itself after this long.
-const REPLACED: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 };
+const REPLACED: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
 
 /// The keeper, and the end of a pipe that closes when the guard dies.
 pub struct Keeper {
     pub pid: Pid,
-    _guard_lives: OwnedFd,
+    guard_lives: OwnedFd,
 }
 
 impl Keeper {
@@ -32,13 +35,26 @@ impl Keeper {
                 drop(ours);
                 keep(shared, orders, guard_lives.as_fd())
             }
-            pid => Some(Keeper { pid: Pid(pid as u32), _guard_lives: ours }),
+            pid => Some(Keeper {
+                pid: Pid(pid as u32),
+                guard_lives: ours,
+            }),
         }
+    }
+}
+
+impl Keeper {
+    /// Lets the keeper end with us, and collects it. The page must say that all is over.
+    pub fn dismiss(self) {
+        drop(self.guard_lives);
+        let pid = rustix::process::Pid::from_raw(self.pid.0 as i32);
+        let _ = rustix::process::waitpid(pid, rustix::process::WaitOptions::empty());
     }
 }
 
 fn keep(shared: Shared, orders: &Orders, guard_lives: BorrowedFd<'_>) -> ! {
     let _ = rustix::thread::set_name(c"af-keeper");
+    crate::title::set(b"af-keeper");
     let head = shared.head();
     let guard = head.guard_pid.load(Acquire);
     // Nothing is ever written: both reads return when the other side is gone.

@@ -42,7 +42,11 @@ impl SaveWatch {
     pub fn look(&mut self, errand: &Errand, now: u64) -> Option<Saved> {
         let asked = errand.save_asked?;
         if asked != self.asked {
-            *self = SaveWatch { asked, quiet_since: now, ..SaveWatch::default() };
+            *self = SaveWatch {
+                asked,
+                quiet_since: now,
+                ..SaveWatch::default()
+            };
         }
         if self.done.is_none() {
             self.done = self.landed(errand, now);
@@ -66,7 +70,11 @@ impl SaveWatch {
         if was_open && !open {
             let file = self.file?;
             let (file, bytes) = place_of(&file, asked_at(now, self.asked))?;
-            return Some(Saved { file, bytes, at: now });
+            return Some(Saved {
+                file,
+                bytes,
+                at: now,
+            });
         }
         if errand.written_now != self.written {
             self.written = errand.written_now;
@@ -77,7 +85,11 @@ impl SaveWatch {
         (self.file.is_none() && written > LEAST && quiet).then(|| {
             let newest = newest_in(c".", asked_at(now, self.asked));
             let (file, bytes) = newest.unwrap_or((Text::new(b""), written));
-            Saved { file, bytes, at: self.quiet_since }
+            Saved {
+                file,
+                bytes,
+                at: self.quiet_since,
+            }
         })
     }
 }
@@ -143,8 +155,15 @@ mod tests {
         std::fs::write(&aside, [7; 5000]).unwrap();
         assert_eq!(place_of(&text(&aside), 0), Some((text(&aside), 5000)));
         std::fs::rename(&aside, &final_place).unwrap();
-        assert_eq!(place_of(&text(&aside), 0), Some((Text::new(b"model.pt"), 5000)));
-        assert_eq!(place_of(&text(&aside), i64::MAX), None, "nothing is that new");
+        assert_eq!(
+            place_of(&text(&aside), 0),
+            Some((Text::new(b"model.pt"), 5000))
+        );
+        assert_eq!(
+            place_of(&text(&aside), i64::MAX),
+            None,
+            "nothing is that new"
+        );
     }
 
     #[test]
@@ -156,11 +175,25 @@ mod tests {
             written_now: 5000,
             ..Errand::default()
         };
-        assert_eq!(watch.look(&first, 11 * SECOND), None, "it may still be writing");
-        let saved = watch.look(&first, 12 * SECOND).expect("it has been quiet for a second");
+        assert_eq!(
+            watch.look(&first, 11 * SECOND),
+            None,
+            "it may still be writing"
+        );
+        let saved = watch
+            .look(&first, 12 * SECOND)
+            .expect("it has been quiet for a second");
         assert_eq!(saved.at, 11 * SECOND);
-        let second = Errand { save_asked: Some(20 * SECOND), written_then: 5000, ..first };
-        assert_eq!(watch.look(&second, 21 * SECOND), None, "nothing was written since");
+        let second = Errand {
+            save_asked: Some(20 * SECOND),
+            written_then: 5000,
+            ..first
+        };
+        assert_eq!(
+            watch.look(&second, 21 * SECOND),
+            None,
+            "nothing was written since"
+        );
         assert_eq!(watch.look(&second, 29 * SECOND), None);
     }
 }

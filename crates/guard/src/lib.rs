@@ -18,6 +18,7 @@ pub mod sentinel;
 pub mod shared;
 pub mod spawn;
 pub mod takeover;
+pub mod title;
 pub mod voice;
 pub mod wall;
 pub mod writer;

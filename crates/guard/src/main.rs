@@ -92,7 +92,12 @@ fn guard() -> Result<(), String> {
     let desk: &'static Desk = Box::leak(Box::default());
     // SAFETY: as above; from here on the voice owns it.
     let wake = unsafe { OwnedFd::from_raw_fd(orders.wake) };
-    let mut voice = Voice { shared, frames, wake, trouble };
+    let mut voice = Voice {
+        shared,
+        frames,
+        wake,
+        trouble,
+    };
     let location = Location::of_self();
     let home = make_home(orders, root, &location, &mut voice);
     let mut sentinel = prepare(orders, shared, root, &location, home, voice, desk)?;
@@ -125,6 +130,9 @@ fn guard() -> Result<(), String> {
         let _ = writer.join();
     }
     head.closed.store(1, Release);
+    if let Some(keeper) = keeper {
+        keeper.dismiss();
+    }
     Ok(())
 }
 
@@ -190,7 +198,10 @@ fn prepare<'a>(
         },
         machine: Machine::open(&working_folder()),
         above: Above::open(location),
-        own: home.as_ref().and_then(|home| home.memory.as_deref()).map(Own::open),
+        own: home
+            .as_ref()
+            .and_then(|home| home.memory.as_deref())
+            .map(Own::open),
         tree,
         footprint: Footprint::new(CAPACITY),
         history: History::new(),
@@ -242,7 +253,12 @@ fn leave_out_keepers(tree: &mut Tree<Mark>, head: &PageHead, keeper: Option<&Kee
     }
 }
 
-fn make_home(orders: &Orders, root: Pid, location: &Location, voice: &mut Voice<'_>) -> Option<Home> {
+fn make_home(
+    orders: &Orders,
+    root: Pid,
+    location: &Location,
+    voice: &mut Voice<'_>,
+) -> Option<Home> {
     if orders.adopt != 0 {
         return Home::find(root, &orders.run_id, location);
     }
@@ -282,7 +298,12 @@ fn working_folder() -> PathBuf {
 /// What the front handed us must not reach the trainer, but for what becomes its output.
 fn keep_descriptors(orders: &Orders) {
     let all = [orders.page, orders.wake, orders.front_lives];
-    for fd in all.iter().chain(&orders.read).chain(&orders.pass).chain(&orders.give) {
+    for fd in all
+        .iter()
+        .chain(&orders.read)
+        .chain(&orders.pass)
+        .chain(&orders.give)
+    {
         // SAFETY: a flag on a number; one that is not open only fails.
         unsafe { libc::fcntl(*fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }

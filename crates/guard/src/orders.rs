@@ -57,7 +57,11 @@ impl Orders {
             };
         }
         numbers!(self, put);
-        for (name, pair) in [("read", self.read), ("pass", self.pass), ("give", self.give)] {
+        for (name, pair) in [
+            ("read", self.read),
+            ("pass", self.pass),
+            ("give", self.give),
+        ] {
             let _ = write!(text, "{name}={},{} ", pair[0], pair[1]);
         }
         let _ = write!(text, "wall={} ", self.wall);
@@ -70,7 +74,10 @@ impl Orders {
     /// None when the argument is not one that `to_argument` wrote.
     pub fn parse(argument: &str) -> Option<Orders> {
         let (words, preload) = argument.split_once("preload=")?;
-        let mut orders = Orders { preload: preload.to_owned(), ..Orders::default() };
+        let mut orders = Orders {
+            preload: preload.to_owned(),
+            ..Orders::default()
+        };
         for word in words.split_ascii_whitespace() {
             let (name, value) = word.split_once('=')?;
             macro_rules! take {

@@ -27,7 +27,10 @@ pub struct Others {
 
 impl Others {
     pub fn new() -> Others {
-        Others { seen: Vec::with_capacity(REMEMBERED), looks: 0 }
+        Others {
+            seen: Vec::with_capacity(REMEMBERED),
+            looks: 0,
+        }
     }
 
     /// The process that grew most over the last looks, if any grew by 16 MB or more.
@@ -48,14 +51,21 @@ impl Others {
         let mut buffer = [MaybeUninit::uninit(); 8192];
         let mut entries = RawDir::new(&folder, &mut buffer);
         while let Some(Ok(entry)) = entries.next() {
-            let number = entry.file_name().to_str().ok().and_then(|name| name.parse().ok());
+            let number = entry
+                .file_name()
+                .to_str()
+                .ok()
+                .and_then(|name| name.parse().ok());
             let Some(pid) = number.map(Pid).filter(|pid| !ours(*pid)) else {
                 continue;
             };
             let Some((name, bytes)) = anonymous(pid) else {
                 continue;
             };
-            match self.seen[kept..].iter().position(|(known, _)| *known == pid) {
+            match self.seen[kept..]
+                .iter()
+                .position(|(known, _)| *known == pid)
+            {
                 Some(index) => {
                     self.seen.swap(kept, kept + index);
                     let grew = bytes.saturating_sub(self.seen[kept].1);
@@ -109,12 +119,19 @@ mod tests {
     #[test]
     fn the_process_that_grew_is_named_and_the_tree_is_not() {
         let mut others = Others::new();
-        assert_eq!(others.look(|_| false), None, "nobody has grown at the first look");
+        assert_eq!(
+            others.look(|_| false),
+            None,
+            "nobody has grown at the first look"
+        );
         let ours = Pid(std::process::id());
         let block = vec![1u8; 64 << 20];
         let grower = others.look(|_| false).expect("this process grew by 64 MB");
         assert!(grower.grew >= 16 << 20, "{grower:?}");
-        assert_ne!(others.look(|pid| pid == ours).map(|grower| grower.pid), Some(ours));
+        assert_ne!(
+            others.look(|pid| pid == ours).map(|grower| grower.pid),
+            Some(ours)
+        );
         drop(block);
     }
 }

@@ -115,9 +115,15 @@ mod tests {
 
     #[test]
     fn the_machine_bounds_unless_something_is_tighter() {
-        let terms = Terms { reserve: 1_600 * MB, ..Terms::default() };
+        let terms = Terms {
+            reserve: 1_600 * MB,
+            ..Terms::default()
+        };
         let room = terms.room(&sample(10_000));
-        assert_eq!((room.bytes, room.bound), (8_400 * MB as i64, Bound::Machine));
+        assert_eq!(
+            (room.bytes, room.bound),
+            (8_400 * MB as i64, Bound::Machine)
+        );
 
         let mut contained = sample(10_000);
         contained.cgroup.limit = Reading::Value(8_000 * MB);
@@ -129,7 +135,11 @@ mod tests {
 
     #[test]
     fn a_budget_counts_the_tree_and_keeps_its_cushion_inside() {
-        let terms = Terms { reserve: 0, budget: Some(800 * MB), allow_swap: 0 };
+        let terms = Terms {
+            reserve: 0,
+            budget: Some(800 * MB),
+            allow_swap: 0,
+        };
         let mut sample = sample(10_000);
         sample.tree.footprint = Reading::Value(300 * MB);
         let room = terms.room(&sample);
@@ -143,17 +153,29 @@ mod tests {
         let mut sample = sample(2_000);
         sample.memory.swap_free = Reading::Value(500 * MB);
         sample.tree.swap = Reading::Value(100 * MB);
-        let none = Terms { reserve: 1_000 * MB, ..Terms::default() };
+        let none = Terms {
+            reserve: 1_000 * MB,
+            ..Terms::default()
+        };
         assert_eq!(none.room(&sample).bytes, 1_000 * MB as i64);
-        let some = Terms { allow_swap: 300 * MB, ..none };
+        let some = Terms {
+            allow_swap: 300 * MB,
+            ..none
+        };
         assert_eq!(some.room(&sample).bytes, 1_200 * MB as i64);
-        let more_than_there_is = Terms { allow_swap: 9_000 * MB, ..none };
+        let more_than_there_is = Terms {
+            allow_swap: 9_000 * MB,
+            ..none
+        };
         assert_eq!(more_than_there_is.room(&sample).bytes, 1_500 * MB as i64);
     }
 
     #[test]
     fn a_machine_that_is_short_already_lets_the_run_begin() {
-        let mut terms = Terms { reserve: 1_600 * MB, ..Terms::default() };
+        let mut terms = Terms {
+            reserve: 1_600 * MB,
+            ..Terms::default()
+        };
         terms.fit(&sample(1_000));
         assert_eq!(terms.reserve, 500 * MB);
         assert!(terms.room(&sample(1_000)).bytes > 0);

@@ -85,7 +85,12 @@ impl Findings {
             let (Some((_, held)), Reading::Value(pss)) = (anonymous(*pid), pss(*pid)) else {
                 continue;
             };
-            self.shares[self.share_count] = Share { pid: *pid, started: *started, held, pss };
+            self.shares[self.share_count] = Share {
+                pid: *pid,
+                started: *started,
+                held,
+                pss,
+            };
             self.share_count += 1;
         }
         self.shares_at = at;
@@ -94,7 +99,12 @@ impl Findings {
 
 impl Default for Findings {
     fn default() -> Self {
-        let nobody = Share { pid: Pid(0), started: 0, held: 0, pss: Pss::default() };
+        let nobody = Share {
+            pid: Pid(0),
+            started: 0,
+            held: 0,
+            pss: Pss::default(),
+        };
         Findings {
             slow: Slow::default(),
             slow_at: 0,
@@ -137,7 +147,9 @@ impl Desk {
 }
 
 fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
-    place.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    place
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// When each look is due.
@@ -155,7 +167,10 @@ struct Due {
 pub fn run(desk: &Desk, folder: &Path) -> ! {
     let mut sensors = Sensors::new(folder);
     let mut others = Others::new();
-    let mut due = Due { maps_every: SECOND, ..Due::default() };
+    let mut due = Due {
+        maps_every: SECOND,
+        ..Due::default()
+    };
     let mut save = SaveWatch::default();
     let mut findings = Findings::default();
     loop {
@@ -185,7 +200,11 @@ pub fn run(desk: &Desk, folder: &Path) -> ! {
             findings.fragile = errand
                 .pids()
                 .any(|pid| matches!(maps_name(pid, &FRAGILE), Reading::Value(Some(_))));
-            due.maps_every = if errand.urgent { SECOND } else { (2 * due.maps_every).min(60 * SECOND) };
+            due.maps_every = if errand.urgent {
+                SECOND
+            } else {
+                (2 * due.maps_every).min(60 * SECOND)
+            };
             due.maps = now + due.maps_every;
         }
         if now >= due.others {
@@ -194,7 +213,11 @@ pub fn run(desk: &Desk, folder: &Path) -> ! {
         }
         *locked(&desk.findings) = findings;
 
-        let pause = if errand.save_asked.is_some() { SECOND / 40 } else { SECOND };
+        let pause = if errand.save_asked.is_some() {
+            SECOND / 40
+        } else {
+            SECOND
+        };
         let timeout = rustix::time::Timespec {
             tv_sec: (pause / SECOND) as i64,
             tv_nsec: (pause % SECOND) as i64,

@@ -109,7 +109,11 @@ impl Sentinel<'_> {
         self.notice_changes(now);
         self.record(now);
         self.publish(now, &room);
-        if self.tree.processes().any(|p| now.saturating_sub(p.first_seen) < YOUTH) {
+        if self
+            .tree
+            .processes()
+            .any(|p| now.saturating_sub(p.first_seen) < YOUTH)
+        {
             decision.pace = decision.pace.min(YOUNG_PACE);
         }
         decision.pace
@@ -184,7 +188,9 @@ impl Sentinel<'_> {
             available: room.available,
             reserve: self.terms.reserve,
             footprint,
-            others: whole.saturating_sub(room.available).saturating_sub(footprint),
+            others: whole
+                .saturating_sub(room.available)
+                .saturating_sub(footprint),
             stride: self.wall.stride(now),
             swapped_in: sample.paging.swapped_in.value(),
             swapped_out: sample.paging.swapped_out.value(),
@@ -199,7 +205,10 @@ impl Sentinel<'_> {
     }
 
     fn motion(&self) -> Motion {
-        let root = self.tree.get(self.root).or_else(|| self.tree.processes().next());
+        let root = self
+            .tree
+            .get(self.root)
+            .or_else(|| self.tree.processes().next());
         match root {
             Some(root) if root.state.paused && self.hands.job_stopped() => Motion::StoppedByUser,
             Some(root) if root.state.paused => Motion::Paused,
@@ -209,9 +218,20 @@ impl Sentinel<'_> {
     }
 
     fn keep_wall(&mut self, now: u64, room: &Room, decision: &Decision) {
-        let grows = decision.forecast.is_some_and(|forecast| forecast.growth > 0.0);
+        let grows = decision
+            .forecast
+            .is_some_and(|forecast| forecast.growth > 0.0);
         let (footprint, peak) = (self.footprint_bytes(), self.ends.peak);
-        self.wall.keep(now, room, &self.terms, footprint, peak, grows, &mut self.tree, self.shared);
+        self.wall.keep(
+            now,
+            room,
+            &self.terms,
+            footprint,
+            peak,
+            grows,
+            &mut self.tree,
+            self.shared,
+        );
         while let Some(what) = self.wall.next_news() {
             if let What::Walled { .. } = what {
                 let acts = &mut self.history.acts;
@@ -290,14 +310,20 @@ impl Sentinel<'_> {
         if (trouble != 0) != self.ends.said_trouble {
             self.ends.said_trouble = trouble != 0;
             match trouble {
-                0 => self.voice.say(What::Regained { lack: Lack::RecordFailed }),
+                0 => self.voice.say(What::Regained {
+                    lack: Lack::RecordFailed,
+                }),
                 errno => self.voice.lacks(Lack::RecordFailed, errno),
             }
         }
         let stopped = self.motion() == Motion::StoppedByUser;
         if stopped != self.ends.user_stopped {
             self.ends.user_stopped = stopped;
-            self.voice.say(if stopped { What::UserStopped } else { What::UserContinued });
+            self.voice.say(if stopped {
+                What::UserStopped
+            } else {
+                What::UserContinued
+            });
         }
         // What lost its place in the table is no longer ours to limit.
         for lost in self.tree.evicted() {
@@ -316,7 +342,8 @@ impl Sentinel<'_> {
 
     fn publish(&self, now: u64, room: &Room) {
         let head = self.shared.head();
-        head.headroom.store(u64::try_from(room.bytes).unwrap_or(0), Relaxed);
+        head.headroom
+            .store(u64::try_from(room.bytes).unwrap_or(0), Relaxed);
         head.footprint.store(self.footprint_bytes(), Relaxed);
         head.rung.store(self.history.acts.rung as u32, Relaxed);
         head.births.store(0, Relaxed);

@@ -38,7 +38,10 @@ pub fn spawn(orders: &Orders, shared: Shared, command: &[OsString]) -> std::io::
             let _ = wait.read(&mut [0]);
             become_trainer(orders, shared, &arguments)
         }
-        pid => Ok(Held { pid: Pid(pid as u32), go }),
+        pid => Ok(Held {
+            pid: Pid(pid as u32),
+            go,
+        }),
     }
 }
 

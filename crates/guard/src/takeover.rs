@@ -26,7 +26,10 @@ pub fn relay(shared: Shared, orders: &Orders) {
     while streams.iter().any(Option::is_some) {
         wait_for_any(&streams);
         for stream in &mut streams {
-            if stream.as_ref().is_some_and(|stream| stream.relay(shared) == Flow::Closed) {
+            if stream
+                .as_ref()
+                .is_some_and(|stream| stream.relay(shared) == Flow::Closed)
+            {
                 *stream = None;
             }
         }
@@ -44,7 +47,11 @@ impl Stream {
         let (read, pass) = (orders.read[index], orders.pass[index]);
         // SAFETY: handed over by the front for this purpose, and owned by nobody else here.
         (read >= 0 && pass >= 0).then(|| unsafe {
-            Stream { index, read: OwnedFd::from_raw_fd(read), pass: OwnedFd::from_raw_fd(pass) }
+            Stream {
+                index,
+                read: OwnedFd::from_raw_fd(read),
+                pass: OwnedFd::from_raw_fd(pass),
+            }
         })
     }
 
@@ -61,7 +68,10 @@ impl Stream {
     }
 }
 
-const NOW: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+const NOW: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
 
 fn wait_for_any(streams: &[Option<Stream>; 2]) {
     match streams {

@@ -4,9 +4,9 @@
 use crate::shared::Shared;
 use crate::writer::Trouble;
 use antifreeze_cushion::page::EVENT_BYTES;
-use antifreeze_record::event::{Event, Lack, What};
 use antifreeze_record::Producer;
 use antifreeze_record::codec::encode_event;
+use antifreeze_record::event::{Event, Lack, What};
 use antifreeze_sense::{Sample, Stamp};
 use rustix::fd::OwnedFd;
 use rustix::time::{ClockId, clock_gettime};

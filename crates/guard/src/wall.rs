@@ -3,7 +3,7 @@
 
 use crate::hands::limit;
 use crate::mark::Mark;
-use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, plan};
+use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, WallState, plan};
 use crate::room::{Room, Terms};
 use crate::shared::Shared;
 use antifreeze_record::event::{Lack, What};
@@ -59,14 +59,18 @@ impl Wall {
     ) {
         let (strip, _) = terms.cushion();
         self.candidates.clear();
+        greet_forks(tree);
         for tracked in tree.processes_mut() {
             self.observe(now, tracked, footprint, strip, shared);
-            self.candidates.push(Candidate { state: tracked.state.wall });
+            self.candidates.push(Candidate {
+                state: tracked.state.wall,
+            });
         }
         let wall_room = WallRoom {
             wall: self.on,
             room: room.bytes,
             bound: room.bound,
+            total: room.total,
             reserve: terms.reserve,
             footprint,
             peak,
@@ -82,7 +86,10 @@ impl Wall {
                     self.said_refused = true;
                     add(
                         &mut self.news,
-                        What::Lacks { lack: Lack::WallRefused, detail: tracked.process.pid.0 },
+                        What::Lacks {
+                            lack: Lack::WallRefused,
+                            detail: tracked.process.pid.0,
+                        },
                     );
                 }
             }
@@ -122,7 +129,15 @@ impl Wall {
                 mark.refusals = refusals;
                 let bytes = slot.refused_bytes.load(Relaxed);
                 let (pid, name) = (process.pid, process.name);
-                add(&mut self.news, What::Walled { pid, name, bytes, footprint });
+                add(
+                    &mut self.news,
+                    What::Walled {
+                        pid,
+                        name,
+                        bytes,
+                        footprint,
+                    },
+                );
             }
         }
         if let (true, Ok(Some(found))) = (self.on && !mark.refused, limit::soft(process.pid))
@@ -149,6 +164,33 @@ impl Wall {
             let _ = limit::set_soft(tracked.process.pid, self.ceiling);
         }
     }
+}
+
+/// Gives a process that is new and looks like a fork of its parent what the parent's wall
+/// knows.
+fn greet_forks(tree: &mut Tree<Mark>) {
+    let stranger = |tree: &Tree<Mark>| {
+        let mut all = tree.processes();
+        all.find(|p| !p.state.met).map(|p| p.process.pid)
+    };
+    while let Some(pid) = stranger(tree) {
+        let wall = inherited(tree, pid).unwrap_or_default();
+        if let Some(child) = tree.processes_mut().find(|p| p.process.pid == pid) {
+            child.state.wall = wall;
+            child.state.met = true;
+        }
+    }
+}
+
+fn inherited(tree: &Tree<Mark>, pid: Pid) -> Option<WallState> {
+    let child = tree.get(pid)?;
+    let parent = tree.get(child.process.parent)?;
+    let (bytes, of_parent) = (
+        child.process.vm_data.value()?,
+        parent.process.vm_data.value()?,
+    );
+    let forked = child.process.name == parent.process.name && bytes >= of_parent / 5 * 4;
+    forked.then(|| WallState::child_of(&parent.state.wall))
 }
 
 /// Sets the limit of one process; true when that was refused for the first time.

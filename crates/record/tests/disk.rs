@@ -116,15 +116,12 @@ fn a_disk_that_fills_up_later_costs_the_oldest_and_never_the_end() {
         return;
     };
     let mut log = Log::create(mount.path(), Sizes::default(), &head()).unwrap();
-    // Long enough for the coarsest level to have begun.
-    for number in 1..=1100 {
-        append(&mut log, number);
-    }
+    append(&mut log, 1);
     log.sync().unwrap();
     // Whatever was free is taken by somebody else.
     let filler = mount.path().join("filler");
-    std::fs::write(&filler, vec![1; 1 << 20]).unwrap_err();
-    for number in 1101..=20_000 {
+    std::fs::write(&filler, vec![1; 2 << 20]).unwrap_err();
+    for number in 2..=20_000 {
         append(&mut log, number);
         if number % 100 == 0 {
             log.sync().unwrap();

@@ -85,7 +85,11 @@ fn write_number(mut file: &std::fs::File, number: Option<u64>) -> bool {
             break;
         }
     }
-    let bytes = if number.is_some() { &text[start..] } else { b"max" };
+    let bytes = if number.is_some() {
+        &text[start..]
+    } else {
+        b"max"
+    };
     file.rewind().is_ok() && file.write_all(bytes).is_ok()
 }
 

@@ -132,7 +132,11 @@ fn scope(trainer: Pid, run_id: &str) -> Option<Home> {
     if !Path::new("/run/systemd/system").exists() {
         return None;
     }
-    let bus = if rustix::process::geteuid().is_root() { "--system" } else { "--user" };
+    let bus = if rustix::process::geteuid().is_root() {
+        "--system"
+    } else {
+        "--user"
+    };
     let unit = format!("{}.scope", name(run_id));
     let pid = trainer.0.to_string();
     let description = format!("antifreeze run {run_id}");
@@ -143,7 +147,15 @@ fn scope(trainer: Pid, run_id: &str) -> Option<Home> {
         .args(["ssa(sv)a(sa(sv))", &unit, "fail", "5"])
         .args(["Description", "s", &description, "PIDs", "au", "1", &pid])
         .args(["CollectMode", "s", "inactive-or-failed"])
-        .args(["MemoryAccounting", "b", "true", "CPUAccounting", "b", "true", "0"])
+        .args([
+            "MemoryAccounting",
+            "b",
+            "true",
+            "CPUAccounting",
+            "b",
+            "true",
+            "0",
+        ])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -156,7 +168,10 @@ fn scope(trainer: Pid, run_id: &str) -> Option<Home> {
     while Instant::now() < deadline {
         if let Some(path) = cgroup_of(trainer).filter(|path| path.contains(&unit)) {
             let top = Location::of_self().unified?.top;
-            return Some(version_2(top.join(path.trim_start_matches('/')), Vec::new()));
+            return Some(version_2(
+                top.join(path.trim_start_matches('/')),
+                Vec::new(),
+            ));
         }
         std::thread::sleep(Duration::from_millis(1));
     }

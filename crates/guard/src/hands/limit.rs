@@ -24,7 +24,10 @@ pub fn set_soft(pid: Pid, soft: Option<u64>) -> Result<(), Errno> {
 }
 
 fn read(pid: Pid) -> Result<libc::rlimit, Errno> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: nothing is set; the answer goes into a local.
     match unsafe { libc::prlimit(pid.0 as i32, libc::RLIMIT_DATA, null(), &mut limit) } {
         0 => Ok(limit),
@@ -52,7 +55,10 @@ mod tests {
 
     #[test]
     fn the_soft_limit_moves_and_the_hard_limit_stays() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let pid = Pid(child.id());
         let hard = read(pid).unwrap().rlim_max;
         set_soft(pid, Some(123 << 20)).unwrap();

@@ -23,12 +23,7 @@ pub fn ask(tree: &Tree<Mark>, root: Pid, signal: u32) -> Option<Pid> {
     }
 }
 
-fn ask_from(
-    tree: &Tree<Mark>,
-    pid: Pid,
-    signal: Signal,
-    depth: usize,
-) -> Option<Pid> {
+fn ask_from(tree: &Tree<Mark>, pid: Pid, signal: Signal, depth: usize) -> Option<Pid> {
     if catches(pid, signal) {
         return tree.signal(pid, signal).ok().map(|()| pid);
     }

@@ -26,7 +26,9 @@ pub fn pause(tree: &mut Tree<Mark>, shared: Shared) -> usize {
     for (place, tracked) in shared.head().paused.iter().zip(ours()) {
         place.store(tracked.process.pid.0, Release);
     }
-    ours().filter(|p| tree.signal(p.process.pid, Signal::STOP).is_ok()).count()
+    ours()
+        .filter(|p| tree.signal(p.process.pid, Signal::STOP).is_ok())
+        .count()
 }
 
 /// Continues what [`pause`] stopped.
@@ -55,7 +57,9 @@ pub fn ask(tree: &Tree<Mark>, root: Pid) {
 
 fn ask_from(tree: &Tree<Mark>, pid: Pid, depth: usize) {
     let _ = tree.signal(pid, Signal::TERM);
-    let launcher = tree.get(pid).is_some_and(|p| p.process.resident() < LAUNCHER_BYTES);
+    let launcher = tree
+        .get(pid)
+        .is_some_and(|p| p.process.resident() < LAUNCHER_BYTES);
     if !launcher || depth == 0 {
         return;
     }

@@ -11,6 +11,8 @@ use antifreeze_record::event::{Rung, Why};
 
 /// Forecasts below this are not acted on.
 const DECENT: f64 = 0.5;
+/// Looks for which a budget must have been exceeded.
+const LASTING_LOOKS: usize = 3;
 /// Seconds of storm that a stop waits for.
 const LASTING_STORM: f64 = 5.0;
 
@@ -144,7 +146,7 @@ fn checkpoint(scene: &Scene, heights: &Heights) -> Option<Why> {
 /// The tree must end so that the machine, or the run's last save, lives.
 pub(super) fn stop(scene: &Scene) -> Option<Why> {
     let signals = &scene.signals;
-    if scene.now.bound == Bound::Budget && scene.beyond_wall() < -0.02 * scene.total() {
+    if scene.now.bound == Bound::Budget && budget_exceeded(scene) {
         return Some(Why::BudgetExceeded);
     }
     if on_doorstep(scene) {
@@ -162,6 +164,17 @@ pub(super) fn stop(scene: &Scene) -> Option<Why> {
     }
     // Without a wall nothing else keeps the tree inside its bound.
     (!scene.config.wall && signals.tree_grew && scene.room() < 0.0).then(|| bound_why(scene))
+}
+
+/// Beyond the budget for several looks: the wall stands at nothing more by then, so it is
+/// something the wall does not see.
+fn budget_exceeded(scene: &Scene) -> bool {
+    let mut latest = scene.history.iter().rev().take(LASTING_LOOKS);
+    scene.history.iter().count() >= LASTING_LOOKS
+        && latest.all(|moment| {
+            let left = moment.room as f64 + moment.kept_back as f64;
+            moment.bound == Bound::Budget && left < -0.02 * moment.total as f64
+        })
 }
 
 /// Seconds until the run meets its end: the wall, or the doorstep at which a trainer that

@@ -78,11 +78,6 @@ impl<'a> Scene<'a> {
         self.now.room as f64
     }
 
-    /// What is left before the bound itself is exceeded.
-    pub fn beyond_wall(&self) -> f64 {
-        self.room() + self.now.kept_back as f64
-    }
-
     /// Growth of the footprint in bytes a second, as far as it is known.
     pub fn growth(&self) -> f64 {
         self.forecast.map_or(0.0, |forecast| forecast.growth)

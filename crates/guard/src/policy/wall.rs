@@ -72,15 +72,25 @@ pub struct WallState {
     set: Option<u64>,
     opening: Option<Opening>,
     chosen: Option<u64>,
+    forked: bool,
 }
 
 impl WallState {
-    /// A process that was forked: what its parent chose for itself holds for it too.
+    /// A process that was forked and runs the same program: what its parent chose for
+    /// itself holds for it too, and the slack it was born with is its parent's.
     pub fn child_of(parent: &WallState) -> WallState {
         WallState {
             chosen: parent.chosen,
+            floors: [Some(parent.slack), None],
+            forked: true,
             ..WallState::default()
         }
+    }
+
+    /// Slack is forgiven to a program that starts: it maps its libraries. A fork has them
+    /// already, and what it maps it means to use.
+    pub fn is_forgiven(&self) -> bool {
+        !self.forked
     }
 
     /// Takes in one look at the process.
@@ -108,6 +118,9 @@ impl WallState {
 
     fn remember_slack(&mut self, now_ns: u64) {
         let [current, before] = &mut self.floors;
+        if self.bucket_since == 0 {
+            self.bucket_since = now_ns;
+        }
         let age = now_ns.saturating_sub(self.bucket_since);
         if age >= BUCKET {
             *before = if age < 2 * BUCKET { *current } else { None };

@@ -21,6 +21,8 @@ pub struct WallRoom {
     pub wall: bool,
     pub room: i64,
     pub bound: Bound,
+    /// The size of that bound.
+    pub total: u64,
     pub reserve: u64,
     pub footprint: u64,
     /// The largest footprint of the run.
@@ -84,7 +86,11 @@ impl Shares {
                 sum.saturating_add(value(state))
             })
         };
-        let charged = sum(WallState::recent_slack).saturating_sub(FORGIVEN);
+        let forgiven = FORGIVEN.min(room.total / 4);
+        let charged = candidates.iter().fold(0u64, |sum, Candidate { state }| {
+            let allowance = if state.is_forgiven() { forgiven } else { 0 };
+            sum.saturating_add(state.recent_slack().saturating_sub(allowance))
+        });
         let head = u64::try_from(room.room)
             .unwrap_or(0)
             .saturating_sub(charged);

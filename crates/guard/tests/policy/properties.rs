@@ -193,6 +193,7 @@ fn wall_case(
         })
         .collect();
     let room = WallRoom {
+        total: 16 << 30,
         wall: true,
         room: room * MB as i64,
         bound: Bound::Machine,

@@ -26,6 +26,7 @@ fn growing(mapped: u64, by: u64) -> WallState {
 
 fn room(bytes: i64) -> WallRoom {
     WallRoom {
+        total: 16 << 30,
         wall: true,
         room: bytes,
         bound: Bound::Machine,
