@@ -34,7 +34,8 @@ def main():
     for shard, pieces, refused in results:
         end = "refused" if refused else "read whole"
         print(f"shard {shard}: {pieces * PIECE >> 20} MB, {end}")
-    print(f"{sum(refused for _, _, refused in results)} of {WORKERS} shards were too large; all workers live")
+    too_large = sum(refused for _, _, refused in results)
+    print(f"{too_large} of {WORKERS} shards were too large; all workers live")
 
 
 if __name__ == "__main__":

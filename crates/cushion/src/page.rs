@@ -21,7 +21,7 @@ pub const ENV: &str = "ANTIFREEZE_PAGE";
 pub const ENV_C: &CStr = c"ANTIFREEZE_PAGE";
 
 /// How many processes can report at one time.
-pub const SLOTS: usize = 768;
+pub const SLOTS: usize = 640;
 /// How many paused processes are remembered for the keeper.
 pub const PAUSED: usize = 512;
 /// Events on their way from the guard to the front.
@@ -59,6 +59,8 @@ pub struct Slot {
     pub own_limit: AtomicU64,
     /// Bytes drawn from the small reserve since the guard last moved the limit.
     pub drawn: AtomicU64,
+    /// Size of a request that waits for the guard's answer; 0 while none does.
+    pub wanted: AtomicU64,
     /// 1 while the landing strip is open.
     pub landed: AtomicU32,
     /// 1 when the process lifted its limit because the heartbeat was stale.

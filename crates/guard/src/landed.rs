@@ -15,6 +15,12 @@ const QUIET: u64 = SECOND / 2;
 /// Fewer bytes than this are a line of output, not a save.
 const LEAST: u64 = 1024;
 
+/// Files open for writing that are there all the time: logs, event files.
+const USUAL: usize = 16;
+
+/// A file's device and number: its identity, whatever it is called.
+pub type FileId = (u64, u64);
+
 /// What a save left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved {
@@ -36,9 +42,32 @@ pub struct SaveWatch {
     written: u64,
     quiet_since: u64,
     done: Option<Saved>,
+    usual: [Option<Text>; USUAL],
+    /// Where the trainer's own output goes on to.
+    outputs: [Option<FileId>; 2],
 }
 
 impl SaveWatch {
+    pub fn new(outputs: [Option<FileId>; 2]) -> SaveWatch {
+        SaveWatch {
+            outputs,
+            ..SaveWatch::default()
+        }
+    }
+
+    /// Takes note of what is being written while nobody has asked for a save.
+    pub fn note_usual(&mut self, errand: &Errand) {
+        self.usual = [None; USUAL];
+        let mut places = self.usual.iter_mut();
+        for pid in errand.pids() {
+            let _ = writing(pid, |path, _| {
+                if let Some(place) = places.next() {
+                    *place = Some(Text::new(path));
+                }
+            });
+        }
+    }
+
     pub fn look(&mut self, errand: &Errand, now: u64) -> Option<Saved> {
         let asked = errand.save_asked?;
         if asked != self.asked {
@@ -58,6 +87,9 @@ impl SaveWatch {
         let mut open = false;
         for pid in errand.pids() {
             let _ = writing(pid, |path, size| {
+                if self.usual.contains(&Some(Text::new(path))) {
+                    return;
+                }
                 let same = self.file.is_some_and(|file| file == Text::new(path));
                 if same || size >= self.bytes {
                     open = true;
@@ -69,7 +101,7 @@ impl SaveWatch {
         let was_open = std::mem::replace(&mut self.open, open);
         if was_open && !open {
             let file = self.file?;
-            let (file, bytes) = place_of(&file, asked_at(now, self.asked))?;
+            let (file, bytes) = place_of(&file, asked_at(now, self.asked), &self.outputs)?;
             return Some(Saved {
                 file,
                 bytes,
@@ -83,7 +115,7 @@ impl SaveWatch {
         let written = errand.written_now.saturating_sub(errand.written_then);
         let quiet = now.saturating_sub(self.quiet_since) > QUIET;
         (self.file.is_none() && written > LEAST && quiet).then(|| {
-            let newest = newest_in(c".", asked_at(now, self.asked));
+            let newest = newest_in(c".", asked_at(now, self.asked), &self.outputs);
             let (file, bytes) = newest.unwrap_or((Text::new(b""), written));
             Saved {
                 file,
@@ -102,7 +134,7 @@ fn asked_at(now: u64, asked: u64) -> i64 {
 
 /// Where a file that was written is now: in its place, or, renamed as every careful save
 /// is, the newest file of its folder.
-fn place_of(file: &Text, since: i64) -> Option<(Text, u64)> {
+fn place_of(file: &Text, since: i64, outputs: &[Option<FileId>]) -> Option<(Text, u64)> {
     let mut path = [0u8; Text::MAX + 1];
     let bytes = file.as_bytes();
     path[..bytes.len()].copy_from_slice(bytes);
@@ -112,11 +144,12 @@ fn place_of(file: &Text, since: i64) -> Option<(Text, u64)> {
     }
     let folder_end = bytes.iter().rposition(|byte| *byte == b'/')?;
     path[folder_end.max(1)] = 0;
-    newest_in(CStr::from_bytes_until_nul(&path).ok()?, since)
+    newest_in(CStr::from_bytes_until_nul(&path).ok()?, since, outputs)
 }
 
-/// The newest regular file of a folder, if it was written since then; its name and size.
-fn newest_in(folder: &CStr, since: i64) -> Option<(Text, u64)> {
+/// The newest regular file of a folder that was written since then and is no output; its
+/// name and size.
+fn newest_in(folder: &CStr, since: i64, outputs: &[Option<FileId>]) -> Option<(Text, u64)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = openat(CWD, folder, flags, Mode::empty()).ok()?;
     let mut space = [MaybeUninit::uninit(); 4096];
@@ -127,7 +160,8 @@ fn newest_in(folder: &CStr, since: i64) -> Option<(Text, u64)> {
             continue;
         };
         let stamp = (stat.st_mtime as i64, stat.st_mtime_nsec as u64);
-        let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+            && !outputs.contains(&Some((stat.st_dev, stat.st_ino)));
         let newer = newest.is_none_or(|(second, nano, ..)| stamp > (second, nano));
         if regular && stamp.0 >= since && newer {
             let name = Text::new(entry.file_name().to_bytes());
@@ -153,17 +187,31 @@ mod tests {
         let final_place = folder.path().join("model.pt");
         std::fs::write(folder.path().join("older.txt"), "x").unwrap();
         std::fs::write(&aside, [7; 5000]).unwrap();
-        assert_eq!(place_of(&text(&aside), 0), Some((text(&aside), 5000)));
+        assert_eq!(place_of(&text(&aside), 0, &[]), Some((text(&aside), 5000)));
         std::fs::rename(&aside, &final_place).unwrap();
         assert_eq!(
-            place_of(&text(&aside), 0),
+            place_of(&text(&aside), 0, &[]),
             Some((Text::new(b"model.pt"), 5000))
         );
         assert_eq!(
-            place_of(&text(&aside), i64::MAX),
+            place_of(&text(&aside), i64::MAX, &[]),
             None,
             "nothing is that new"
         );
+    }
+
+    #[test]
+    fn what_the_trainer_prints_to_is_no_save() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log.txt");
+        std::fs::write(&log, [7; 5000]).unwrap();
+        let id = std::fs::metadata(&log)
+            .map(|data| (data.dev(), data.ino()))
+            .unwrap();
+        let gone = text(&folder.path().join("gone"));
+        assert_eq!(place_of(&gone, 0, &[]), Some((Text::new(b"log.txt"), 5000)));
+        assert_eq!(place_of(&gone, 0, &[Some(id), None]), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use antifreeze_guard::hands::brake::Brake;
 use antifreeze_guard::hands::cgroup::Home;
 use antifreeze_guard::hands::limit;
 use antifreeze_guard::keeper::Keeper;
+use antifreeze_guard::landed::FileId;
 use antifreeze_guard::mark::Mark;
 use antifreeze_guard::orders::Orders;
 use antifreeze_guard::policy::{Config, History};
@@ -115,7 +116,10 @@ fn guard() -> Result<(), String> {
     }
 
     lock_memory(&mut sentinel.voice);
-    thread("scout", move || scout::run(desk, &working_folder()))?;
+    let outputs = orders.pass.map(file_id);
+    thread("scout", move || {
+        scout::run(desk, &working_folder(), outputs)
+    })?;
     thread("relay", move || takeover::stand_by(shared, orders))?;
     let writer = match writer {
         Some(writer) => Some(thread("writer", move || writer.run(trouble))?),
@@ -293,6 +297,13 @@ fn record_head(sentinel: &Sentinel<'_>, command: Vec<OsString>) -> Head {
 
 fn working_folder() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
+}
+
+fn file_id(fd: i32) -> Option<FileId> {
+    // SAFETY: handed over by the front and open as long as we live.
+    let fd = (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) })?;
+    let stat = rustix::fs::fstat(fd).ok()?;
+    Some((stat.st_dev, stat.st_ino))
 }
 
 /// What the front handed us must not reach the trainer, but for what becomes its output.

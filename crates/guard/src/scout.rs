@@ -2,7 +2,7 @@
 //! hung mount, a slow sensor, or the memory map of a process that is being torn down.
 //! The deciding thread leaves errands and picks up findings, and never waits for either.
 
-use crate::landed::{SaveWatch, Saved};
+use crate::landed::{FileId, SaveWatch, Saved};
 use crate::others::{Grower, Others, anonymous};
 use antifreeze_sense::footprint::Share;
 use antifreeze_sense::parse::Pss;
@@ -164,14 +164,14 @@ struct Due {
 }
 
 /// The scout's life.
-pub fn run(desk: &Desk, folder: &Path) -> ! {
+pub fn run(desk: &Desk, folder: &Path, outputs: [Option<FileId>; 2]) -> ! {
     let mut sensors = Sensors::new(folder);
     let mut others = Others::new();
     let mut due = Due {
         maps_every: SECOND,
         ..Due::default()
     };
-    let mut save = SaveWatch::default();
+    let mut save = SaveWatch::new(outputs);
     let mut findings = Findings::default();
     loop {
         let bell = desk.bell.load(Acquire);
@@ -179,6 +179,9 @@ pub fn run(desk: &Desk, folder: &Path) -> ! {
         let now = now();
 
         findings.saved = save.look(&errand, now);
+        if errand.urgent && errand.save_asked.is_none() {
+            save.note_usual(&errand);
+        }
         if now >= due.slow {
             sensors.read(&mut findings.slow);
             findings.slow_at = now;

@@ -92,6 +92,7 @@ impl Shared {
                 slot.refused_at.store(0, Relaxed);
                 slot.own_limit.store(0, Relaxed);
                 slot.drawn.store(0, Relaxed);
+                slot.wanted.store(0, Relaxed);
                 slot.landed.store(0, Relaxed);
                 slot.lifted.store(0, Relaxed);
                 slot.pid.store(0, Release);

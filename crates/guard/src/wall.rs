@@ -62,8 +62,12 @@ impl Wall {
         greet_forks(tree);
         for tracked in tree.processes_mut() {
             self.observe(now, tracked, footprint, strip, shared);
+            let wants = shared
+                .slot(tracked.process.pid.0)
+                .map_or(0, |slot| slot.wanted.load(Acquire));
             self.candidates.push(Candidate {
                 state: tracked.state.wall,
+                wants,
             });
         }
         let wall_room = WallRoom {

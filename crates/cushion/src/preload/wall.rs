@@ -4,7 +4,7 @@
 //! there is no guard; let small requests and thread starts draw on the reserve; refuse, and
 //! open the landing strip so that the error can be handled.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::limit::{Limit, data_bytes};
 use crate::page::{Head, SMALL_REQUEST};
@@ -94,11 +94,21 @@ pub fn rescue(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
 /// Even a guard that seems gone is asked before the wall is lifted: after a suspended
 /// machine wakes, its heartbeat is old and it is alive.
 fn appeal(head: &Head, request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
-    // Claimed before asking: that is how the guard sees at once who is at the wall.
-    let _ = shared::slot();
     let may_ask = !request.is_small() || guard::is_gone(head) || guard::may_ask_for_little();
-    if may_ask && guard::ask(head, attempt) {
-        return true;
+    if may_ask {
+        // Said before asking, so that one answer to many does not promise the same twice.
+        let slot = shared::slot();
+        let wants = |bytes| {
+            if let Some(slot) = slot {
+                slot.wanted.store(bytes, Release);
+            }
+        };
+        wants(request.bytes());
+        let granted = guard::ask(head, attempt);
+        wants(0);
+        if granted {
+            return true;
+        }
     }
     guard::is_gone(head) && lift() && attempt()
 }

@@ -13,6 +13,8 @@ const FORGIVEN: u64 = 512 << 20;
 const SAME: u64 = 1 << 20;
 /// Of threatened head-room, what goes to processes that do not grow: one part in this.
 const IDLE_PART: u64 = 8;
+/// What an allocator takes from the kernel beyond a request.
+const SPARE: u64 = 1 << 20;
 
 /// What the tree as a whole has and may still take. Bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +54,8 @@ impl WallRoom {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
     pub state: WallState,
+    /// The size of a request that waits for an answer; 0 when none does.
+    pub wants: u64,
 }
 
 /// Decides each process's limit: `limits[i]` for `candidates[i]`, None where the limit
@@ -62,8 +66,29 @@ pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>
         return;
     }
     let shares = Shares::of(room, candidates);
-    for (limit, Candidate { state }) in limits.iter_mut().zip(candidates) {
-        *limit = changed(state, shares.limit(state));
+    // Those who ask are answered one after the other, each from what the ones before it
+    // left: one look may answer many, and must not promise the same twice.
+    let alone = candidates.iter().filter(|asker| asker.wants > 0).count() == 1;
+    let mut left = shares.pool;
+    for (limit, Candidate { state, wants }) in limits.iter_mut().zip(candidates) {
+        let grant = wants.saturating_add(SPARE);
+        if *wants > 0 && grant <= left {
+            left -= grant;
+            let share = if alone {
+                grant.max(shares.head_room(state))
+            } else {
+                grant
+            };
+            *limit = Some(shares.limit(state, share));
+        }
+    }
+    let untouched = left == shares.pool;
+    for (limit, Candidate { state, .. }) in limits.iter_mut().zip(candidates) {
+        if limit.is_none() {
+            let share = shares.head_room(state);
+            let share = if untouched { share } else { share.min(left) };
+            *limit = changed(state, shares.limit(state, share));
+        }
     }
 }
 
@@ -82,15 +107,19 @@ struct Shares {
 impl Shares {
     fn of(room: &WallRoom, candidates: &[Candidate]) -> Shares {
         let sum = |value: fn(&WallState) -> u64| {
-            candidates.iter().fold(0u64, |sum, Candidate { state }| {
-                sum.saturating_add(value(state))
-            })
+            candidates
+                .iter()
+                .fold(0u64, |sum, Candidate { state, .. }| {
+                    sum.saturating_add(value(state))
+                })
         };
         let forgiven = FORGIVEN.min(room.total / 4);
-        let charged = candidates.iter().fold(0u64, |sum, Candidate { state }| {
-            let allowance = if state.is_forgiven() { forgiven } else { 0 };
-            sum.saturating_add(state.recent_slack().saturating_sub(allowance))
-        });
+        let charged = candidates
+            .iter()
+            .fold(0u64, |sum, Candidate { state, .. }| {
+                let allowance = if state.is_forgiven() { forgiven } else { 0 };
+                sum.saturating_add(state.recent_slack().saturating_sub(allowance))
+            });
         let head = u64::try_from(room.room)
             .unwrap_or(0)
             .saturating_sub(charged);
@@ -105,9 +134,9 @@ impl Shares {
         }
     }
 
-    fn limit(&self, state: &WallState) -> u64 {
+    fn limit(&self, state: &WallState, share: u64) -> u64 {
         let vm_data = state.vm_data();
-        let wanted = vm_data.saturating_add(self.head_room(state));
+        let wanted = vm_data.saturating_add(share);
         let opened = wanted.max(state.opened().unwrap_or(0));
         // Somebody's own limit holds as far as it leaves the present legal.
         opened.min(state.chosen().unwrap_or(u64::MAX)).max(vm_data)

@@ -221,7 +221,14 @@ impl Play<'_> {
             tree_grows: decision.forecast.is_some_and(|told| told.growth > 0.0) && !others_grew,
         };
         let mut limits = [None];
-        plan(&room, &[Candidate { state: self.wall }], &mut limits);
+        plan(
+            &room,
+            &[Candidate {
+                state: self.wall,
+                wants: 0,
+            }],
+            &mut limits,
+        );
         if let [Some(limit)] = limits {
             self.wall.placed(limit);
         }

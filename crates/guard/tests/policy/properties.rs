@@ -106,7 +106,7 @@ proptest! {
         let (states, room) = wall_case(room, peak, grows, &looks);
         let mut limits = vec![None; states.len()];
         plan(&room, &states, &mut limits);
-        for (Candidate { state }, limit) in states.iter().zip(&limits) {
+        for (Candidate { state, .. }, limit) in states.iter().zip(&limits) {
             prop_assert!(limit.unwrap() >= state.vm_data());
         }
     }
@@ -126,7 +126,7 @@ proptest! {
         let promised: u64 = states
             .iter()
             .zip(&limits)
-            .map(|(Candidate { state }, limit)| limit.unwrap() - state.vm_data())
+            .map(|(Candidate { state, .. }, limit)| limit.unwrap() - state.vm_data())
             .sum();
         prop_assert!(promised <= pool, "{promised} of {pool}");
     }
@@ -189,7 +189,7 @@ fn wall_case(
             let mut state = WallState::default();
             state.observe(BOOT, mapped * MB, touched * MB, 0, 1);
             state.observe(BOOT + SECOND / 10, (mapped + more) * MB, touched * MB, 0, 1);
-            Candidate { state }
+            Candidate { state, wants: 0 }
         })
         .collect();
     let room = WallRoom {

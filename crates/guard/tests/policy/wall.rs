@@ -38,7 +38,10 @@ fn room(bytes: i64) -> WallRoom {
 }
 
 fn limits(room: &WallRoom, states: &[WallState]) -> Vec<Option<u64>> {
-    let candidates: Vec<Candidate> = states.iter().map(|&state| Candidate { state }).collect();
+    let candidates: Vec<Candidate> = states
+        .iter()
+        .map(|&state| Candidate { state, wants: 0 })
+        .collect();
     let mut limits = vec![None; states.len()];
     plan(room, &candidates, &mut limits);
     limits
@@ -322,8 +325,42 @@ fn more_places_than_processes_are_left_empty() {
     let mut places = [Some(1), Some(1)];
     plan(
         &room(GB as i64),
-        &[Candidate { state: process(GB) }],
+        &[Candidate {
+            state: process(GB),
+            wants: 0,
+        }],
         &mut places,
     );
     assert_eq!(places, [Some(2 * GB), None]);
+}
+
+#[test]
+fn those_who_ask_at_once_are_not_promised_the_same_room_twice() {
+    let askers = [130 * MB, 130 * MB, 130 * MB].map(|wants| Candidate {
+        state: process(GB),
+        wants,
+    });
+    let mut limits = [None; 3];
+    plan(&room(300 * MB as i64), &askers, &mut limits);
+    let granted = limits.map(|limit| limit.unwrap_or(0).saturating_sub(GB) >= 130 * MB);
+    assert_eq!(granted, [true, true, false]);
+    let promised: u64 = limits.iter().map(|limit| limit.unwrap_or(GB) - GB).sum();
+    assert!(promised <= 300 * MB, "{promised}");
+}
+
+#[test]
+fn who_asks_alone_gets_all_there_is() {
+    let alone = [
+        Candidate {
+            state: process(GB),
+            wants: 10 * MB,
+        },
+        Candidate {
+            state: process(GB),
+            wants: 0,
+        },
+    ];
+    let mut limits = [None; 2];
+    plan(&room(300 * MB as i64), &alone, &mut limits);
+    assert_eq!(limits[0], Some(GB + 300 * MB));
 }
