@@ -29,6 +29,7 @@ def one(bench, who, ordinary):
         time.sleep(first)
         opened = descriptors(run.guard)
         page = Page(run.guard, run.page_fd)
+        early = page.read("allocations")
         time.sleep(began + last - time.monotonic())
         sizes = status(run.guard)
         grown = descriptors(run.guard) - opened
@@ -39,6 +40,7 @@ def one(bench, who, ordinary):
     unlocked = max(sizes["VmSize"] - sizes["VmLck"] - KERNELS_OWN, 0)
     remark = "and it says so" if said else "of memory that can be"
     yield Figure(f"not locked, as {who}", unlocked / MIB, "MiB", exactly(0), remark)
-    yield Figure(f"allocations after start, as {who}", allocations, "", exactly(0))
+    remark = f"{early} of them within the first {first} s" if allocations else ""
+    yield Figure(f"allocations after start, as {who}", allocations, "", exactly(0), remark)
     remark = f"{opened} open at {first} s, processes came and went, then {last} s"
     yield Figure(f"file descriptors gained, as {who}", grown, "", exactly(0), remark)

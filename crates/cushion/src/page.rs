@@ -125,6 +125,9 @@ pub struct Head {
     pub paused: [AtomicU32; PAUSED],
 
     // The front's, for the guard.
+    /// 1 when nobody reads the trainer's output any more: everybody closes his end, so that
+    /// the trainer learns of it as it would without us.
+    pub broken: [AtomicU32; 2],
     /// 1 when the front leaves on purpose.
     pub front_done: AtomicU32,
     /// Rises with each `antifreeze resume`.

@@ -44,6 +44,11 @@ impl Keeper {
 }
 
 impl Keeper {
+    /// Has the keeper close the streams that the front has given up.
+    pub fn close_broken(&self) {
+        let _ = rustix::io::write(&self.guard_lives, &[0]);
+    }
+
     /// Lets the keeper end with us, and collects it. The page must say that all is over.
     pub fn dismiss(self) {
         drop(self.guard_lives);
@@ -57,8 +62,10 @@ fn keep(shared: Shared, orders: &Orders, guard_lives: BorrowedFd<'_>) -> ! {
     crate::title::set(b"af-keeper");
     let head = shared.head();
     let guard = head.guard_pid.load(Acquire);
-    // Nothing is ever written: both reads return when the other side is gone.
-    wait_for_end(guard_lives);
+    // A byte means that the front has given up a stream; the end, that the guard is gone.
+    while rustix::io::read(guard_lives, &mut [0u8]) != Ok(0) {
+        takeover::close_broken(shared, orders);
+    }
     if head.closed.load(Acquire) == 0 {
         continue_paused(shared);
         wait_for_end(takeover::front_lives(orders));

@@ -103,6 +103,7 @@ fn guard() -> Result<(), String> {
     let home = make_home(orders, root, &location, &mut voice);
     let mut sentinel = prepare(orders, shared, root, &location, home, voice, desk)?;
     leave_out_keepers(&mut sentinel.tree, head, keeper.as_ref());
+    sentinel.keeper = keeper;
     let recording = !folder.as_os_str().is_empty();
     let writer = recording.then(|| Writer {
         head: record_head(&sentinel, command),
@@ -129,7 +130,7 @@ fn guard() -> Result<(), String> {
     counting::watch(head);
     sentinel.guard();
     sentinel.voice.say(What::TreeEnded);
-    sentinel.finish();
+    let keeper = sentinel.finish();
     if let Some(writer) = writer {
         let _ = writer.join();
     }
@@ -232,6 +233,7 @@ fn prepare<'a>(
         findings: Findings::default(),
         errand: Errand::default(),
         corrected_at: 0,
+        keeper: None,
         ends: Ends::default(),
     };
     sentinel.machine.read(&mut sentinel.sample);

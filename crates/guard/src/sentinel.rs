@@ -4,12 +4,14 @@
 
 use crate::act::{Hands, Scene};
 use crate::hands::limit;
+use crate::keeper::Keeper;
 use crate::mark::Mark;
 use crate::orders::Orders;
 use crate::policy::{Bound, Decision, History, Moment, Motion, decide};
 use crate::room::{Room, Terms};
 use crate::scout::{Desk, Errand, Findings, NAMED, now};
 use crate::shared::Shared;
+use crate::takeover;
 use crate::voice::Voice;
 use crate::wall::Wall;
 use antifreeze_record::event::{Lack, What};
@@ -54,6 +56,7 @@ pub struct Sentinel<'a> {
     pub errand: Errand,
     /// Which of the scout's exact counts was taken in last.
     pub corrected_at: u64,
+    pub keeper: Option<Keeper>,
     pub ends: Ends,
 }
 
@@ -68,6 +71,7 @@ pub struct Ends {
     said_overflow: bool,
     said_trouble: bool,
     user_stopped: bool,
+    broken: [u32; 2],
 }
 
 impl Sentinel<'_> {
@@ -157,11 +161,12 @@ impl Sentinel<'_> {
     }
 
     /// Undoes what outlives the run. The voice goes with us, which lets the writer end.
-    pub fn finish(self) {
+    pub fn finish(self) -> Option<Keeper> {
         self.wall.lift(&self.tree);
         if let Some(home) = &self.hands.home {
             home.remove();
         }
+        self.keeper
     }
 
     fn footprint_bytes(&self) -> u64 {
@@ -295,6 +300,14 @@ impl Sentinel<'_> {
         if !self.ends.front_gone && parent != head.front_pid.load(Relaxed) {
             self.ends.front_gone = true;
             self.voice.say(What::FrontGone);
+        }
+        let broken = [0, 1].map(|stream: usize| head.broken[stream].load(Acquire));
+        if broken != self.ends.broken {
+            self.ends.broken = broken;
+            takeover::close_broken(self.shared, self.orders);
+            if let Some(keeper) = &self.keeper {
+                keeper.close_broken();
+            }
         }
         let requests = head.resume_requests.load(Relaxed);
         if requests != self.hands.resume_requests {

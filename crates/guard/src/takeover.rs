@@ -7,6 +7,8 @@ use crate::relay::{Flow, fill, pass_on};
 use crate::shared::Shared;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 /// Waits for the front's end, then relays.
 pub fn stand_by(shared: Shared, orders: &Orders) {
@@ -19,6 +21,18 @@ pub fn front_lives(orders: &Orders) -> BorrowedFd<'static> {
     // SAFETY: handed over by the front, and never closed.
     unsafe { BorrowedFd::borrow_raw(orders.front_lives) }
 }
+
+/// Closes our end of each stream that the front has given up, once.
+pub fn close_broken(shared: Shared, orders: &Orders) {
+    for (index, broken) in shared.head().broken.iter().enumerate() {
+        if broken.load(Acquire) == 1 && !CLOSED[index].swap(true, AcqRel) {
+            // SAFETY: ours alone; the relay leaves a closed stream alone.
+            unsafe { libc::close(orders.read[index]) };
+        }
+    }
+}
+
+static CLOSED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
 /// Relays until the trainer has closed its output.
 pub fn relay(shared: Shared, orders: &Orders) {
@@ -44,6 +58,9 @@ struct Stream {
 
 impl Stream {
     fn open(index: usize, orders: &Orders) -> Option<Stream> {
+        if CLOSED[index].load(Acquire) {
+            return None;
+        }
         let (read, pass) = (orders.read[index], orders.pass[index]);
         // SAFETY: handed over by the front for this purpose, and owned by nobody else here.
         (read >= 0 && pass >= 0).then(|| unsafe {

@@ -143,7 +143,7 @@ impl Front {
             self.say(&message);
             return super::OWN_FAILURE;
         }
-        let relays = match Relays::start(&self.streams, self.shared, &self.screen) {
+        let relays = match Relays::start(&self.streams, self.shared, &self.screen, &self.wake) {
             Ok(relays) => relays,
             Err(errno) => {
                 self.say(&format!("passing the output on: {errno}"));
@@ -203,6 +203,11 @@ impl Front {
         self.signals_arrived();
         self.hear();
         self.tell_all();
+        for (index, broken) in self.shared.head().broken.iter().enumerate() {
+            if broken.load(Relaxed) == 1 {
+                self.streams.give_up(index);
+            }
+        }
         if let Some(line) = self.speaker.overdue(stamp()) {
             self.say(&line);
         }

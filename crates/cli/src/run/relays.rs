@@ -8,6 +8,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
 use std::thread::{JoinHandle, spawn};
 
 /// Once the trainer has ended, this much silence means that all of its output has come.
@@ -20,21 +21,41 @@ pub struct Relays {
 }
 
 impl Relays {
-    pub fn start(streams: &Streams, shared: Shared, screen: &Arc<Screen>) -> Result<Relays, Errno> {
+    /// `wake` is written to when a stream is given up.
+    pub fn start(
+        streams: &Streams,
+        shared: Shared,
+        screen: &Arc<Screen>,
+        wake: &OwnedFd,
+    ) -> Result<Relays, Errno> {
         let ended = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let mut threads = Vec::new();
         for (index, stream) in streams.each() {
             let (read, pass) = (stream.read.try_clone(), stream.pass.try_clone());
-            let (Ok(read), Ok(pass)) = (read, pass) else {
+            let (Ok(read), Ok(pass), Ok(wake)) = (read, pass, wake.try_clone()) else {
                 return Err(Errno::MFILE);
             };
             let (screen, ended) = (Arc::clone(screen), Arc::clone(&ended));
             let on_screen = stream.terminal && screen.terminal;
             threads.push(spawn(move || {
                 let output = shared.output(index);
+                let mut complained = false;
                 while wait_for(read.as_fd(), ended.as_fd()) {
                     let flow = fill(output, read.as_fd());
-                    let _ = screen.pass_on(output, pass.as_fd(), on_screen);
+                    match screen.pass_on(output, pass.as_fd(), on_screen) {
+                        // Nobody reads any more: the trainer is to learn of it.
+                        Err(Errno::PIPE) => {
+                            shared.head().broken[index].store(1, Release);
+                            shared.kick();
+                            let _ = rustix::io::write(&wake, &1u64.to_ne_bytes());
+                            break;
+                        }
+                        Err(errno) if !complained && errno != Errno::IO => {
+                            complained = true;
+                            screen.say(&format!("the output could not be passed on: {errno}"));
+                        }
+                        _ => {}
+                    }
                     if flow != Ok(Flow::Open) {
                         break;
                     }

@@ -55,6 +55,14 @@ impl Streams {
         }
     }
 
+    /// Gives up a stream that nobody reads any more.
+    pub fn give_up(&mut self, index: usize) {
+        match index {
+            0 => self.output = None,
+            _ => self.error = None,
+        }
+    }
+
     /// Tells the trainer's terminals how large the real one is.
     pub fn resize(&self) {
         for (_, stream) in self.each().filter(|(_, stream)| stream.terminal) {
