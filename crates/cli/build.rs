@@ -14,11 +14,23 @@ fn main() -> Result<(), String> {
     let out = PathBuf::from(variable("OUT_DIR")?);
     let crates = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("..");
     for room in ["cushion", "guard", "record", "sense"] {
-        println!("cargo::rerun-if-changed={}", crates.join(room).join("src").display());
-        println!("cargo::rerun-if-changed={}", crates.join(room).join("Cargo.toml").display());
+        println!(
+            "cargo::rerun-if-changed={}",
+            crates.join(room).join("src").display()
+        );
+        println!(
+            "cargo::rerun-if-changed={}",
+            crates.join(room).join("Cargo.toml").display()
+        );
     }
-    println!("cargo::rerun-if-changed={}", crates.join("cushion/compile.rs").display());
-    println!("cargo::rerun-if-changed={}", crates.join("../Cargo.toml").display());
+    println!(
+        "cargo::rerun-if-changed={}",
+        crates.join("cushion/compile.rs").display()
+    );
+    println!(
+        "cargo::rerun-if-changed={}",
+        crates.join("../Cargo.toml").display()
+    );
 
     compile::compile(&crates.join("cushion/src"), &out.join("cushion.so"))?;
     build_guard(&crates.join("guard/Cargo.toml"), &out)
@@ -36,9 +48,21 @@ fn build_guard(manifest: &Path, out: &Path) -> Result<(), String> {
         .map_err(|error| format!("copying {}: {error}", built.display()))
 }
 
-fn cargo_build(manifest: &Path, folder: &Path, target: &str, flags: &str) -> Result<PathBuf, String> {
+fn cargo_build(
+    manifest: &Path,
+    folder: &Path,
+    target: &str,
+    flags: &str,
+) -> Result<PathBuf, String> {
     let output = Command::new(variable("CARGO")?)
-        .args(["build", "--quiet", "--profile", "guard", "--bin", "antifreeze-guard"])
+        .args([
+            "build",
+            "--quiet",
+            "--profile",
+            "guard",
+            "--bin",
+            "antifreeze-guard",
+        ])
         .args(["--target", target, "--manifest-path"])
         .arg(manifest)
         .arg("--target-dir")
@@ -49,7 +73,10 @@ fn cargo_build(manifest: &Path, folder: &Path, target: &str, flags: &str) -> Res
         .output()
         .map_err(|error| format!("starting cargo for the guard: {error}"))?;
     if !output.status.success() {
-        return Err(format!("building the guard:\n{}", String::from_utf8_lossy(&output.stderr)));
+        return Err(format!(
+            "building the guard:\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        ));
     }
     Ok(folder.join(target).join("guard").join("antifreeze-guard"))
 }

@@ -73,7 +73,12 @@ impl Settings {
                 // A project file that is broken for other reasons is not ours to judge.
                 let mentions_us = text.contains("antifreeze");
                 match toml::from_str::<PyProject>(&text) {
-                    Ok(PyProject { tool: Some(Tool { antifreeze: Some(settings) }) }) => return Ok(settings),
+                    Ok(PyProject {
+                        tool:
+                            Some(Tool {
+                                antifreeze: Some(settings),
+                            }),
+                    }) => return Ok(settings),
                     Err(error) if mentions_us => return Err(explained(&project, &error)),
                     _ => {}
                 }
@@ -89,9 +94,9 @@ impl Settings {
         arguments.budget = arguments.budget.or(of(self.budget));
         arguments.allow_swap = arguments.allow_swap.or(of(self.allow_swap));
         arguments.no_wall |= self.wall == Some(false);
-        arguments.checkpoint_signal = arguments
+        arguments.checkpoint_signal = arguments.checkpoint_signal.or(self
             .checkpoint_signal
-            .or(self.checkpoint_signal.map(|Text(SignalNumber(number))| number));
+            .map(|Text(SignalNumber(number))| number));
         if !arguments.quiet && !arguments.verbose {
             arguments.quiet = self.quiet == Some(true);
             arguments.verbose = self.verbose == Some(true) && !arguments.quiet;
@@ -111,7 +116,10 @@ mod tests {
     use clap::Parser;
 
     fn run(words: &[&str]) -> RunArguments {
-        let words = ["antifreeze", "run"].iter().chain(words).chain(&["--", "true"]);
+        let words = ["antifreeze", "run"]
+            .iter()
+            .chain(words)
+            .chain(&["--", "true"]);
         match Arguments::parse_from(words).command {
             Command::Run(arguments) => *arguments,
             _ => unreachable!("the words say run"),
@@ -137,7 +145,11 @@ mod tests {
     fn a_project_file_serves_too() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pyproject.toml");
-        std::fs::write(&path, "[project]\nname = 'x'\n[tool.antifreeze]\nlive = true\n").unwrap();
+        std::fs::write(
+            &path,
+            "[project]\nname = 'x'\n[tool.antifreeze]\nlive = true\n",
+        )
+        .unwrap();
         assert_eq!(Settings::read(folder.path()).unwrap().live, Some(true));
         std::fs::write(&path, "[project\n").unwrap();
         assert_eq!(Settings::read(folder.path()), Ok(Settings::default()));
@@ -147,10 +159,17 @@ mod tests {
     fn a_mistake_is_explained_with_its_place() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("antifreeze.toml");
-        for (text, hint) in [("reserv = '1G'", "reserv"), ("budget = '10%'", "4G"), ("budget = 3", "string")] {
+        for (text, hint) in [
+            ("reserv = '1G'", "reserv"),
+            ("budget = '10%'", "4G"),
+            ("budget = 3", "string"),
+        ] {
             std::fs::write(&path, text).unwrap();
             let message = Settings::read(folder.path()).unwrap_err();
-            assert!(message.contains("antifreeze.toml") && message.contains(hint), "{message}");
+            assert!(
+                message.contains("antifreeze.toml") && message.contains(hint),
+                "{message}"
+            );
         }
     }
 }

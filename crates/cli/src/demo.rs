@@ -24,7 +24,10 @@ pub fn demo() -> u8 {
         }
     };
     println!("This trainer leaks 8 MB a step. It gets {BUDGET} and no more:");
-    println!("  antifreeze run --budget {BUDGET} -- python3 {}\n", script.display());
+    println!(
+        "  antifreeze run --budget {BUDGET} -- python3 {}\n",
+        script.display()
+    );
     let words: [OsString; 7] = [
         "antifreeze".into(),
         "run".into(),

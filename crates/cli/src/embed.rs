@@ -36,7 +36,10 @@ fn put_cushion(folder: &Path) -> io::Result<PathBuf> {
     }
     let path = folder.join(format!("cushion-{:08x}.so", fingerprint(CUSHION)));
     // LD_PRELOAD separates by spaces and colons and knows no quoting.
-    if path.to_str().is_none_or(|path| path.contains([' ', ':', '\t'])) {
+    if path
+        .to_str()
+        .is_none_or(|path| path.contains([' ', ':', '\t']))
+    {
         return Err(io::ErrorKind::InvalidFilename.into());
     }
     if std::fs::read(&path).is_ok_and(|there| there == CUSHION) {

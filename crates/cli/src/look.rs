@@ -13,7 +13,9 @@ pub fn look_of(stream: impl AsFd) -> Look {
         .unwrap_or(100);
     Look {
         width,
-        colour: terminal && unset("NO_COLOR") && std::env::var_os("TERM").is_some_and(|t| t != "dumb"),
+        colour: terminal
+            && unset("NO_COLOR")
+            && std::env::var_os("TERM").is_some_and(|t| t != "dumb"),
         glyphs: glyphs(),
         zone: jiff::tz::TimeZone::system(),
         home: std::env::var_os("HOME").map(Into::into),

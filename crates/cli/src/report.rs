@@ -13,7 +13,10 @@ pub struct Report(Run);
 impl Report {
     /// From a run's folder.
     pub fn read(run: &store::Run) -> Result<Report, String> {
-        let now = Now { boot: boot_id(), guarded: run.is_guarded() };
+        let now = Now {
+            boot: boot_id(),
+            guarded: run.is_guarded(),
+        };
         Run::open(&run.folder, last_output(&run.folder), now)
             .map(Report)
             .map_err(|error| format!("reading {}: {error}", run.folder.display()))
@@ -32,7 +35,11 @@ impl Report {
             return None;
         }
         let words = closing(&run.verdict, &run.facts, &run.story, look);
-        Some(if trouble { format!("\n{words}\n") } else { format!("antifreeze: {words}\n") })
+        Some(if trouble {
+            format!("\n{words}\n")
+        } else {
+            format!("antifreeze: {words}\n")
+        })
     }
 
     pub fn json(&self) -> String {
@@ -41,7 +48,13 @@ impl Report {
 
     pub fn show(&self, look: &Look) -> String {
         let Report(run) = self;
-        antifreeze_view::show(&run.verdict, &run.facts, &run.story, run.events.iter().copied(), look)
+        antifreeze_view::show(
+            &run.verdict,
+            &run.facts,
+            &run.story,
+            run.events.iter().copied(),
+            look,
+        )
     }
 
     pub fn row(&self) -> RunRow {
@@ -50,9 +63,12 @@ impl Report {
 
     /// Whether the guard paused it and has not yet let it go on.
     pub fn is_paused(&self) -> bool {
-        let last = self.0.events.iter().rev().find(|event| {
-            matches!(event.what, What::Paused { .. } | What::Resumed { .. })
-        });
+        let last = self
+            .0
+            .events
+            .iter()
+            .rev()
+            .find(|event| matches!(event.what, What::Paused { .. } | What::Resumed { .. }));
         last.is_some_and(|event| matches!(event.what, What::Paused { .. }))
     }
 }

@@ -16,11 +16,18 @@ pub fn runs(arguments: RunsArguments) -> Result<(), String> {
         Some(RunsAction::Show { run, json }) => {
             let report = Report::read(&store.find(run.as_deref())?)?;
             let look = look_of(rustix::stdio::stdout());
-            print(&if json { report.json() } else { report.show(&look) + "\n" })
+            print(&if json {
+                report.json()
+            } else {
+                report.show(&look) + "\n"
+            })
         }
         Some(RunsAction::Prune { keep }) => {
             let removed = store.prune(keep, u64::MAX);
-            print(&format!("removed {removed} of {} runs\n", removed + store.runs().len()))
+            print(&format!(
+                "removed {removed} of {} runs\n",
+                removed + store.runs().len()
+            ))
         }
     }
 }
@@ -34,7 +41,9 @@ fn list(store: &Store, json: bool) -> Result<(), String> {
         .map(|report| report.row())
         .collect();
     if json {
-        let lines = rows.iter().filter_map(|row| serde_json::to_string(row).ok());
+        let lines = rows
+            .iter()
+            .filter_map(|row| serde_json::to_string(row).ok());
         return print(&lines.map(|line| line + "\n").collect::<String>());
     }
     print(&(table(&rows, &look_of(rustix::stdio::stdout())) + "\n"))
@@ -44,14 +53,18 @@ fn list(store: &Store, json: bool) -> Result<(), String> {
 pub fn resume(name: Option<&str>) -> Result<(), String> {
     let store = Store::locate()?;
     let run = store.find(name)?;
-    let guardian = run.guardian().ok_or_else(|| format!("run {} is not running", run.id))?;
+    let guardian = run
+        .guardian()
+        .ok_or_else(|| format!("run {} is not running", run.id))?;
     let path = format!("/proc/{}/fd/{}", guardian.pid, guardian.page_fd);
     let shared = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
         .open(&path)
         .map_err(|error| format!("reaching the guard of run {}: {error}", run.id))
-        .and_then(|page| Shared::open(page).map_err(|error| format!("the guard's page: {error}")))?;
+        .and_then(|page| {
+            Shared::open(page).map_err(|error| format!("the guard's page: {error}"))
+        })?;
     if !Report::read(&run).is_ok_and(|report| report.is_paused()) {
         return print(&format!("run {} is not paused\n", run.id));
     }

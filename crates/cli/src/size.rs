@@ -93,7 +93,10 @@ mod tests {
             assert!(text.parse::<Size>().is_err(), "{text}");
         }
         assert!(bytes("10%").is_err());
-        assert!("4X".parse::<Size>().is_err_and(|message| message.contains("4G")));
+        assert!(
+            "4X".parse::<Size>()
+                .is_err_and(|message| message.contains("4G"))
+        );
     }
 
     #[test]

@@ -37,7 +37,9 @@ impl Store {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let home = variable("ANTIFREEZE_HOME")
             .map(PathBuf::from)
-            .or_else(|| variable("XDG_STATE_HOME").map(|state| Path::new(&state).join("antifreeze")))
+            .or_else(|| {
+                variable("XDG_STATE_HOME").map(|state| Path::new(&state).join("antifreeze"))
+            })
             .or_else(|| {
                 variable("HOME").map(|home| Path::new(&home).join(".local/state/antifreeze"))
             })
@@ -91,7 +93,10 @@ impl Store {
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter_map(|entry| {
                 let id = entry.file_name().into_string().ok()?;
-                Some(Run { id, folder: entry.path() })
+                Some(Run {
+                    id,
+                    folder: entry.path(),
+                })
             })
             .collect();
         runs.sort_by(|a, b| a.id.cmp(&b.id));

@@ -228,7 +228,10 @@ fn a_checkpoint_is_saved_before_the_wall_is_met() {
         .exits(1)
         .prints("saved step")
         .tells("antifreeze: asked for a checkpoint (SIGUSR1)")
-        .tells("antifreeze: checkpoint saved in");
+        .tells("antifreeze: checkpoint saved in")
+        .tells("(checkpoint.json, ")
+        // What it prints goes to a file as well, and is no checkpoint.
+        .never_tells("(stdout, ");
     assert_eq!(scene.verdict()["end"]["kind"], "walled", "{ended}");
     let saved = fs::read_to_string(scene.path("checkpoint.json")).expect("a checkpoint");
     let saved: serde_json::Value = serde_json::from_str(&saved).expect("a whole checkpoint");

@@ -154,14 +154,15 @@ fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
     sentinel.tick(scout::now());
     match held {
         Some(held) => {
+            let root = held.pid;
+            held.release();
             sentinel.voice.say(What::Started {
                 guard: Pid(std::process::id()),
-                root: held.pid,
+                root,
                 total: sentinel.sample.memory.total.value().unwrap_or(0),
                 reserve: sentinel.terms.reserve,
                 budget: sentinel.terms.budget,
             });
-            held.release();
         }
         None => sentinel.voice.say(What::GuardRestored),
     }

@@ -11,6 +11,4 @@ pub struct Mark {
     pub paused: bool,
     /// Setting its limit was refused: another user's, or setuid.
     pub refused: bool,
-    /// How many refusals of its cushion were reported so far.
-    pub refusals: u32,
 }

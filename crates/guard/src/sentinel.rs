@@ -72,6 +72,7 @@ pub struct Ends {
     said_trouble: bool,
     user_stopped: bool,
     broken: [u32; 2],
+    announced: bool,
 }
 
 impl Sentinel<'_> {
@@ -112,6 +113,7 @@ impl Sentinel<'_> {
         self.leave_errand();
         self.notice_changes(now);
         self.record(now);
+        self.announce_end();
         self.publish(now, &room);
         if self
             .tree
@@ -263,18 +265,22 @@ impl Sentinel<'_> {
     fn reap(&mut self) {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if pid.as_raw_nonzero().get() as u32 == self.root.0 {
-                self.root_ended(status.as_raw() as u32);
+                self.ends.root_status = Some(status.as_raw() as u32);
             }
         }
         // A guard that took over is not the root's parent; the front tells it.
         let told = self.shared.head().root_status.load(Acquire);
         if told != 0 && self.ends.root_status.is_none() {
-            self.root_ended(told - 1);
+            self.ends.root_status = Some(told - 1);
         }
     }
 
-    fn root_ended(&mut self, status: u32) {
-        self.ends.root_status = Some(status);
+    /// Says that the root has ended, once, and after all that led to it.
+    fn announce_end(&mut self) {
+        let Some(status) = self.ends.root_status.filter(|_| !self.ends.announced) else {
+            return;
+        };
+        self.ends.announced = true;
         self.voice.say(What::Ended {
             status,
             peak: self.ends.peak,

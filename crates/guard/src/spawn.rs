@@ -5,27 +5,43 @@ use crate::orders::Orders;
 use crate::shared::Shared;
 use antifreeze_cushion::page;
 use antifreeze_sense::Pid;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::atomic::Ordering::{Acquire, Release};
 
+/// How long the start of the command is waited for: it may lie on a slow disk.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 2,
+    tv_nsec: 0,
+};
+
 /// A trainer that waits to be let go.
 pub struct Held {
     pub pid: Pid,
     go: std::io::PipeWriter,
+    /// Ends when the command has been started, or could not be.
+    started: std::io::PipeReader,
 }
 
 impl Held {
-    /// Lets the trainer start. It starts too if the guard dies before this.
+    /// Lets the trainer start, and waits until it has. It starts too if the guard dies
+    /// before this.
     pub fn release(mut self) {
         let _ = self.go.write(&[1]);
+        let _ = poll(
+            &mut [PollFd::new(&self.started, PollFlags::IN)],
+            Some(&PATIENCE),
+        );
     }
 }
 
 /// Forks the trainer. Must be called before any thread is started.
 pub fn spawn(orders: &Orders, shared: Shared, command: &[OsString]) -> std::io::Result<Held> {
     let (mut wait, go) = std::io::pipe()?;
+    let (started, starting) = std::io::pipe()?;
     let arguments: Vec<CString> = command
         .iter()
         .filter_map(|word| CString::new(word.as_bytes()).ok())
@@ -36,11 +52,14 @@ pub fn spawn(orders: &Orders, shared: Shared, command: &[OsString]) -> std::io::
         0 => {
             drop(go);
             let _ = wait.read(&mut [0]);
+            // Open until the program is executed, which closes it, or we end.
+            let _starting = starting;
             become_trainer(orders, shared, &arguments)
         }
         pid => Ok(Held {
             pid: Pid(pid as u32),
             go,
+            started,
         }),
     }
 }

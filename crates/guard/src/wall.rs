@@ -6,9 +6,10 @@ use crate::mark::Mark;
 use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, WallState, plan};
 use crate::room::{Room, Terms};
 use crate::shared::Shared;
+use antifreeze_cushion::page::SLOTS;
 use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
-use antifreeze_sense::{Pid, Reading};
+use antifreeze_sense::{Name, Pid, Reading};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -28,6 +29,8 @@ pub struct Wall {
     stride: u64,
     stride_at: u64,
     said_refused: bool,
+    /// Refusals told so far, for each slot of the page.
+    told: [u32; SLOTS],
 }
 
 impl Wall {
@@ -41,6 +44,7 @@ impl Wall {
             stride: 0,
             stride_at: 0,
             said_refused: false,
+            told: [0; SLOTS],
         }
     }
 
@@ -58,10 +62,11 @@ impl Wall {
         shared: Shared,
     ) {
         let (strip, _) = terms.cushion();
+        self.hear_refusals(footprint, tree, shared);
         self.candidates.clear();
         greet_forks(tree);
         for tracked in tree.processes_mut() {
-            self.observe(now, tracked, footprint, strip, shared);
+            self.observe(now, tracked, strip, shared);
             let wants = shared
                 .slot(tracked.process.pid.0)
                 .map_or(0, |slot| slot.wanted.load(Acquire));
@@ -100,14 +105,30 @@ impl Wall {
         }
     }
 
-    fn observe(
-        &mut self,
-        now: u64,
-        tracked: &mut Tracked<Mark>,
-        footprint: u64,
-        strip: u64,
-        shared: Shared,
-    ) {
+    /// Tells what the cushions have refused since the last look. The process may have ended
+    /// meanwhile; its slot is still there.
+    fn hear_refusals(&mut self, footprint: u64, tree: &Tree<Mark>, shared: Shared) {
+        for (slot, told) in shared.head().slots.iter().zip(&mut self.told) {
+            let refused = slot.refused.load(Acquire);
+            if refused != *told && refused != 0 {
+                let pid = Pid(slot.pid.load(Acquire));
+                let name = tree.get(pid).map_or(Name::default(), |p| p.process.name);
+                let bytes = slot.refused_bytes.load(Relaxed);
+                add(
+                    &mut self.news,
+                    What::Walled {
+                        pid,
+                        name,
+                        bytes,
+                        footprint,
+                    },
+                );
+            }
+            *told = refused;
+        }
+    }
+
+    fn observe(&mut self, now: u64, tracked: &mut Tracked<Mark>, strip: u64, shared: Shared) {
         let process = &tracked.process;
         let value = |reading: Reading<u64>| reading.value().unwrap_or(0);
         let mark = &mut tracked.state;
@@ -127,23 +148,6 @@ impl Wall {
             limit: slot.own_limit.load(Acquire),
             landed: slot.landed.load(Acquire) == 1,
         });
-        if let Some(slot) = slot {
-            let refusals = slot.refused.load(Acquire);
-            if refusals != mark.refusals {
-                mark.refusals = refusals;
-                let bytes = slot.refused_bytes.load(Relaxed);
-                let (pid, name) = (process.pid, process.name);
-                add(
-                    &mut self.news,
-                    What::Walled {
-                        pid,
-                        name,
-                        bytes,
-                        footprint,
-                    },
-                );
-            }
-        }
         if let (true, Ok(Some(found))) = (self.on && !mark.refused, limit::soft(process.pid))
             && mark.wall.notice(found, own, strip) == WallSign::Foreign
         {

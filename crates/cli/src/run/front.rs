@@ -80,7 +80,8 @@ impl Front {
     ) -> Result<Front, String> {
         let tried = |what: &'static str| move |error| format!("{what}: {error}");
         let signals = Signals::watch().map_err(|error| format!("watching signals: {error}"))?;
-        set_child_subreaper(Some(rustix::process::getpid())).map_err(tried("becoming a subreaper"))?;
+        set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(tried("becoming a subreaper"))?;
         let mut streams = Streams::open().map_err(tried("opening the output"))?;
         let (shared, page) = Shared::create().map_err(tried("making the shared page"))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -160,7 +161,10 @@ impl Front {
     /// Waits for the guard's first word, so that our line comes before the command's.
     fn wait_for_start(&mut self) -> Result<(), String> {
         let started = |front: &Front| {
-            front.events.iter().any(|event| matches!(event.what, What::Started { .. }))
+            front
+                .events
+                .iter()
+                .any(|event| matches!(event.what, What::Started { .. }))
         };
         while !started(self) {
             if self.guard.has_ended() {
@@ -184,7 +188,11 @@ impl Front {
     fn means(&self) -> Means {
         let lacks = |lack| self.lacks.contains(&lack);
         Means {
-            wall: match (self.orders.wall, lacks(Lack::WallIgnored), self.orders.preload.is_empty()) {
+            wall: match (
+                self.orders.wall,
+                lacks(Lack::WallIgnored),
+                self.orders.preload.is_empty(),
+            ) {
                 (false, ..) | (_, true, _) => Wall::Off,
                 (_, _, true) => Wall::WithoutCushion,
                 _ => Wall::On,
@@ -219,8 +227,10 @@ impl Front {
             tv_sec: time.as_secs() as i64,
             tv_nsec: i64::from(time.subsec_nanos()),
         });
-        let mut both =
-            [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
+        let mut both = [
+            PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::new(&self.wake, PollFlags::IN),
+        ];
         let _ = poll(&mut both, timeout.as_ref());
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
     }
@@ -302,7 +312,10 @@ impl Front {
             if pid == self.guard.pid {
                 guard_ended = true;
             } else if pid.as_raw_nonzero().get() as u32 == root {
-                self.shared.head().root_status.store(status.as_raw() as u32 + 1, Release);
+                self.shared
+                    .head()
+                    .root_status
+                    .store(status.as_raw() as u32 + 1, Release);
                 self.shared.kick();
             }
         }
@@ -333,7 +346,9 @@ impl Front {
             None => {
                 self.shared.head().wall.store(0, Release);
                 let _ = limit::set_soft(antifreeze_sense::Pid(root), None);
-                self.say("the guard died and could not be replaced; the command goes on without it");
+                self.say(
+                    "the guard died and could not be replaced; the command goes on without it",
+                );
             }
         }
     }
@@ -405,9 +420,10 @@ impl Front {
     }
 
     fn not_started(&self, errno: i32) -> u8 {
-        let command = antifreeze_view::safe::shown(
-            self.facts.command.first().map_or(b"", |word| std::os::unix::ffi::OsStrExt::as_bytes(word.as_os_str())),
-        );
+        let command =
+            antifreeze_view::safe::shown(self.facts.command.first().map_or(b"", |word| {
+                std::os::unix::ffi::OsStrExt::as_bytes(word.as_os_str())
+            }));
         if errno == libc::ENOENT {
             self.say(&format!("{command}: command not found"));
             127
@@ -419,7 +435,10 @@ impl Front {
     }
 
     fn closing_words(&mut self, json: Option<&Path>) {
-        let run = Run { id: self.facts.run.clone(), folder: self.facts.record.clone() };
+        let run = Run {
+            id: self.facts.run.clone(),
+            folder: self.facts.record.clone(),
+        };
         let report = Report::read(&run)
             .unwrap_or_else(|_| Report::unrecorded(self.facts.clone(), self.told.clone()));
         if let Some(text) = report.closing(&self.look, self.detail) {

@@ -60,7 +60,9 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         checkpoint_signal: arguments.checkpoint_signal.unwrap_or(0) as u32,
         pause_deadline_s: PAUSE_DEADLINE_S,
         stop_deadline_s: STOP_DEADLINE_S,
-        preload: preload.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
+        preload: preload
+            .map(|path| path.to_string_lossy().into_owned())
+            .unwrap_or_default(),
         run_id: run.id.clone(),
         ..Orders::default()
     };
@@ -103,9 +105,16 @@ pub fn run(mut arguments: RunArguments) -> u8 {
 /// A folder for this run. Without one the run is guarded all the same, and the reason is
 /// said.
 fn run_folder() -> (Option<Store>, Run, Option<String>) {
-    let nowhere = Run { id: String::from("unrecorded"), folder: PathBuf::new() };
+    let nowhere = Run {
+        id: String::from("unrecorded"),
+        folder: PathBuf::new(),
+    };
     match Store::locate() {
-        Err(message) => (None, nowhere, Some(format!("no record of this run: {message}"))),
+        Err(message) => (
+            None,
+            nowhere,
+            Some(format!("no record of this run: {message}")),
+        ),
         Ok(store) => match store.new_run(&now_as_id()) {
             Ok(run) => (Some(store), run, None),
             Err(error) => {
@@ -135,5 +144,9 @@ fn first_look(folder: &Path) -> Sample {
 /// The machine's memory, or the limit of the container we are in.
 fn memory_of(sample: &Sample) -> u64 {
     let machine = sample.memory.total.value().unwrap_or(0);
-    sample.cgroup.limit.value().map_or(machine, |limit| limit.min(machine))
+    sample
+        .cgroup
+        .limit
+        .value()
+        .map_or(machine, |limit| limit.min(machine))
 }

@@ -5,24 +5,48 @@ use antifreeze_record::event::What;
 use std::process::{Command, Stdio};
 
 pub fn is_worth_it(what: &What) -> bool {
-    matches!(what, What::Paused { .. } | What::StopSent { .. } | What::KillSent { .. })
+    matches!(
+        what,
+        What::Paused { .. } | What::StopSent { .. } | What::KillSent { .. }
+    )
 }
 
 /// Tells the desktop, and waits for nobody.
 pub fn notify(sentence: &str) {
-    let desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    let desktop = ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some());
     if !desktop || std::env::var_os("DBUS_SESSION_BUS_ADDRESS").is_none() {
         return;
     }
-    let spawned = quiet(Command::new("notify-send").args(["--app-name=antifreeze", "antifreeze", sentence]));
+    let spawned =
+        quiet(Command::new("notify-send").args(["--app-name=antifreeze", "antifreeze", sentence]));
     if spawned.is_err() {
         // systemd's client is there where notify-send is not.
         let place = "/org/freedesktop/Notifications";
         let name = "org.freedesktop.Notifications";
         let _ = quiet(
             Command::new("busctl")
-                .args(["--user", "--quiet", "call", name, place, name, "Notify", "susssasa{sv}i"])
-                .args(["antifreeze", "0", "", "antifreeze", sentence, "0", "0", "-1"]),
+                .args([
+                    "--user",
+                    "--quiet",
+                    "call",
+                    name,
+                    place,
+                    name,
+                    "Notify",
+                    "susssasa{sv}i",
+                ])
+                .args([
+                    "antifreeze",
+                    "0",
+                    "",
+                    "antifreeze",
+                    sentence,
+                    "0",
+                    "0",
+                    "-1",
+                ]),
         );
     }
 }

@@ -12,7 +12,10 @@ use std::sync::atomic::Ordering::Release;
 use std::thread::{JoinHandle, spawn};
 
 /// Once the trainer has ended, this much silence means that all of its output has come.
-const SILENCE: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const SILENCE: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
 
 pub struct Relays {
     threads: Vec<JoinHandle<()>>,

@@ -35,13 +35,21 @@ pub struct Screen {
 impl Screen {
     pub fn new() -> Screen {
         Screen {
-            state: Mutex::new(State { cursor: Cursor::Start, status: false }),
+            state: Mutex::new(State {
+                cursor: Cursor::Start,
+                status: false,
+            }),
             terminal: rustix::termios::isatty(rustix::stdio::stderr()),
         }
     }
 
     /// Passes the trainer's output on, with our status line out of its way.
-    pub fn pass_on(&self, output: &Output, to: BorrowedFd<'_>, on_screen: bool) -> Result<(), Errno> {
+    pub fn pass_on(
+        &self,
+        output: &Output,
+        to: BorrowedFd<'_>,
+        on_screen: bool,
+    ) -> Result<(), Errno> {
         let mut state = self.lock();
         if on_screen {
             self.wipe(&mut state);
@@ -89,7 +97,9 @@ impl Screen {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

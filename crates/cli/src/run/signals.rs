@@ -50,7 +50,10 @@ impl Signals {
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
-            Ok(Signals { fd: OwnedFd::from_raw_fd(fd), before })
+            Ok(Signals {
+                fd: OwnedFd::from_raw_fd(fd),
+                before,
+            })
         }
     }
 
@@ -66,8 +69,12 @@ impl Signals {
             return None;
         }
         // SAFETY: the kernel filled the whole structure, which is plain numbers.
-        let info: libc::signalfd_siginfo = unsafe { std::ptr::read_unaligned(buffer.as_ptr().cast()) };
-        Some(Arrived { signal: info.ssi_signo as i32, sent: info.ssi_code <= 0 })
+        let info: libc::signalfd_siginfo =
+            unsafe { std::ptr::read_unaligned(buffer.as_ptr().cast()) };
+        Some(Arrived {
+            signal: info.ssi_signo as i32,
+            sent: info.ssi_code <= 0,
+        })
     }
 }
 

@@ -38,7 +38,11 @@ impl Streams {
         let output = Stream::open(stdout)?;
         let error = if same { None } else { Stream::open(stderr)? };
         let joined = same && output.is_some();
-        Ok(Streams { output, error, joined })
+        Ok(Streams {
+            output,
+            error,
+            joined,
+        })
     }
 
     pub fn each(&self) -> impl Iterator<Item = (usize, &Stream)> {
@@ -81,8 +85,17 @@ impl Stream {
         }
         let pass = rustix::io::fcntl_dupfd_cloexec(theirs, 3)?;
         let terminal = rustix::termios::isatty(&pass);
-        let (read, give) = if terminal { pty(pass.as_fd())? } else { pipe()? };
-        Ok(Some(Stream { read, pass, give: Some(give), terminal }))
+        let (read, give) = if terminal {
+            pty(pass.as_fd())?
+        } else {
+            pipe()?
+        };
+        Ok(Some(Stream {
+            read,
+            pass,
+            give: Some(give),
+            terminal,
+        }))
     }
 }
 

@@ -80,4 +80,9 @@ pub fn report_refusal(bytes: u64) {
         slot.refused_at.store(sys::now(), Ordering::Relaxed);
         slot.refused.fetch_add(1, Ordering::Release);
     }
+    // The program may be over before the guard looks again by itself.
+    if let Some(head) = head() {
+        head.kick.fetch_add(1, Ordering::Release);
+        sys::futex_wake(&head.kick);
+    }
 }
