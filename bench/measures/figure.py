@@ -40,7 +40,7 @@ class Figure:
     value: float
     unit: str
     target: Optional[Target] = None
-    """What stands beside the figure: a ratio to another program, a spread, a remark."""
+    # A ratio to another program, a spread, a remark.
     beside: str = ""
 
     def cells(self):
@@ -67,11 +67,11 @@ class Figure:
 
 
 def shown(value):
-    """Three or four digits that matter, never in powers of ten."""
+    """Enough digits to compare, never in powers of ten, no zeros for show."""
     if value == int(value):
         return f"{int(value)}"
-    if abs(value) >= 100:
+    if abs(value) >= 1000:
         return f"{value:.0f}"
-    if abs(value) >= 10:
-        return f"{value:.1f}"
-    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.4f}"
+    if abs(value) >= 1:
+        return f"{value:.2f}"
+    return f"{value:.4f}"

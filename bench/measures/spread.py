@@ -19,9 +19,4 @@ def interval(values):
     return ranked[rank], ranked[count - 1 - rank]
 
 
-def percent_with_interval(ratios):
-    low, high = interval(ratios)
-    return f"95 % interval {low * 100:.2f}–{high * 100:.2f} of {len(ratios)}"
-
-
-__all__ = ["interval", "median", "percent_with_interval"]
+__all__ = ["interval", "median"]

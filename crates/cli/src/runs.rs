@@ -23,7 +23,7 @@ pub fn runs(arguments: RunsArguments) -> Result<(), String> {
             })
         }
         Some(RunsAction::Prune { keep }) => {
-            let removed = store.prune(keep, u64::MAX);
+            let removed = store.prune(keep);
             print(&format!(
                 "removed {removed} of {} runs\n",
                 removed + store.runs().len()

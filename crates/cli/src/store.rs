@@ -4,9 +4,8 @@ use antifreeze_sense::parse;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many runs are kept, and how much they may take together.
-const KEEP_RUNS: usize = 100;
-const KEEP_BYTES: u64 = 500_000_000;
+/// How many runs are kept. One takes 24 MB at most, and most of them less than one.
+const KEEP_RUNS: usize = 50;
 
 /// The name of the file that says which process guards a run.
 pub const GUARD_FILE: &str = "guard";
@@ -123,23 +122,18 @@ impl Store {
     }
 
     /// Removes the oldest ended runs beyond what is kept; returns how many went.
-    pub fn prune(&self, keep_runs: usize, keep_bytes: u64) -> usize {
-        let mut removed = 0;
-        let (mut kept, mut bytes) = (0, 0);
-        for run in self.runs().iter().rev() {
-            let size = run.size();
-            if run.is_guarded() || (kept < keep_runs && bytes + size <= keep_bytes) {
-                kept += 1;
-                bytes += size;
-            } else if std::fs::remove_dir_all(&run.folder).is_ok() {
-                removed += 1;
-            }
-        }
-        removed
+    pub fn prune(&self, keep: usize) -> usize {
+        let runs = self.runs();
+        let surplus = runs.len().saturating_sub(keep);
+        runs.iter()
+            .take(surplus)
+            .filter(|run| !run.is_guarded())
+            .filter(|run| std::fs::remove_dir_all(&run.folder).is_ok())
+            .count()
     }
 
     pub fn prune_as_usual(&self) {
-        self.prune(KEEP_RUNS, KEEP_BYTES);
+        self.prune(KEEP_RUNS);
     }
 }
 
@@ -160,16 +154,5 @@ impl Run {
 
     pub fn is_guarded(&self) -> bool {
         self.guardian().is_some()
-    }
-
-    fn size(&self) -> u64 {
-        let Ok(entries) = std::fs::read_dir(&self.folder) else {
-            return 0;
-        };
-        entries
-            .flatten()
-            .filter_map(|entry| entry.metadata().ok())
-            .map(|data| data.len())
-            .sum()
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod act;
 pub mod boot;
+pub mod counting;
 pub mod hands;
 pub mod keeper;
 pub mod landed;

@@ -7,9 +7,10 @@
 use antifreeze_cushion::page::Head as PageHead;
 use antifreeze_guard::act::Hands;
 use antifreeze_guard::boot::boot_id;
+use antifreeze_guard::counting;
 use antifreeze_guard::hands::brake::Brake;
 use antifreeze_guard::hands::cgroup::Home;
-use antifreeze_guard::hands::limit;
+use antifreeze_guard::hands::limit::{self, Limits};
 use antifreeze_guard::keeper::Keeper;
 use antifreeze_guard::landed::FileId;
 use antifreeze_guard::mark::Mark;
@@ -41,7 +42,6 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;
 
-mod counting;
 mod signals;
 
 fn main() -> ExitCode {
@@ -74,6 +74,7 @@ fn guard() -> Result<(), String> {
     let shared = Shared::open(page).map_err(|error| format!("the page: {error}"))?;
     let head = shared.head();
     head.guard_pid.store(std::process::id(), Release);
+    counting::count_in(head);
     set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("becoming a subreaper: {error}"))?;
 
@@ -127,7 +128,7 @@ fn guard() -> Result<(), String> {
         None => None,
     };
     begin(&mut sentinel, held);
-    counting::watch(head);
+    counting::start_is_over();
     sentinel.guard();
     sentinel.voice.say(What::TreeEnded);
     let keeper = sentinel.finish();
@@ -211,7 +212,10 @@ fn prepare<'a>(
         tree,
         footprint: Footprint::new(CAPACITY),
         history: History::new(),
-        wall: Wall::new(orders.wall && wall_works, limit::soft(ours).ok().flatten()),
+        wall: Wall::new(
+            orders.wall && wall_works,
+            Limits::of(ours).ok().and_then(|limits| limits.soft),
+        ),
         hands: Hands {
             config: Config {
                 wall: orders.wall && wall_works,

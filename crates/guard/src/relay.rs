@@ -5,10 +5,14 @@
 
 use crate::shared::OutputRing;
 use antifreeze_cushion::page::Output;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{Relaxed, Release};
+
+/// So many bytes are gathered before they are passed on.
+const BATCH: u64 = 64 * 1024;
 
 /// Whether more may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,30 @@ pub fn fill(output: &Output, from: BorrowedFd<'_>) -> Result<Flow, Errno> {
     };
     output.filled.fetch_add(read as u64, Release);
     Ok(Flow::Open)
+}
+
+/// As [`fill`], and goes on while there is more at once: a pty gives small pieces, and
+/// passing each on by itself would halve its speed.
+pub fn fill_up(output: &Output, from: BorrowedFd<'_>) -> Result<Flow, Errno> {
+    let mut filled = 0;
+    loop {
+        let before = output.filled.load(Relaxed);
+        if fill(output, from)? == Flow::Closed {
+            return Ok(Flow::Closed);
+        }
+        filled += output.filled.load(Relaxed) - before;
+        let now = rustix::time::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let mut more = [PollFd::from_borrowed_fd(from, PollFlags::IN)];
+        if filled >= BATCH
+            || output.space().is_empty()
+            || !matches!(poll(&mut more, Some(&now)), Ok(1..))
+        {
+            return Ok(Flow::Open);
+        }
+    }
 }
 
 /// Passes on all that is held. A destination that is gone (closed terminal, broken pipe)
@@ -62,7 +90,6 @@ pub fn pass_on(output: &Output, to: Option<BorrowedFd<'_>>) -> Result<(), Errno>
 
 /// Waits until a destination that somebody else made non-blocking takes bytes again.
 fn wait_writable(to: BorrowedFd<'_>) {
-    use rustix::event::{PollFd, PollFlags, poll};
     let _ = poll(&mut [PollFd::from_borrowed_fd(to, PollFlags::OUT)], None);
 }
 

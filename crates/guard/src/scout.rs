@@ -2,6 +2,7 @@
 //! hung mount, a slow sensor, or the memory map of a process that is being torn down.
 //! The deciding thread leaves errands and picks up findings, and never waits for either.
 
+use crate::counting;
 use crate::landed::{FileId, SaveWatch, Saved};
 use crate::others::{Grower, Others, anonymous};
 use antifreeze_sense::footprint::Share;
@@ -173,6 +174,7 @@ pub fn run(desk: &Desk, folder: &Path, outputs: [Option<FileId>; 2]) -> ! {
     };
     let mut save = SaveWatch::new(outputs);
     let mut findings = Findings::default();
+    counting::start_is_over();
     loop {
         let bell = desk.bell.load(Acquire);
         let errand = *locked(&desk.errand);

@@ -32,7 +32,7 @@ const YOUNG_PACE: Duration = Duration::from_millis(100);
 /// Two looks are at least this far apart, however many ask.
 const SHORTEST: u64 = 2 * MILLISECOND;
 /// Samples go into the record no closer than this.
-const RECORDED_EVERY: u64 = 90 * MILLISECOND;
+const RECORDED_EVERY: u64 = 190 * MILLISECOND;
 /// Slow readings older than this are not trusted.
 const STALE: u64 = 30_000 * MILLISECOND;
 
@@ -125,10 +125,18 @@ impl Sentinel<'_> {
         decision.pace
     }
 
+    /// Looks at everything when the sample goes into the record; in between, and for those
+    /// who ask at the wall, a glance has to do.
     fn look(&mut self, now: u64) {
-        self.machine.read(&mut self.sample);
-        self.tree.follow(self.sample.cpu.newest, now);
-        self.tree.read(now, &mut self.sample);
+        if self.is_recorded(now) {
+            self.machine.read(&mut self.sample);
+            self.tree.follow(self.sample.cpu.newest, now);
+            self.tree.read(now, &mut self.sample);
+        } else {
+            self.machine.glance(&mut self.sample);
+            self.tree.follow(self.sample.cpu.newest, now);
+            self.tree.glance(now, &mut self.sample);
+        }
         self.above.read(&mut self.sample.cgroup);
         if let Some(own) = &mut self.own {
             own.read(&mut self.sample.cgroup);
@@ -346,14 +354,18 @@ impl Sentinel<'_> {
         }
         // What lost its place in the table is no longer ours to limit.
         for lost in self.tree.evicted() {
-            let _ = limit::set_soft(lost.process.pid, None);
+            limit::lift(lost.process.pid, self.wall.ceiling);
         }
         let tree = &self.tree;
         self.shared.free_slots(|pid| tree.get(Pid(pid)).is_some());
     }
 
+    fn is_recorded(&self, now: u64) -> bool {
+        now.saturating_sub(self.ends.recorded_at) >= RECORDED_EVERY
+    }
+
     fn record(&mut self, now: u64) {
-        if now.saturating_sub(self.ends.recorded_at) >= RECORDED_EVERY {
+        if self.is_recorded(now) {
             self.ends.recorded_at = now;
             self.voice.record(&self.sample);
         }

@@ -1,9 +1,9 @@
 //! Keeps the wall: the soft limit of every process of the tree, moved at each look to what
 //! it has plus what the machine can still spare.
 
-use crate::hands::limit;
+use crate::hands::limit::{self, Limits};
 use crate::mark::Mark;
-use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, WallState, plan};
+use crate::policy::{Candidate, OwnLimit, WallRoom, WallState, plan};
 use crate::room::{Room, Terms};
 use crate::shared::Shared;
 use antifreeze_cushion::page::SLOTS;
@@ -148,10 +148,11 @@ impl Wall {
             limit: slot.own_limit.load(Acquire),
             landed: slot.landed.load(Acquire) == 1,
         });
-        if let (true, Ok(Some(found))) = (self.on && !mark.refused, limit::soft(process.pid))
-            && mark.wall.notice(found, own, strip) == WallSign::Foreign
-        {
-            mark.wall.respect(found);
+        mark.limits = (self.on && !mark.refused)
+            .then(|| Limits::of(process.pid).ok())
+            .flatten();
+        if let Some(found) = mark.limits.and_then(|limits| limits.soft) {
+            mark.wall.notice(found, own, strip);
         }
     }
 
@@ -169,7 +170,7 @@ impl Wall {
     /// Takes every limit away again.
     pub fn lift(&self, tree: &Tree<Mark>) {
         for tracked in tree.processes() {
-            let _ = limit::set_soft(tracked.process.pid, self.ceiling);
+            limit::lift(tracked.process.pid, self.ceiling);
         }
     }
 }
@@ -206,9 +207,13 @@ fn place(tracked: &mut Tracked<Mark>, bytes: u64, ceiling: Option<u64>) -> bool 
     if tracked.state.refused {
         return false;
     }
-    let pid: Pid = tracked.process.pid;
+    let pid = tracked.process.pid;
     let bytes = bytes.min(ceiling.unwrap_or(u64::MAX));
-    match limit::set_soft(pid, Some(bytes)) {
+    let moved = match tracked.state.limits {
+        Some(limits) => limits.move_to(pid, Some(bytes)),
+        None => Limits::of(pid).and_then(|limits| limits.move_to(pid, Some(bytes))),
+    };
+    match moved {
         Ok(()) => {
             tracked.state.wall.placed(bytes);
             tracked.process.wall = Reading::Value(bytes);

@@ -1,6 +1,7 @@
 //! The writer: the thread that puts frames on the disk, where a single write may take
 //! seconds in a storm. The deciding thread hands frames over and never learns how long.
 
+use crate::counting;
 use crate::relay::copy_tail;
 use crate::scout::now;
 use crate::shared::Shared;
@@ -53,9 +54,10 @@ impl Writer {
         let mut log = None;
         let mut tails = [None, None];
         let mut retry_at = 0;
+        counting::start_is_over();
         loop {
             if log.is_none() && now() >= retry_at {
-                match self.open() {
+                match counting::starting(|| self.open()) {
                     Ok(opened) => log = Some(opened),
                     Err(error) => {
                         trouble.set(&Err(error));
@@ -103,7 +105,10 @@ impl Writer {
             }
             let tail = match tail {
                 Some(tail) => tail,
-                None => tail.insert(Tail::create(&self.folder.join(name))?),
+                None => {
+                    let begin = || Tail::create(&self.folder.join(name));
+                    tail.insert(counting::starting(begin)?)
+                }
             };
             tail.update(filled, |offset, out| copy_tail(output, offset, out))?;
         }

@@ -8,6 +8,9 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{self, Errno, pread, retry_on_intr};
 use rustix::path::Arg;
 
+/// No line of these files is longer than the rest of a page.
+const NEARLY_A_PAGE: usize = 3 * 1024;
+
 /// An open file of /proc, /sys or a cgroup. Each read sees it as it is now.
 #[derive(Debug)]
 pub struct ProcFile {
@@ -28,14 +31,15 @@ impl ProcFile {
     /// The file from its beginning, as much of it as fits.
     pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         let mut filled = 0;
-        // The kernel hands out such files in pieces of its own choosing: only a read of
-        // nothing is the end.
+        // The kernel hands out such files in pieces: as many whole lines as fit into a page.
+        // A piece far below a page is the last, and asking for another would be in vain.
         while let Some(rest) = buffer.get_mut(filled..)
             && !rest.is_empty()
         {
-            match retry_on_intr(|| pread(&self.fd, &mut *rest, filled as u64))? {
-                0 => break,
-                more => filled += more,
+            let more = retry_on_intr(|| pread(&self.fd, &mut *rest, filled as u64))?;
+            filled += more;
+            if more < NEARLY_A_PAGE {
+                break;
             }
         }
         Ok(buffer.get(..filled).unwrap_or_default())

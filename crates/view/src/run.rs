@@ -33,7 +33,11 @@ impl Run {
     pub fn open(folder: &Path, last_output: Vec<u8>, now: Now) -> io::Result<Run> {
         let record = Record::open(folder)?;
         let facts = facts(folder, &record, last_output, now);
-        Ok(Run::judge(facts, record.samples(), record.events().collect()))
+        Ok(Run::judge(
+            facts,
+            record.samples(),
+            record.events().collect(),
+        ))
     }
 
     /// Judges a run by what was seen of it.
@@ -44,7 +48,12 @@ impl Run {
     ) -> Run {
         let story = Story::tell(&facts, samples, events.iter().copied());
         let verdict = Verdict::reach(&facts, &story);
-        Run { facts, story, verdict, events }
+        Run {
+            facts,
+            story,
+            verdict,
+            events,
+        }
     }
 }
 

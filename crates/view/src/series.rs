@@ -86,7 +86,10 @@ impl Series {
             (Some(at), Some(start)) => at.monotonic.saturating_sub(start) / self.stretch + 1,
             _ => u64::MAX,
         };
-        let count = self.buckets.len().min(usize::try_from(count).unwrap_or(usize::MAX));
+        let count = self
+            .buckets
+            .len()
+            .min(usize::try_from(count).unwrap_or(usize::MAX));
         let points: Vec<(f64, u64)> = self
             .buckets
             .iter()

@@ -345,7 +345,7 @@ impl Front {
             Some(guard) => self.guard = guard,
             None => {
                 self.shared.head().wall.store(0, Release);
-                let _ = limit::set_soft(antifreeze_sense::Pid(root), None);
+                limit::lift(antifreeze_sense::Pid(root), None);
                 self.say(
                     "the guard died and could not be replaced; the command goes on without it",
                 );

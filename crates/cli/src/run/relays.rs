@@ -2,7 +2,7 @@
 
 use super::screen::Screen;
 use super::streams::Streams;
-use antifreeze_guard::relay::{Flow, fill};
+use antifreeze_guard::relay::{Flow, fill_up};
 use antifreeze_guard::shared::Shared;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -44,7 +44,7 @@ impl Relays {
                 let output = shared.output(index);
                 let mut complained = false;
                 while wait_for(read.as_fd(), ended.as_fd()) {
-                    let flow = fill(output, read.as_fd());
+                    let flow = fill_up(output, read.as_fd());
                     match screen.pass_on(output, pass.as_fd(), on_screen) {
                         // Nobody reads any more: the trainer is to learn of it.
                         Err(Errno::PIPE) => {

@@ -7,31 +7,48 @@ use antifreeze_sense::Pid;
 use rustix::io::Errno;
 use std::ptr::{null, null_mut};
 
-/// The soft limit now. None: there is none.
-pub fn soft(pid: Pid) -> Result<Option<u64>, Errno> {
-    read(pid).map(|limit| finite(limit.rlim_cur))
+/// A process's limits as they were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// None: there is none.
+    pub soft: Option<u64>,
+    hard: u64,
 }
 
-/// Moves the soft limit; None takes it away as far as the hard limit allows.
-pub fn set_soft(pid: Pid, soft: Option<u64>) -> Result<(), Errno> {
-    let mut limit = read(pid)?;
-    limit.rlim_cur = soft.unwrap_or(libc::RLIM_INFINITY).min(limit.rlim_max);
-    // SAFETY: a valid limit; nothing is written back.
-    match unsafe { libc::prlimit(pid.0 as i32, libc::RLIMIT_DATA, &limit, null_mut()) } {
-        0 => Ok(()),
-        _ => Err(last_errno()),
+impl Limits {
+    pub fn of(pid: Pid) -> Result<Limits, Errno> {
+        let mut found = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: nothing is set; the answer goes into a local.
+        match unsafe { libc::prlimit(pid.0 as i32, libc::RLIMIT_DATA, null(), &mut found) } {
+            0 => Ok(Limits {
+                soft: finite(found.rlim_cur),
+                hard: found.rlim_max,
+            }),
+            _ => Err(last_errno()),
+        }
+    }
+
+    /// Moves the soft limit; None takes it away as far as the hard limit allows.
+    pub fn move_to(&self, pid: Pid, soft: Option<u64>) -> Result<(), Errno> {
+        let limit = libc::rlimit {
+            rlim_cur: soft.unwrap_or(libc::RLIM_INFINITY).min(self.hard),
+            rlim_max: self.hard,
+        };
+        // SAFETY: a valid limit; nothing is written back.
+        match unsafe { libc::prlimit(pid.0 as i32, libc::RLIMIT_DATA, &limit, null_mut()) } {
+            0 => Ok(()),
+            _ => Err(last_errno()),
+        }
     }
 }
 
-fn read(pid: Pid) -> Result<libc::rlimit, Errno> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: nothing is set; the answer goes into a local.
-    match unsafe { libc::prlimit(pid.0 as i32, libc::RLIMIT_DATA, null(), &mut limit) } {
-        0 => Ok(limit),
-        _ => Err(last_errno()),
+/// Takes our limit away again, as far as the user's own.
+pub fn lift(pid: Pid, ceiling: Option<u64>) {
+    if let Ok(limits) = Limits::of(pid) {
+        let _ = limits.move_to(pid, ceiling);
     }
 }
 
@@ -60,14 +77,14 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = Pid(child.id());
-        let hard = read(pid).unwrap().rlim_max;
-        set_soft(pid, Some(123 << 20)).unwrap();
-        assert_eq!(soft(pid), Ok(Some(123 << 20)));
-        set_soft(pid, None).unwrap();
-        assert_eq!(read(pid).unwrap().rlim_max, hard);
-        assert_eq!(soft(pid), Ok(finite(hard)));
+        let before = Limits::of(pid).unwrap();
+        before.move_to(pid, Some(123 << 20)).unwrap();
+        let moved = Limits::of(pid).unwrap();
+        assert_eq!((moved.soft, moved.hard), (Some(123 << 20), before.hard));
+        lift(pid, None);
+        assert_eq!(Limits::of(pid), Ok(before));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(soft(pid), Err(Errno::SRCH));
+        assert_eq!(Limits::of(pid), Err(Errno::SRCH));
     }
 }

@@ -59,15 +59,11 @@ impl Machine {
         }
     }
 
-    /// Fills the parts of the sample that tell of the whole machine, and touches no other.
-    pub fn read(&mut self, out: &mut Sample) {
+    /// Fills what no decision can do without, the time, the memory and the newest process,
+    /// and leaves the rest as it was.
+    pub fn glance(&mut self, out: &mut Sample) {
         out.at = now();
         out.memory = self.memory();
-        out.paging = match self.vmstat.read(&mut self.buffer) {
-            Ok(bytes) => parse::vmstat(bytes),
-            Err(errno) => Paging::unavailable(errno.into()),
-        };
-        out.pressure = self.pressure();
         let load = match self.loadavg.read(&mut self.buffer) {
             Ok(bytes) => parse::loadavg(bytes),
             Err(errno) => parse::Load::unavailable(errno.into()),
@@ -75,6 +71,16 @@ impl Machine {
         out.cpu.load = load.average;
         out.cpu.runnable = load.runnable;
         out.cpu.newest = load.newest;
+    }
+
+    /// Fills the parts of the sample that tell of the whole machine, and touches no other.
+    pub fn read(&mut self, out: &mut Sample) {
+        self.glance(out);
+        out.paging = match self.vmstat.read(&mut self.buffer) {
+            Ok(bytes) => parse::vmstat(bytes),
+            Err(errno) => Paging::unavailable(errno.into()),
+        };
+        out.pressure = self.pressure();
         let stat = self.stat.read(&mut self.buffer);
         self.cores.read(stat, &mut out.cpu);
         out.disk = Disk {

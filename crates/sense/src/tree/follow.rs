@@ -127,7 +127,7 @@ impl<S: Copy + Default> Tree<S> {
             self.look_at(number, &mut allowance);
         }
         if core::mem::take(&mut self.trail.orphaned) {
-            self.look_below_reapers(false, &mut allowance);
+            self.look_below_reapers(&mut allowance);
         }
 
         let due = self
@@ -181,7 +181,7 @@ impl<S: Copy + Default> Tree<S> {
         }
         if descent.index == 0 {
             self.trail.untracked = 0;
-            self.look_below_reapers(descent.all_threads, allowance);
+            self.look_below_reapers(allowance);
         }
         // Those that are found on the way stand at the end, so they are descended too.
         while let Some(slot) = self.table.slots().get(descent.index) {
@@ -203,7 +203,8 @@ impl<S: Copy + Default> Tree<S> {
         self.settle_overflow();
     }
 
-    fn look_below_reapers(&mut self, all_threads: bool, allowance: &mut Allowance) {
+    /// The kernel hands orphans to a reaper's first thread, so that one's children do.
+    fn look_below_reapers(&mut self, allowance: &mut Allowance) {
         if !self.proc.lists_children {
             return self.look_at_everybody(Descent::default(), allowance);
         }
@@ -212,7 +213,7 @@ impl<S: Copy + Default> Tree<S> {
                 return;
             };
             // A reaper that is gone has handed its children to another.
-            let _ = self.look_below(reaper.pid, all_threads, allowance);
+            let _ = self.look_below(reaper.pid, false, allowance);
         }
     }
 

@@ -30,6 +30,13 @@ impl<S: Copy + Default> Tree<S> {
     /// footprint and the shared memory, which [`Footprint`](crate::footprint::Footprint)
     /// knows. Whoever is found gone leaves the table.
     pub fn read(&mut self, now: u64, out: &mut Sample) {
+        self.glance(now, out);
+        self.list(now, out);
+        self.sum(out);
+    }
+
+    /// The same for memory alone: the list stays as it was.
+    pub fn glance(&mut self, now: u64, out: &mut Sample) {
         let Tree {
             proc, table, order, ..
         } = self;
@@ -43,7 +50,6 @@ impl<S: Copy + Default> Tree<S> {
             }
         }
         self.drop_those(|_, slot| slot.gone);
-        self.list(now, out);
         self.sum(out);
     }
 

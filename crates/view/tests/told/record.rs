@@ -1,6 +1,6 @@
 //! A real record on disk, read back as a person would see it.
 
-use crate::scenes::{EXIT_1, GB, MB, Scene, at, look};
+use crate::scenes::{EXIT_1, GB, MB, Scene, look};
 use antifreeze_record::codec::{encode_event, encode_sample};
 use antifreeze_record::{Head, Kind, Log, SCHEMA, Sizes};
 use antifreeze_sense::Reading;
