@@ -97,8 +97,7 @@ impl Hands {
         // raised with it, so that it is slowed and never stuck.
         let crowded = self.brake.high != 0 && footprint + (8 << 20) > self.brake.high;
         if first || crowded {
-            let pids = scene.tree.processes().map(|p| p.process.pid);
-            self.brake.put_on(self.home.as_mut(), high, pids);
+            self.brake.put_on(self.home.as_mut(), high, scene.tree);
         }
         if first {
             scene.history.acts.braked_at = Some(scene.now);
@@ -110,8 +109,7 @@ impl Hands {
 
     fn release(&mut self, scene: &mut Scene<'_, '_>) {
         if self.brake.is_on() {
-            let pids = scene.tree.processes().map(|p| p.process.pid);
-            self.brake.release(self.home.as_mut(), pids);
+            self.brake.release(self.home.as_mut(), scene.tree);
             scene.history.acts.braked_at = None;
             scene.voice.say(What::Released { high: 0 });
         }

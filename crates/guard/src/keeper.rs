@@ -2,6 +2,7 @@
 //! dies. Then a paused trainer must go on; and should the front be dead as well, somebody
 //! has to take the trainer's output, or its next line would kill it.
 
+use crate::hands::{cgroup, limit};
 use crate::orders::Orders;
 use crate::shared::Shared;
 use crate::takeover;
@@ -71,6 +72,9 @@ fn keep(shared: Shared, orders: &Orders, guard_lives: BorrowedFd<'_>) -> ! {
         wait_for_end(takeover::front_lives(orders));
         let _ = rustix::thread::nanosleep(&REPLACED);
         if !somebody_guards(shared, guard) {
+            let root = Pid(head.root_pid.load(Acquire));
+            limit::lift(root, None);
+            cgroup::let_go(root, &orders.run_id);
             takeover::relay(shared, orders);
         }
     }

@@ -227,7 +227,11 @@ fn prepare<'a>(
             root,
             checkpoint_signal: orders.checkpoint_signal,
             home,
-            brake: Brake::default(),
+            brake: if orders.adopt == 0 {
+                Brake::default()
+            } else {
+                Brake::inherited()
+            },
             paused: shared,
             resume_requests: shared.head().resume_requests.load(Relaxed),
         },

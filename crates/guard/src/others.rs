@@ -11,6 +11,9 @@ use std::mem::MaybeUninit;
 /// How many processes are remembered between two looks.
 const REMEMBERED: usize = 1024;
 
+/// Less growth than this is nobody's fault.
+const LEAST: u64 = 16 << 20;
+
 /// A process outside the tree that grew since the look before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grower {
@@ -66,22 +69,22 @@ impl Others {
                 .iter()
                 .position(|(known, _)| *known == pid)
             {
-                Some(index) => {
-                    self.seen.swap(kept, kept + index);
-                    let grew = bytes.saturating_sub(self.seen[kept].1);
-                    if grew >= 16 << 20 && most.is_none_or(|most| most.grew < grew) {
-                        most = Some(Grower { pid, name, grew });
-                    }
-                    if renew {
-                        self.seen[kept].1 = bytes;
-                    }
-                }
+                Some(index) => self.seen.swap(kept, kept + index),
                 None if self.seen.len() < REMEMBERED => {
-                    self.seen.push((pid, bytes));
+                    // Born since the last look: all that it holds is growth.
+                    let before = if self.looks == 1 { bytes } else { 0 };
+                    self.seen.push((pid, before));
                     let last = self.seen.len() - 1;
                     self.seen.swap(kept, last);
                 }
                 None => continue,
+            }
+            let grew = bytes.saturating_sub(self.seen[kept].1);
+            if grew >= LEAST && most.is_none_or(|most| most.grew < grew) {
+                most = Some(Grower { pid, name, grew });
+            }
+            if renew {
+                self.seen[kept].1 = bytes;
             }
             kept += 1;
         }

@@ -153,25 +153,40 @@ fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// When each look is due.
+/// When something was last looked at.
+#[derive(Clone, Copy, Default)]
+struct Last(Option<u64>);
+
+impl Last {
+    /// Whether it is time again, after so many nanoseconds; if so, now is the last time. The
+    /// pause may change from one call to the next: what was calm may be urgent now.
+    fn due(&mut self, now: u64, pause: u64) -> bool {
+        let due = self.0.is_none_or(|last| now.saturating_sub(last) >= pause);
+        if due {
+            self.0 = Some(now);
+        }
+        due
+    }
+}
+
+/// What is looked at, each at its own pace.
 #[derive(Default)]
-struct Due {
-    slow: u64,
-    shares: u64,
-    files: u64,
-    maps: u64,
-    maps_every: u64,
-    others: u64,
+struct Rounds {
+    slow: Last,
+    shares: Last,
+    /// What the last count of shares cost.
+    shares_cost: u64,
+    files: Last,
+    maps: Last,
+    maps_pause: u64,
+    others: Last,
 }
 
 /// The scout's life.
 pub fn run(desk: &Desk, folder: &Path, outputs: [Option<FileId>; 2]) -> ! {
     let mut sensors = Sensors::new(folder);
     let mut others = Others::new();
-    let mut due = Due {
-        maps_every: SECOND,
-        ..Due::default()
-    };
+    let mut rounds = Rounds::default();
     let mut save = SaveWatch::new(outputs);
     let mut findings = Findings::default();
     counting::start_is_over();
@@ -184,37 +199,31 @@ pub fn run(desk: &Desk, folder: &Path, outputs: [Option<FileId>; 2]) -> ! {
         if errand.urgent && errand.save_asked.is_none() {
             save.note_usual(&errand);
         }
-        if now >= due.slow {
+        let pause = |urgent, calm| SECOND * if errand.urgent { urgent } else { calm };
+        if rounds.slow.due(now, pause(1, 5)) {
             sensors.read(&mut findings.slow);
             findings.slow_at = now;
-            due.slow = now + if errand.urgent { SECOND } else { 5 * SECOND };
         }
-        if now >= due.shares && errand.count > 1 {
+        // Reading shares walks page tables: the more it costs, the rarer.
+        let (least, factor) = if errand.urgent { (2, 50) } else { (20, 4000) };
+        let rest = (least * SECOND).max(rounds.shares_cost * factor);
+        if errand.count > 1 && rounds.shares.due(now, rest) {
             findings.count_shares(&errand, now);
-            // Reading shares walks page tables: the more it costs, the rarer.
-            let cost = self::now() - now;
-            let (least, factor) = if errand.urgent { (2, 50) } else { (20, 4000) };
-            due.shares = now + (least * SECOND).max(cost * factor);
+            rounds.shares_cost = self::now() - now;
         }
-        if now >= due.files {
+        if rounds.files.due(now, 30 * SECOND) {
             let open = errand.pids().filter_map(|pid| open_files(pid).value());
             findings.files = Reading::Value(open.sum());
-            due.files = now + 30 * SECOND;
         }
-        if now >= due.maps && !findings.fragile {
+        // Libraries come at the start or, in a new worker, at any time.
+        if !findings.fragile && rounds.maps.due(now, pause(1, rounds.maps_pause / SECOND)) {
             findings.fragile = errand
                 .pids()
                 .any(|pid| matches!(maps_name(pid, &FRAGILE), Reading::Value(Some(_))));
-            due.maps_every = if errand.urgent {
-                SECOND
-            } else {
-                (2 * due.maps_every).min(60 * SECOND)
-            };
-            due.maps = now + due.maps_every;
+            rounds.maps_pause = (2 * rounds.maps_pause).clamp(SECOND, 60 * SECOND);
         }
-        if now >= due.others {
+        if rounds.others.due(now, pause(1, 30)) {
             findings.grower = others.look(|pid| errand.pids().any(|ours| ours == pid));
-            due.others = now + if errand.urgent { SECOND } else { 30 * SECOND };
         }
         *locked(&desk.findings) = findings;
 

@@ -7,13 +7,13 @@ use crate::hands::limit;
 use crate::keeper::Keeper;
 use crate::mark::Mark;
 use crate::orders::Orders;
-use crate::policy::{Bound, Decision, History, Moment, Motion, decide};
+use crate::policy::{BACK_OFF, Bound, Decision, History, Moment, Motion, decide};
 use crate::room::{Room, Terms};
 use crate::scout::{Desk, Errand, Findings, NAMED, now};
 use crate::shared::Shared;
 use crate::takeover;
 use crate::voice::Voice;
-use crate::wall::Wall;
+use crate::wall::{Motive, Wall};
 use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::cgroup::{Above, Own};
 use antifreeze_sense::footprint::Footprint;
@@ -233,19 +233,25 @@ impl Sentinel<'_> {
     }
 
     fn keep_wall(&mut self, now: u64, room: &Room, decision: &Decision) {
-        let grows = decision
+        let believed = decision
             .forecast
-            .is_some_and(|forecast| forecast.growth > 0.0);
+            .filter(|forecast| forecast.confidence >= 0.5);
+        let lately = |at: u64| now.saturating_sub(at) < BACK_OFF.as_nanos() as u64;
+        let motive = Motive {
+            tree_grows: believed.is_some_and(|forecast| forecast.growth > 0.0),
+            resumed: self.history.acts.resumed_at.is_some_and(lately),
+        };
         let (footprint, peak) = (self.footprint_bytes(), self.ends.peak);
+        let (tree, shared) = (&mut self.tree, self.shared);
         self.wall.keep(
             now,
             room,
             &self.terms,
             footprint,
             peak,
-            grows,
-            &mut self.tree,
-            self.shared,
+            motive,
+            tree,
+            shared,
         );
         while let Some(what) = self.wall.next_news() {
             if let What::Walled { .. } = what {

@@ -18,6 +18,14 @@ const STRIDE_WINDOW: u64 = 5_000_000_000;
 /// News of one look; beyond that, refusals are only counted.
 const NEWS: usize = 16;
 
+/// Why the room is as it is.
+#[derive(Clone, Copy)]
+pub struct Motive {
+    pub tree_grows: bool,
+    /// The tree was paused lately and may not be paused again yet.
+    pub resumed: bool,
+}
+
 pub struct Wall {
     /// Off with --no-wall, or where the kernel ignores limits on data.
     pub on: bool,
@@ -57,7 +65,7 @@ impl Wall {
         terms: &Terms,
         footprint: u64,
         peak: u64,
-        tree_grows: bool,
+        motive: Motive,
         tree: &mut Tree<Mark>,
         shared: Shared,
     ) {
@@ -83,7 +91,8 @@ impl Wall {
             reserve: terms.reserve,
             footprint,
             peak,
-            tree_grows,
+            tree_grows: motive.tree_grows,
+            resumed: motive.resumed,
         };
         self.limits.clear();
         self.limits.resize(self.candidates.len(), None);

@@ -175,7 +175,10 @@ impl Scales<'_> {
                 self.blame(Code::OtherProcess, 0.75, summary, "memory.available");
             }
             (None, Some(grew)) if blamed || notable => {
-                let summary = format!("programs outside the run grew by {}", units::bytes(grew));
+                let summary = match grew {
+                    0 => "programs outside the run grew while memory was short".into(),
+                    grew => format!("programs outside the run grew by {}", units::bytes(grew)),
+                };
                 let confidence = if blamed { 0.7 } else { 0.4 };
                 self.blame(Code::OtherProcess, confidence, summary, "memory.available");
             }

@@ -1,11 +1,13 @@
 //! The brake: the trainer is slowed before it is stopped.
 //!
 //! Where it has a cgroup of its own, memory.high makes it wait for each page beyond what
-//! it has, and a lower weight gives the processor to the person first. Elsewhere nice and
-//! I/O priority do what they can.
+//! it has, and a lower weight gives the processor to the person first. Elsewhere I/O priority
+//! does what it can, and nice where it can be taken back.
 
 use super::cgroup::Home;
+use crate::mark::Mark;
 use antifreeze_sense::Pid;
+use antifreeze_sense::tree::{Tracked, Tree};
 use rustix::process::{getpriority_process, setpriority_process};
 use std::io::{Seek, Write};
 
@@ -28,9 +30,14 @@ impl Brake {
         self.on
     }
 
+    /// A brake that an earlier guard may have left on.
+    pub fn inherited() -> Brake {
+        Brake { on: true, high: 0 }
+    }
+
     /// Puts the brake on, or moves memory.high. `high` must not be below what the cgroup
     /// holds now: lowering it under the present would make us wait for the reclaim.
-    pub fn put_on(&mut self, home: Option<&mut Home>, high: u64, tree: impl Iterator<Item = Pid>) {
+    pub fn put_on(&mut self, home: Option<&mut Home>, high: u64, tree: &mut Tree<Mark>) {
         if let Some(file) = home.as_ref().and_then(|home| home.high.as_ref())
             && write_number(file, Some(high))
         {
@@ -39,15 +46,14 @@ impl Brake {
         if !self.on {
             match home.and_then(|home| home.cpu.as_mut()) {
                 Some((file, [_, braked])) => write(file, braked.as_bytes()),
-                None => tree.for_each(|pid| set_priority(pid, NICE, IOPRIO_LOW)),
+                None => tree.processes_mut().for_each(lower),
             }
         }
         self.on = true;
     }
 
-    /// Lets go. An ordinary user's nice value cannot be taken back on most systems: it
-    /// then stays, which costs the trainer only where somebody else wants the processor.
-    pub fn release(&mut self, home: Option<&mut Home>, tree: impl Iterator<Item = Pid>) {
+    /// Lets go.
+    pub fn release(&mut self, home: Option<&mut Home>, tree: &mut Tree<Mark>) {
         if !self.on {
             return;
         }
@@ -56,20 +62,37 @@ impl Brake {
         }
         match home.and_then(|home| home.cpu.as_mut()) {
             Some((file, [ordinary, _])) => write(file, ordinary.as_bytes()),
-            None => tree.for_each(|pid| set_priority(pid, 0, IOPRIO_NORMAL)),
+            None => tree.processes_mut().for_each(restore),
         }
         *self = Brake::default();
     }
 }
 
-fn set_priority(pid: Pid, nice: i32, io: i32) {
-    let raw = rustix::process::Pid::from_raw(pid.0 as i32);
-    // A trainer that was started nicer than this stays so.
-    if getpriority_process(raw).is_ok_and(|now| nice == 0 || now < nice) {
-        let _ = setpriority_process(raw, nice);
+/// Lowers what can be raised again. What could not be undone would be no brake: an ordinary
+/// user may not take a nice value back on most systems, so only root's trainers get one.
+fn lower(tracked: &mut Tracked<Mark>) {
+    let pid = rustix::process::Pid::from_raw(tracked.process.pid.0 as i32);
+    if rustix::process::geteuid().is_root()
+        && let Ok(before) = getpriority_process(pid)
+        && before < NICE
+        && setpriority_process(pid, NICE).is_ok()
+    {
+        tracked.state.nice = Some(before);
     }
+    set_io_priority(tracked.process.pid, IOPRIO_LOW);
+}
+
+fn restore(tracked: &mut Tracked<Mark>) {
+    if let Some(before) = tracked.state.nice.take() {
+        let pid = rustix::process::Pid::from_raw(tracked.process.pid.0 as i32);
+        let _ = setpriority_process(pid, before);
+    }
+    set_io_priority(tracked.process.pid, IOPRIO_NORMAL);
+}
+
+fn set_io_priority(pid: Pid, priority: i32) {
     // SAFETY: a system call on numbers.
-    unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, pid.0, io) };
+    unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, pid.0, priority) };
 }
 
 /// Writes a number of bytes, or `max`, without allocating.

@@ -7,7 +7,7 @@
 use antifreeze_record::event::Lack;
 use antifreeze_sense::Pid;
 use antifreeze_sense::cgroup::{Location, Version};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -164,7 +164,7 @@ fn scope(trainer: Pid, run_id: &str) -> Option<Home> {
         return None;
     }
     // systemd answers when the job is queued; the move itself follows.
-    let deadline = Instant::now() + Duration::from_millis(500);
+    let deadline = Instant::now() + Duration::from_secs(3);
     while Instant::now() < deadline {
         if let Some(path) = cgroup_of(trainer).filter(|path| path.contains(&unit)) {
             let top = Location::of_self().unified?.top;
@@ -176,6 +176,15 @@ fn scope(trainer: Pid, run_id: &str) -> Option<Home> {
         std::thread::sleep(Duration::from_millis(1));
     }
     None
+}
+
+/// Lifts the brake from a trainer that nobody guards any more.
+pub fn let_go(trainer: Pid, run_id: &str) {
+    if let Some(home) = Home::find(trainer, run_id, &Location::of_self())
+        && let Some(mut high) = home.high
+    {
+        let _ = high.write_all(b"max");
+    }
 }
 
 /// The version 2 cgroup of a process, as a path below the mount.

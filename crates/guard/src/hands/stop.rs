@@ -36,8 +36,10 @@ pub fn resume(tree: &mut Tree<Mark>, shared: Shared) {
     for tracked in tree.processes().filter(|tracked| tracked.state.paused) {
         let _ = tree.signal(tracked.process.pid, Signal::CONT);
     }
-    for tracked in tree.processes_mut() {
+    for tracked in tree.processes_mut().filter(|tracked| tracked.state.paused) {
         tracked.state.paused = false;
+        // It was read while it stood still, and that was our doing.
+        tracked.process.state = b'R';
     }
     for place in &shared.head().paused {
         place.store(0, Release);

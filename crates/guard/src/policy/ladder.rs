@@ -12,8 +12,9 @@ use super::scene::{Scene, Verdict};
 use super::{ending, pause, save};
 use antifreeze_record::event::{Rung, Why};
 
-/// Seconds a rung is kept at least.
+/// Seconds a rung is kept at least; and the brake, which is felt each time it changes.
 const KEPT: f64 = 2.0;
+const BRAKE_KEPT: f64 = 10.0;
 
 /// What should be done now.
 pub fn decide(history: &History, config: &Config) -> Decision {
@@ -80,7 +81,12 @@ fn settle(scene: &Scene, due: Verdict) -> Verdict {
         // The save is done or was missed; keeping the rung would ask for another.
         return settled(scene, due, Rung::Brake);
     }
-    if (present == Rung::Checkpoint && saving) || scene.age(scene.acts().since) < KEPT {
+    let kept = if present == Rung::Brake {
+        BRAKE_KEPT
+    } else {
+        KEPT
+    };
+    if (present == Rung::Checkpoint && saving) || scene.age(scene.acts().since) < kept {
         return Verdict::new(present, due.why);
     }
     settled(scene, due, present)

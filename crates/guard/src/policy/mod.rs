@@ -22,5 +22,6 @@ mod wall_plan;
 pub use forecast::forecast;
 pub use history::*;
 pub use ladder::decide;
+pub use pause::BACK_OFF;
 pub use wall::{OwnLimit, WallSign, WallState, detect};
 pub use wall_plan::{Candidate, WallRoom, plan};

@@ -10,9 +10,10 @@ use super::save;
 use super::scene::{Scene, Verdict};
 use super::signals::STALL_SHARE;
 use antifreeze_record::event::{Rung, Why};
+use core::time::Duration;
 
-/// Seconds after a resume in which only worse than before pauses again.
-const BACK_OFF: f64 = 60.0;
+/// The time after a resume in which only worse than before pauses again.
+pub const BACK_OFF: Duration = Duration::from_secs(60);
 
 /// Whether somebody else's growth calls for a pause.
 pub(super) fn due(scene: &Scene) -> bool {
@@ -42,7 +43,7 @@ fn may_pause_again(scene: &Scene, resumed_at: u64) -> bool {
         .find(|moment| moment.at >= resumed_at)
         .unwrap_or(scene.now);
     let worse = scene.now.others.saturating_sub(then.others) as f64 > scene.total() / 20.0;
-    scene.age(resumed_at) > BACK_OFF || worse
+    scene.age(resumed_at) > BACK_OFF.as_secs_f64() || worse
 }
 
 /// What becomes of a tree that is paused.

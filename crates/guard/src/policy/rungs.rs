@@ -11,6 +11,8 @@ use antifreeze_record::event::{Rung, Why};
 
 /// Forecasts below this are not acted on.
 const DECENT: f64 = 0.5;
+/// Seconds in which a run is starting.
+const START: f64 = 10.0;
 /// Looks for which a budget must have been exceeded.
 const LASTING_LOOKS: usize = 3;
 /// Seconds of storm that a stop waits for.
@@ -122,9 +124,10 @@ fn brake(scene: &Scene, heights: &Heights) -> Option<Why> {
     if heights.available_below(scene.reserve() / 2.0) {
         return Some(broken_why(scene));
     }
-    heights
-        .forecast_within(scene, (3.0 * scene.save_time()).max(20.0))
-        .then(|| grower(scene))
+    // A run that has just begun fills its memory for a while; the wall stands behind it.
+    let begun = scene.known_for() < START && scene.room() > scene.total() / 4.0;
+    let forecast = heights.forecast_within(scene, (3.0 * scene.save_time()).max(20.0));
+    (forecast && !begun).then(|| grower(scene))
 }
 
 /// A save that comes too late is still asked for: a trainer that survives the wall can

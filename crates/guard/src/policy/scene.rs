@@ -58,6 +58,14 @@ impl<'a> Scene<'a> {
         seconds(self.now.at.saturating_sub(at))
     }
 
+    /// Seconds of the past that are remembered.
+    pub fn known_for(&self) -> f64 {
+        self.history
+            .iter()
+            .next()
+            .map_or(0.0, |first| self.age(first.at))
+    }
+
     pub fn save_time(&self) -> f64 {
         self.acts().save_time.as_secs_f64()
     }

@@ -31,6 +31,8 @@ pub struct WallRoom {
     pub peak: u64,
     /// The room shrinks because the tree grows, not because others do.
     pub tree_grows: bool,
+    /// The tree was paused lately and has to run now, room or no room.
+    pub resumed: bool,
 }
 
 impl WallRoom {
@@ -40,7 +42,9 @@ impl WallRoom {
     fn returning(&self) -> u64 {
         let deepest = match self.bound {
             Bound::Budget => 0,
-            Bound::Machine | Bound::Cgroup => -i64::try_from(self.reserve / 2).unwrap_or(i64::MAX),
+            // Where no pause may come, the next that helps is a stop, at a quarter.
+            Bound::Machine | Bound::Cgroup if self.resumed => -signed(self.reserve / 4 * 3),
+            Bound::Machine | Bound::Cgroup => -signed(self.reserve / 2),
         };
         if self.tree_grows || self.room <= deepest {
             0
@@ -48,6 +52,10 @@ impl WallRoom {
             self.peak.saturating_sub(self.footprint)
         }
     }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 /// One process to place a limit on.

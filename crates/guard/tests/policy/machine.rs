@@ -211,6 +211,7 @@ impl Play<'_> {
         let decision = decide(&self.history, &self.world.config);
         let others_grew = decision.why == Why::OthersGrew;
         let room = WallRoom {
+            resumed: false,
             total: 16 << 30,
             wall: self.world.config.wall,
             room: moment.room,

@@ -193,6 +193,7 @@ fn wall_case(
         })
         .collect();
     let room = WallRoom {
+        resumed: false,
         total: 16 << 30,
         wall: true,
         room: room * MB as i64,

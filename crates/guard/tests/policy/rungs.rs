@@ -269,16 +269,26 @@ fn a_save_under_way_is_not_waited_for_when_it_is_critical() {
 }
 
 #[test]
-fn a_rung_is_kept_for_two_seconds_and_left_well_below_its_threshold() {
-    let after = |left: u64, seconds: f64| {
+fn a_rung_is_kept_for_a_while_and_left_well_below_its_threshold() {
+    let after = |present: Rung, left: u64, seconds: f64| {
         let mut history = steady(|moment| available(moment, left));
-        enter(&mut history, Rung::Brake, seconds);
+        enter(&mut history, present, seconds);
         decision(&history).rung
     };
-    assert_eq!(after(9 * GB, 1.0), Rung::Brake, "too soon");
-    assert_eq!(after(9 * GB, 3.0), Rung::Calm);
-    assert_eq!(after(600 * MB, 3.0), Rung::Brake, "not clearly better");
-    assert_eq!(after(700 * MB, 3.0), Rung::Warn);
+    assert_eq!(after(Rung::Warn, 9 * GB, 1.0), Rung::Warn, "too soon");
+    assert_eq!(after(Rung::Warn, 9 * GB, 3.0), Rung::Calm);
+    assert_eq!(
+        after(Rung::Brake, 9 * GB, 3.0),
+        Rung::Brake,
+        "the brake is felt"
+    );
+    assert_eq!(after(Rung::Brake, 9 * GB, 11.0), Rung::Calm);
+    assert_eq!(
+        after(Rung::Brake, 600 * MB, 11.0),
+        Rung::Brake,
+        "not clearly better"
+    );
+    assert_eq!(after(Rung::Brake, 700 * MB, 11.0), Rung::Warn);
 }
 
 #[test]

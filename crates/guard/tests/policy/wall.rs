@@ -26,6 +26,7 @@ fn growing(mapped: u64, by: u64) -> WallState {
 
 fn room(bytes: i64) -> WallRoom {
     WallRoom {
+        resumed: false,
         total: 16 << 30,
         wall: true,
         room: bytes,
@@ -136,6 +137,11 @@ fn a_steady_tree_may_return_to_its_peak_when_others_took_the_room() {
         ..squeezed
     };
     assert_eq!(limit(&too_deep, state), 2 * GB);
+    let just_resumed = WallRoom {
+        resumed: true,
+        ..too_deep
+    };
+    assert_eq!(limit(&just_resumed, state), 3 * GB, "no pause may help it");
     let over_budget = WallRoom {
         room: 0,
         bound: Bound::Budget,
