@@ -23,7 +23,7 @@ def measure(bench):
     if not python:
         yield Left("torch, because ANTIFREEZE_TEST_PYTHON names no Python that has it")
         return
-    trainer = [python, *bench.trainer("matmul.py", bench.pick(2.0, 0.2))[1:]]
+    trainer = [python, *bench.trainer("matmul.py", bench.pick(0.5, 0.1))[1:]]
     # With its packages, so without the flag that leaves them out.
     trainer.remove("-S")
     yield from compare(bench, "torch, matrices and much malloc", trainer)

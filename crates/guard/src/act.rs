@@ -44,6 +44,8 @@ pub struct Scene<'a, 'b> {
 
 impl Hands {
     pub fn act(&mut self, decision: &Decision, scene: &mut Scene<'_, '_>) {
+        // A save that was under way when this was decided is what was decided on.
+        let saving = matches!(scene.history.acts.save, Save::Asked { .. });
         self.follow_save(scene);
         self.change_rung(decision, scene);
         let rung = decision.rung;
@@ -56,7 +58,9 @@ impl Hands {
             Rung::Brake => self.put_brake_on(scene),
             Rung::Checkpoint => {
                 self.put_brake_on(scene);
-                self.ask_to_save(scene);
+                if !saving {
+                    self.ask_to_save(scene);
+                }
             }
             Rung::Pause => self.pause(scene),
             Rung::Stop => self.stop(decision.why, scene),
@@ -117,9 +121,6 @@ impl Hands {
 
     fn ask_to_save(&mut self, scene: &mut Scene<'_, '_>) {
         let acts = &mut scene.history.acts;
-        if matches!(acts.save, Save::Asked { .. }) {
-            return;
-        }
         let asked = save::ask(scene.tree, self.root, self.checkpoint_signal);
         scene.voice.say(What::CheckpointAsked {
             pid: asked.unwrap_or(Pid(0)),

@@ -74,7 +74,8 @@ impl SaveWatch {
             *self = SaveWatch {
                 asked,
                 quiet_since: now,
-                ..SaveWatch::default()
+                usual: self.usual,
+                ..SaveWatch::new(self.outputs)
             };
         }
         if self.done.is_none() {

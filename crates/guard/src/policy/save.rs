@@ -3,8 +3,9 @@
 use super::history::Save;
 use super::scene::Scene;
 
-/// Seconds between two saves, however quick they are.
+/// Seconds between two saves, however quick they are; and when much has come since the last.
 const AGAIN: f64 = 60.0;
+const SOON: f64 = 15.0;
 
 /// A save that was asked for and may still come.
 pub(super) fn pending(scene: &Scene) -> bool {
@@ -21,7 +22,7 @@ pub(super) fn wanted(scene: &Scene) -> bool {
         && match scene.acts().save {
             Save::None => true,
             Save::Asked { .. } => false,
-            Save::Done { at } => long_ago(at) || grew_since(scene, at),
+            Save::Done { at } => long_ago(at) || (scene.age(at) > SOON && grew_since(scene, at)),
             Save::Missed { at } => long_ago(at),
         }
 }
