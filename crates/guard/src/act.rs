@@ -92,14 +92,17 @@ impl Hands {
         if scene.room.bound == Bound::Budget {
             return;
         }
-        // What is there now plus half of the room: it slows the growth, not the present.
-        let footprint = scene.history.last().map_or(0, |moment| moment.footprint);
+        // What is in memory now plus half of the room: it slows the growth, not the present.
+        let resident = scene.history.last().map_or(0, |moment| {
+            moment.footprint.saturating_sub(moment.swap_beyond)
+        });
         let spare = u64::try_from(scene.room.bytes).unwrap_or(0) / 2;
-        let high = footprint + spare.max(16 << 20);
+        let high = resident + spare.max(16 << 20);
         let first = !self.brake.is_on();
-        // Under the brake the trainer must still get ahead: a limit that it fills is
-        // raised with it, so that it is slowed and never stuck.
-        let crowded = self.brake.high != 0 && footprint + (8 << 20) > self.brake.high;
+        // Under the brake the trainer must still get ahead: a limit that it fills is raised
+        // with it while there is room, so that it is slowed and never stuck.
+        let crowded =
+            self.brake.high != 0 && resident + (8 << 20) > self.brake.high && scene.room.bytes > 0;
         if first || crowded {
             self.brake.put_on(self.home.as_mut(), high, scene.tree);
         }

@@ -214,6 +214,12 @@ impl Sentinel<'_> {
             stalled_us: sample.pressure.memory_full.value(),
             shm_free: sample.shm.free.value(),
             disk_free: sample.disk.space.free.value(),
+            swap_beyond: sample
+                .tree
+                .swap
+                .value()
+                .unwrap_or(0)
+                .saturating_sub(self.terms.allow_swap),
             tree_cpu: sample.tree.cpu.value().unwrap_or(0),
             motion: self.motion(),
         }

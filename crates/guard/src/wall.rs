@@ -75,12 +75,11 @@ impl Wall {
         greet_forks(tree);
         for tracked in tree.processes_mut() {
             self.observe(now, tracked, strip, shared);
-            let wants = shared
-                .slot(tracked.process.pid.0)
-                .map_or(0, |slot| slot.wanted.load(Acquire));
+            let slot = shared.slot(tracked.process.pid.0);
             self.candidates.push(Candidate {
                 state: tracked.state.wall,
-                wants,
+                wants: slot.map_or(0, |slot| slot.wanted.load(Acquire)),
+                asks: slot.is_some(),
             });
         }
         let wall_room = WallRoom {

@@ -63,6 +63,8 @@ pub struct Moment {
     pub stalled_us: Option<u64>,
     pub shm_free: Option<u64>,
     pub disk_free: Option<u64>,
+    /// What the tree has in swap beyond what it was allowed.
+    pub swap_beyond: u64,
     /// CPU time of the tree, in clock ticks: shows progress under the brake.
     pub tree_cpu: u64,
     pub motion: Motion,

@@ -155,6 +155,9 @@ pub(super) fn stop(scene: &Scene) -> Option<Why> {
     if on_doorstep(scene) {
         return Some(Why::TreeGrowth);
     }
+    if starves_others(scene) {
+        return Some(Why::Stalling);
+    }
     // Others grew: that is what a pause is for, as long as it was not tried in vain.
     if !signals.tree_grew && !pause::tried(scene) {
         return None;
@@ -167,6 +170,25 @@ pub(super) fn stop(scene: &Scene) -> Option<Why> {
     }
     // Without a wall nothing else keeps the tree inside its bound.
     (!scene.config.wall && signals.tree_grew && scene.room() < 0.0).then(|| bound_why(scene))
+}
+
+/// The reserve has been broken for a while, by the largest, and it shows: everything waits
+/// for memory, or the tree lives on swap that was never its to use. A slow disk keeps the
+/// rate of a storm down and makes it no milder.
+fn starves_others(scene: &Scene) -> bool {
+    let broken_for = scene
+        .history
+        .iter()
+        .rev()
+        .take_while(|moment| moment.room < 0)
+        .last()
+        .map_or(0.0, |since| scene.age(since.at));
+    let shows =
+        scene.signals.stalled > STALL_SHARE || scene.now.swap_beyond as f64 > scene.reserve() / 2.0;
+    scene.now.bound != Bound::Budget
+        && broken_for >= LASTING_STORM
+        && scene.tree_is_largest()
+        && shows
 }
 
 /// Beyond the budget for several looks: the wall stands at nothing more by then, so it is

@@ -40,6 +40,8 @@ pub(super) struct Signals {
     /// Bytes by which the others and the tree rose lately.
     pub others_rise: f64,
     pub tree_rise: f64,
+    /// What rises and falls all the time, bytes.
+    pub noise: f64,
     /// The footprint rises, be it slowly.
     pub growing: bool,
     /// The tree has a share in what happened that cannot be noise.
@@ -69,6 +71,7 @@ impl Signals {
             stalled: stalled(history, now),
             others_rise,
             tree_rise,
+            noise: total / 64.0,
             growing: outlook.tree_grows() || tree_rise > (total / 256.0).max(1.0),
             tree_grew: outlook.tree_grows()
                 || tree_rise > (total / 64.0).max(others_rise / 4.0).max(1.0),
@@ -94,9 +97,10 @@ impl Signals {
         self.storm_for >= STORM_AFTER
     }
 
-    /// Somebody else grew, and more than the tree.
+    /// Somebody else grew, more than the tree, and by more than the coming and going of
+    /// small programs.
     pub fn others_grew(&self) -> bool {
-        self.others_rise > self.tree_rise && self.others_rise > 0.0
+        self.others_rise > self.tree_rise && self.others_rise > self.noise
     }
 }
 

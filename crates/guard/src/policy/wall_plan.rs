@@ -13,6 +13,8 @@ const FORGIVEN: u64 = 512 << 20;
 const SAME: u64 = 1 << 20;
 /// Of threatened head-room, what goes to processes that do not grow: one part in this.
 const IDLE_PART: u64 = 8;
+/// So much is promised to each of many, so that not every little thing has to be asked for.
+const LEAST_SHARE: u64 = 16 << 20;
 /// What an allocator takes from the kernel beyond a request.
 const SPARE: u64 = 1 << 20;
 
@@ -64,6 +66,8 @@ pub struct Candidate {
     pub state: WallState,
     /// The size of a request that waits for an answer; 0 when none does.
     pub wants: u64,
+    /// It asks before it fails: its cushion is at work.
+    pub asks: bool,
 }
 
 /// Decides each process's limit: `limits[i]` for `candidates[i]`, None where the limit
@@ -78,12 +82,13 @@ pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>
     // left: one look may answer many, and must not promise the same twice.
     let alone = candidates.iter().filter(|asker| asker.wants > 0).count() == 1;
     let mut left = shares.pool;
-    for (limit, Candidate { state, wants }) in limits.iter_mut().zip(candidates) {
+    for (limit, candidate) in limits.iter_mut().zip(candidates) {
+        let Candidate { state, wants, .. } = candidate;
         let grant = wants.saturating_add(SPARE);
         if *wants > 0 && grant <= left {
             left -= grant;
             let share = if alone {
-                grant.max(shares.head_room(state))
+                grant.max(shares.head_room(candidate))
             } else {
                 grant
             };
@@ -91,9 +96,10 @@ pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>
         }
     }
     let untouched = left == shares.pool;
-    for (limit, Candidate { state, .. }) in limits.iter_mut().zip(candidates) {
+    for (limit, candidate) in limits.iter_mut().zip(candidates) {
+        let state = &candidate.state;
         if limit.is_none() {
-            let share = shares.head_room(state);
+            let share = shares.head_room(candidate);
             let share = if untouched { share } else { share.min(left) };
             *limit = changed(state, shares.limit(state, share));
         }
@@ -107,6 +113,8 @@ struct Shares {
     /// The same, with what it may take back of its own peak.
     pool: u64,
     growth: u64,
+    /// How many share the head-room because they can ask for more.
+    asking: u64,
     idle: u64,
     /// The growth of two more looks like the last would use the pool up.
     threatened: bool,
@@ -137,6 +145,7 @@ impl Shares {
             head,
             pool,
             growth,
+            asking: candidates.iter().filter(|candidate| candidate.asks).count() as u64,
             idle: sum(|state| u64::from(state.growth() == 0)),
             threatened: growth > 0 && growth.saturating_mul(2) >= pool,
         }
@@ -150,12 +159,19 @@ impl Shares {
         opened.min(state.chosen().unwrap_or(u64::MAX)).max(vm_data)
     }
 
-    /// What one process may take. Dividing by the number of processes would give a main
-    /// process among sixteen idle loaders a seventeenth, so all get everything until the
-    /// growth of all could use it up before the next look.
-    fn head_room(&self, state: &WallState) -> u64 {
+    /// What one process may take without a word. Those that ask before they fail share: six
+    /// that each had been promised all of it could take it six times in one moment. Those
+    /// that cannot ask get everything until the growth of all could use it up before the
+    /// next look: divided by their number, a main process among sixteen idle loaders would
+    /// be failed with a seventeenth.
+    fn head_room(&self, candidate: &Candidate) -> u64 {
+        let state = &candidate.state;
+        let to_high_water = state.high_water().saturating_sub(state.vm_data());
+        if candidate.asks && self.asking > 1 {
+            let share = (self.head / self.asking).max(LEAST_SHARE).min(self.head);
+            return share.max(to_high_water.min(self.pool));
+        }
         if !self.threatened {
-            let to_high_water = state.high_water().saturating_sub(state.vm_data());
             return self.head.max(to_high_water.min(self.pool));
         }
         let for_idle = if self.idle > 0 {

@@ -188,6 +188,7 @@ pub fn wild_moment() -> impl Strategy<Value = Moment> {
     )
         .prop_map(|(sizes, tree, counts)| Moment {
             kept_back: 0,
+            swap_beyond: 0,
             at: sizes.0,
             room: sizes.1,
             bound: sizes.2,

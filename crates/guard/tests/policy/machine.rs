@@ -167,6 +167,7 @@ impl Play<'_> {
         let paused = self.history.acts.rung == Rung::Pause;
         Moment {
             kept_back: 0,
+            swap_beyond: 0,
             at: self.at,
             room: budget.map_or(machine, |room| room.min(machine)),
             bound,
@@ -227,6 +228,7 @@ impl Play<'_> {
             &[Candidate {
                 state: self.wall,
                 wants: 0,
+                asks: false,
             }],
             &mut limits,
         );

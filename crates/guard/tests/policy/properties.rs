@@ -189,7 +189,11 @@ fn wall_case(
             let mut state = WallState::default();
             state.observe(BOOT, mapped * MB, touched * MB, 0, 1);
             state.observe(BOOT + SECOND / 10, (mapped + more) * MB, touched * MB, 0, 1);
-            Candidate { state, wants: 0 }
+            Candidate {
+                state,
+                wants: 0,
+                asks: false,
+            }
         })
         .collect();
     let room = WallRoom {

@@ -328,3 +328,22 @@ fn looks_come_faster_the_less_room_and_the_faster_it_goes() {
     let fast = history(1.0, 100, |t, moment| takes(moment, t * (5 * GB) as f64));
     assert!(pace(&fast) < Duration::from_millis(200));
 }
+
+#[test]
+fn the_largest_that_starves_others_for_seconds_is_stopped_however_slow_the_disk() {
+    let starving = |footprint: u64, swap: u64, seconds: f64| {
+        let history = history(seconds, 100, |_, moment| {
+            moment.footprint = footprint;
+            available(moment, 600 * MB);
+            moment.swap_beyond = swap;
+        });
+        decision(&history).rung
+    };
+    assert_eq!(starving(12 * GB, 600 * MB, 8.0), Rung::Stop);
+    assert!(starving(12 * GB, 600 * MB, 3.0) < Rung::Stop, "it may pass");
+    assert!(starving(12 * GB, 0, 8.0) < Rung::Stop, "nobody suffers");
+    assert!(
+        starving(2 * GB, 600 * MB, 8.0) < Rung::Stop,
+        "it is not the largest"
+    );
+}

@@ -41,7 +41,11 @@ fn room(bytes: i64) -> WallRoom {
 fn limits(room: &WallRoom, states: &[WallState]) -> Vec<Option<u64>> {
     let candidates: Vec<Candidate> = states
         .iter()
-        .map(|&state| Candidate { state, wants: 0 })
+        .map(|&state| Candidate {
+            state,
+            wants: 0,
+            asks: false,
+        })
         .collect();
     let mut limits = vec![None; states.len()];
     plan(room, &candidates, &mut limits);
@@ -334,6 +338,7 @@ fn more_places_than_processes_are_left_empty() {
         &[Candidate {
             state: process(GB),
             wants: 0,
+            asks: false,
         }],
         &mut places,
     );
@@ -345,6 +350,7 @@ fn those_who_ask_at_once_are_not_promised_the_same_room_twice() {
     let askers = [130 * MB, 130 * MB, 130 * MB].map(|wants| Candidate {
         state: process(GB),
         wants,
+        asks: false,
     });
     let mut limits = [None; 3];
     plan(&room(300 * MB as i64), &askers, &mut limits);
@@ -360,13 +366,30 @@ fn who_asks_alone_gets_all_there_is() {
         Candidate {
             state: process(GB),
             wants: 10 * MB,
+            asks: false,
         },
         Candidate {
             state: process(GB),
             wants: 0,
+            asks: false,
         },
     ];
     let mut limits = [None; 2];
     plan(&room(300 * MB as i64), &alone, &mut limits);
     assert_eq!(limits[0], Some(GB + 300 * MB));
+}
+
+#[test]
+fn siblings_that_can_ask_share_what_none_of_them_was_promised_alone() {
+    let sibling = Candidate {
+        state: process(GB),
+        wants: 0,
+        asks: true,
+    };
+    let mut limits = [None; 6];
+    plan(&room(600 * MB as i64), &[sibling; 6], &mut limits);
+    assert_eq!(limits, [Some(GB + 100 * MB); 6]);
+    let mut alone = [None];
+    plan(&room(600 * MB as i64), &[sibling], &mut alone);
+    assert_eq!(alone, [Some(GB + 600 * MB)]);
 }
