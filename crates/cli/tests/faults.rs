@@ -1,6 +1,9 @@
 //! Things that go wrong: bad commands, signals, dead guards and fronts, odd surroundings.
 //! Whatever happens, the command's own output and exit status come through.
 
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use std::fs;

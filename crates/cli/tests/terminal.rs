@@ -1,6 +1,9 @@
 //! The terminal behaves as if antifreeze were not there: Ctrl-C, Ctrl-Z, `fg`, its size.
 //! A real shell with job control in a real pseudo-terminal.
 
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use rustix::event::{PollFd, PollFlags, poll};

@@ -202,11 +202,13 @@ impl Hands {
         if is_paused(scene) {
             self.resume(why, scene);
         }
+        let footprint = scene.history.last().map_or(0, |moment| moment.footprint);
         let acts = &mut scene.history.acts;
         match acts.stop_sent_at {
             None => {
                 acts.stop_sent_at = Some(scene.now);
                 acts.available_at_stop = scene.room.available;
+                acts.footprint_at_stop = Some(footprint);
                 scene.voice.say(What::StopSent {
                     pid: self.root,
                     why,

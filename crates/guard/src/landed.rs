@@ -160,7 +160,7 @@ fn newest_in(folder: &CStr, since: i64, outputs: &[Option<FileId>]) -> Option<(T
         let Ok(stat) = statat(&folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
             continue;
         };
-        let stamp = (stat.st_mtime as i64, stat.st_mtime_nsec as u64);
+        let stamp = (stat.st_mtime, stat.st_mtime_nsec);
         let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
             && !outputs.contains(&Some((stat.st_dev, stat.st_ino)));
         let newer = newest.is_none_or(|(second, nano, ..)| stamp > (second, nano));

@@ -28,14 +28,16 @@ pub struct Others {
     looks: u32,
 }
 
-impl Others {
-    pub fn new() -> Others {
+impl Default for Others {
+    fn default() -> Self {
         Others {
             seen: Vec::with_capacity(REMEMBERED),
             looks: 0,
         }
     }
+}
 
+impl Others {
     /// The process that grew most over the last looks, if any grew by 16 MB or more.
     pub fn look(&mut self, ours: impl Fn(Pid) -> bool) -> Option<Grower> {
         // Growth is counted from a fixed moment, renewed now and then: a slow grower is
@@ -121,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_process_that_grew_is_named_and_the_tree_is_not() {
-        let mut others = Others::new();
+        let mut others = Others::default();
         assert_eq!(
             others.look(|_| false),
             None,

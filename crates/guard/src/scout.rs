@@ -185,7 +185,7 @@ struct Rounds {
 /// The scout's life.
 pub fn run(desk: &Desk, folder: &Path, outputs: [Option<FileId>; 2]) -> ! {
     let mut sensors = Sensors::new(folder);
-    let mut others = Others::new();
+    let mut others = Others::default();
     let mut rounds = Rounds::default();
     let mut save = SaveWatch::new(outputs);
     let mut findings = Findings::default();

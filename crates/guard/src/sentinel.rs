@@ -93,6 +93,7 @@ impl Sentinel<'_> {
     pub fn tick(&mut self, now: u64) -> Duration {
         self.shared.head().heartbeat.store(now, Release);
         self.reap();
+        self.wall.hear_wants(self.shared);
         self.look(now);
         let room = self.terms.room(&self.sample);
         self.ends.peak = self.ends.peak.max(self.footprint_bytes());

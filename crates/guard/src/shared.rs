@@ -74,12 +74,10 @@ impl Shared {
         let _ = futex::wake(kick, futex::Flags::empty(), u32::MAX >> 1);
     }
 
-    /// What the cushion of this process reported.
-    pub fn slot(&self, pid: u32) -> Option<&'static Slot> {
-        self.head()
-            .slots
-            .iter()
-            .find(|slot| slot.pid.load(Acquire) == pid)
+    /// What the cushion of this process reports, and where.
+    pub fn slot(&self, pid: u32) -> Option<(usize, &'static Slot)> {
+        let mut slots = self.head().slots.iter().enumerate();
+        slots.find(|(_, slot)| slot.pid.load(Acquire) == pid)
     }
 
     /// Gives the slots of processes that are gone back.

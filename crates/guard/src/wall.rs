@@ -39,6 +39,8 @@ pub struct Wall {
     said_refused: bool,
     /// Refusals told so far, for each slot of the page.
     told: [u32; SLOTS],
+    /// What each slot wanted when this look began.
+    wants: [u64; SLOTS],
 }
 
 impl Wall {
@@ -53,6 +55,16 @@ impl Wall {
             stride_at: 0,
             said_refused: false,
             told: [0; SLOTS],
+            wants: [0; SLOTS],
+        }
+    }
+
+    /// Takes note of who asks. Must come before the processes are read: whoever asks no
+    /// more has taken what it was granted, and the reading shows it. The other way round a
+    /// grant could be seen in neither, and be promised a second time.
+    pub fn hear_wants(&mut self, shared: Shared) {
+        for (slot, wants) in shared.head().slots.iter().zip(&mut self.wants) {
+            *wants = slot.wanted.load(Acquire);
         }
     }
 
@@ -78,7 +90,7 @@ impl Wall {
             let slot = shared.slot(tracked.process.pid.0);
             self.candidates.push(Candidate {
                 state: tracked.state.wall,
-                wants: slot.map_or(0, |slot| slot.wanted.load(Acquire)),
+                wants: slot.map_or(0, |(place, _)| self.wants[place]),
                 asks: slot.is_some(),
             });
         }
@@ -152,7 +164,7 @@ impl Wall {
             self.stride_at = now;
         }
         let slot = shared.slot(process.pid.0);
-        let own = slot.map_or(OwnLimit::default(), |slot| OwnLimit {
+        let own = slot.map_or(OwnLimit::default(), |(_, slot)| OwnLimit {
             limit: slot.own_limit.load(Acquire),
             landed: slot.landed.load(Acquire) == 1,
         });

@@ -43,7 +43,7 @@ fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
         What::Braked { high } => (
             Normal,
             format!(
-                "slowed the run down: held at {} of memory and less CPU, so that the machine stays usable",
+                "slowed the run down: held at {} of memory, so that the machine stays usable",
                 units::bytes(high)
             ),
         ),

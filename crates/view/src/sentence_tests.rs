@@ -218,7 +218,7 @@ fn the_brake_tells_what_it_does() {
         normally(What::Braked {
             high: 12_100_000_000
         }),
-        "slowed the run down: held at 12.1 GB of memory and less CPU, so that the machine stays usable"
+        "slowed the run down: held at 12.1 GB of memory, so that the machine stays usable"
     );
     assert!(normally(What::Braked { high: 0 }).contains("less CPU and disk time"));
     assert_eq!(

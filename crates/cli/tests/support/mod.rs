@@ -7,7 +7,7 @@
 //! limit.
 
 // Every test file compiles this module for itself and uses its own part of it.
-#![allow(dead_code, unused_imports)]
+#![allow(dead_code, unused_imports, clippy::expect_used)]
 
 mod ended;
 mod marked;

@@ -87,12 +87,15 @@ fn of_parent() -> Option<Birthright> {
 }
 
 /// Never raises: what the guard or a parent withheld stays withheld. The guard is told, or
-/// it would take the lower limit for one that the program chose for itself.
+/// it would take the lower limit for one that the program chose for itself; and a slot says
+/// in any case that this process asks before it fails.
 fn take(birthright: Option<Birthright>) {
-    if let Some(Birthright { limit, soft }) = birthright
-        && soft < limit.soft
-    {
-        if let Some(slot) = shared::slot() {
+    let Some(Birthright { limit, soft }) = birthright else {
+        return;
+    };
+    let slot = shared::slot();
+    if soft < limit.soft {
+        if let Some(slot) = slot {
             slot.own_limit.store(soft, Release);
         }
         limit.move_to(soft);

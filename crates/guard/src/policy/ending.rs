@@ -22,5 +22,11 @@ pub(super) fn after_stop(scene: &Scene) -> Verdict {
     if fell && waited >= GRACE && !scene.signals.shrinking {
         return Verdict::new(Rung::Kill, broken_why(scene));
     }
+    // Swap hides a fall: a tree that grows on into it falls nowhere else.
+    let then = acts.footprint_at_stop.unwrap_or(scene.now.footprint);
+    let grown = scene.now.footprint.saturating_sub(then) as f64;
+    if waited >= GRACE && grown > scene.reserve() / 2.0 && grown > scene.total() / 50.0 {
+        return Verdict::new(Rung::Kill, broken_why(scene));
+    }
     Verdict::new(Rung::Stop, broken_why(scene))
 }

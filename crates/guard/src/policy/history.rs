@@ -103,6 +103,8 @@ pub struct Acts {
     pub stop_sent_at: Option<u64>,
     /// What was available when the stop was sent: a further fall shortens the deadline.
     pub available_at_stop: u64,
+    /// What the tree held then: one that goes on growing does not mean to end.
+    pub footprint_at_stop: Option<u64>,
     pub kill_sent_at: Option<u64>,
     /// Requests refused at the wall so far, and when the last was.
     pub walled: u32,
@@ -218,6 +220,7 @@ impl Default for Acts {
             resume_asked_at: None,
             stop_sent_at: None,
             available_at_stop: 0,
+            footprint_at_stop: None,
             kill_sent_at: None,
             walled: 0,
             walled_at: None,

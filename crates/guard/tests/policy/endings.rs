@@ -267,3 +267,18 @@ fn a_further_fall_shortens_the_deadline_unless_the_tree_is_ending() {
     assert_eq!(stopped(0.0, 0.5), Rung::Stop);
     assert_eq!(stopped(3e9, 2.0), Rung::Stop);
 }
+
+#[test]
+fn a_tree_that_grows_on_after_a_stop_is_not_waited_for() {
+    let stopped = |grown: u64| {
+        let mut history = steady(|moment| available(moment, 200 * MB));
+        enter(&mut history, Rung::Stop, 2.0);
+        let footprint = history.last().unwrap().footprint;
+        history.acts.stop_sent_at = Some(ago(&history, 2.0));
+        history.acts.available_at_stop = 200 * MB;
+        history.acts.footprint_at_stop = Some(footprint - grown);
+        decision(&history).rung
+    };
+    assert_eq!(stopped(2 * GB), Rung::Kill);
+    assert_eq!(stopped(50 * MB), Rung::Stop);
+}
