@@ -66,16 +66,16 @@ impl Store {
         folders
     }
 
-    pub fn new_run(&self, now: &str) -> io::Result<Run> {
+    /// Makes a folder for a run that starts now, named so that names sort by age.
+    pub fn new_run(&self) -> io::Result<Run> {
         let runs = self.home.join("runs");
         std::fs::create_dir_all(&runs)?;
-        let mut seed = std::process::id();
         loop {
-            seed = seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
-            let id = format!("{now}-{:04x}", seed >> 16);
+            let id = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S-%3f").to_string();
             let folder = runs.join(&id);
             match std::fs::create_dir(&folder) {
                 Ok(()) => return Ok(Run { id, folder }),
+                // Another run began in the same millisecond; the next has a name of its own.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
             }

@@ -6,7 +6,8 @@
 
 mod support;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -340,7 +341,10 @@ print('all', len(children))
     let ended = scene.finish(&mut python(&scene, script, &[]), LIMIT);
     ended.exits(0).prints("all 700");
     let shown = scene.shown();
-    assert!(shown.contains("more processes than"), "{shown}");
+    assert!(
+        shown.contains("more than are followed one by one"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -443,4 +447,78 @@ fn nothing_is_left_of_a_run_but_its_folder() {
             .any(|known| Path::new(known) == Path::new(name))),
         "{left:?}"
     );
+}
+
+#[test]
+fn a_process_of_another_user_has_no_wall_and_that_is_said_once() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: only root can make a setuid program");
+    }
+    let scene = Scene::new();
+    std::os::unix::fs::chown(scene.path(""), Some(65534), Some(65534)).unwrap();
+    fs::set_permissions(scene.path(""), Permissions::from_mode(0o755)).unwrap();
+    for (from, to) in [
+        ("/bin/sleep", "sleep"),
+        (env!("CARGO_BIN_EXE_antifreeze"), "antifreeze"),
+    ] {
+        fs::copy(from, scene.path(to)).unwrap();
+    }
+    fs::set_permissions(scene.path("sleep"), Permissions::from_mode(0o4755)).unwrap();
+    let mut command = scene.command(scene.path("antifreeze"));
+    command
+        .uid(65534)
+        .gid(65534)
+        .args(["run", "--"])
+        .arg(scene.path("sleep"))
+        .arg("1");
+    let ended = scene.finish(&mut command, LIMIT);
+    ended
+        .exits(0)
+        .tells("no wall for a process of another user");
+    assert_eq!(ended.stderr.matches("no wall").count(), 1, "{ended}");
+}
+
+#[test]
+fn the_desktop_is_told_when_a_run_is_stopped() {
+    let scene = Scene::new();
+    let tool = scene.script(
+        "notify-send",
+        "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/told\"\n",
+    );
+    fs::set_permissions(&tool, Permissions::from_mode(0o755)).unwrap();
+    let path = format!(
+        "{}:{}",
+        scene.path("").display(),
+        std::env::var("PATH").unwrap()
+    );
+    let mut command = scene.run("200MB");
+    command
+        .env("PATH", path)
+        .env("DISPLAY", ":9")
+        .env("DBUS_SESSION_BUS_ADDRESS", "none");
+    command
+        .args(["--", "python3"])
+        .arg(support::example("shared_memory.py"));
+    scene.finish(&mut command, LIMIT).exits(75);
+    let told = || fs::read_to_string(scene.path("told")).unwrap_or_default();
+    scene.until("the word on the desktop", LIMIT, || {
+        told().contains("asked the run to end")
+    });
+}
+
+#[test]
+fn as_the_first_process_of_a_container_it_passes_signals_on_and_ends() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: only root can make a process namespace here");
+    }
+    let scene = Scene::new();
+    let mut command = scene.command("unshare");
+    command.args([
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        env!("CARGO_BIN_EXE_antifreeze"),
+    ]);
+    command.args(["run", "-q", "--", "sh", "-c", "kill -TERM 1; sleep 30"]);
+    scene.finish(&mut command, LIMIT).exits(128 + 15);
 }

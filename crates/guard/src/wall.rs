@@ -110,18 +110,22 @@ impl Wall {
         plan(&wall_room, &self.candidates, &mut self.limits);
         for (tracked, limit) in tree.processes_mut().zip(&self.limits) {
             if let Some(limit) = limit {
-                let refused = place(tracked, *limit, self.ceiling);
-                if refused && !self.said_refused {
-                    self.said_refused = true;
-                    add(
-                        &mut self.news,
-                        What::Lacks {
-                            lack: Lack::WallRefused,
-                            detail: tracked.process.pid.0,
-                        },
-                    );
-                }
+                place(tracked, *limit, self.ceiling);
             }
+        }
+        self.tell_where_there_is_none(tree);
+    }
+
+    /// Says once that a process of another user has no wall.
+    fn tell_where_there_is_none(&mut self, tree: &Tree<Mark>) {
+        let refused = tree.processes().find(|tracked| tracked.state.refused);
+        if let Some(refused) = refused.filter(|_| !self.said_refused) {
+            self.said_refused = true;
+            let what = What::Lacks {
+                lack: Lack::WallRefused,
+                detail: refused.process.pid.0,
+            };
+            add(&mut self.news, what);
         }
     }
 
@@ -168,9 +172,13 @@ impl Wall {
             limit: slot.own_limit.load(Acquire),
             landed: slot.landed.load(Acquire) == 1,
         });
-        mark.limits = (self.on && !mark.refused)
-            .then(|| Limits::of(process.pid).ok())
-            .flatten();
+        mark.limits = None;
+        if self.on && !mark.refused {
+            match Limits::of(process.pid) {
+                Ok(limits) => mark.limits = Some(limits),
+                Err(errno) => mark.refused = errno != Errno::SRCH,
+            }
+        }
         if let Some(found) = mark.limits.and_then(|limits| limits.soft) {
             mark.wall.notice(found, own, strip);
         }
@@ -222,27 +230,20 @@ fn inherited(tree: &Tree<Mark>, pid: Pid) -> Option<WallState> {
     forked.then(|| WallState::child_of(&parent.state.wall))
 }
 
-/// Sets the limit of one process; true when that was refused for the first time.
-fn place(tracked: &mut Tracked<Mark>, bytes: u64, ceiling: Option<u64>) -> bool {
-    if tracked.state.refused {
-        return false;
-    }
-    let pid = tracked.process.pid;
-    let bytes = bytes.min(ceiling.unwrap_or(u64::MAX));
-    let moved = match tracked.state.limits {
-        Some(limits) => limits.move_to(pid, Some(bytes)),
-        None => Limits::of(pid).and_then(|limits| limits.move_to(pid, Some(bytes))),
+/// Sets the limit of one process.
+fn place(tracked: &mut Tracked<Mark>, bytes: u64, ceiling: Option<u64>) {
+    let Some(limits) = tracked.state.limits else {
+        return;
     };
-    match moved {
+    let bytes = bytes.min(ceiling.unwrap_or(u64::MAX));
+    match limits.move_to(tracked.process.pid, Some(bytes)) {
         Ok(()) => {
             tracked.state.wall.placed(bytes);
             tracked.process.wall = Reading::Value(bytes);
-            false
         }
         Err(errno) => {
             tracked.process.wall = errno.into();
             tracked.state.refused = errno != Errno::SRCH;
-            tracked.state.refused
         }
     }
 }

@@ -115,7 +115,7 @@ fn run_folder() -> (Option<Store>, Run, Option<String>) {
             nowhere,
             Some(format!("no record of this run: {message}")),
         ),
-        Ok(store) => match store.new_run(&now_as_id()) {
+        Ok(store) => match store.new_run() {
             Ok(run) => (Some(store), run, None),
             Err(error) => {
                 let message = format!(
@@ -126,11 +126,6 @@ fn run_folder() -> (Option<Store>, Run, Option<String>) {
             }
         },
     }
-}
-
-/// The time as the first part of an id: sorts by age.
-fn now_as_id() -> String {
-    jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string()
 }
 
 fn first_look(folder: &Path) -> Sample {

@@ -109,17 +109,21 @@ impl Drop for Sentry {
 }
 
 /// What the guard does for each process: the limit is what it holds and what it may take.
+/// One that has ended, or is ending, gets none.
 pub fn grant(pid: u32, headroom: u64) {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmData:"))
-        .unwrap();
-    let kb: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
-    set_limit(pid, kb * 1024 + headroom);
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let data = status.lines().find_map(|line| line.strip_prefix("VmData:"));
+    if let Some(data) = data {
+        let kb: u64 = data.trim().trim_end_matches(" kB").parse().unwrap();
+        let _ = try_limit(pid, kb * 1024 + headroom);
+    }
 }
 
 pub fn set_limit(pid: u32, soft: u64) {
+    try_limit(pid, soft).unwrap();
+}
+
+fn try_limit(pid: u32, soft: u64) -> std::io::Result<()> {
     let limit = libc::rlimit {
         rlim_cur: soft,
         rlim_max: libc::RLIM_INFINITY,
@@ -127,7 +131,10 @@ pub fn set_limit(pid: u32, soft: u64) {
     let old = std::ptr::null_mut();
     // SAFETY: the limit is a live value; the old one is not asked for.
     let code = unsafe { libc::prlimit(pid as i32, libc::RLIMIT_DATA, &limit, old) };
-    assert_eq!(code, 0, "{}", std::io::Error::last_os_error());
+    match code {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
 }
 
 fn futex(word: &AtomicU32, operation: i32, value: u32) {
