@@ -4,7 +4,7 @@ use crate::store;
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
 use antifreeze_record::event::{Event, What};
-use antifreeze_record::tail;
+use antifreeze_record::{Record, tail};
 use antifreeze_view::{Detail, Facts, Look, Now, Run, RunRow, closing, met_trouble};
 use std::path::Path;
 
@@ -22,9 +22,21 @@ impl Report {
             .map_err(|error| format!("reading {}: {error}", run.folder.display()))
     }
 
-    /// From what the front knows itself, where nothing could be recorded.
-    pub fn unrecorded(facts: Facts, events: Vec<Event>) -> Report {
-        Report(Run::judge(facts, [], events))
+    /// From what the front knows itself, where the record has no end: nothing could be
+    /// written, or a slow disk has not taken the last of it yet.
+    pub fn by_front(facts: Facts, events: Vec<Event>) -> Report {
+        let record = Record::open(&facts.record).ok();
+        Report(Run::judge(
+            facts,
+            record.iter().flat_map(Record::samples),
+            events,
+        ))
+    }
+
+    /// Whether the end of the run is in it.
+    pub fn has_end(&self) -> bool {
+        let mut events = self.0.events.iter();
+        events.any(|event| matches!(event.what, What::Ended { .. }))
     }
 
     /// The words at the end; none when little was asked for and nothing happened.

@@ -15,7 +15,7 @@ use antifreeze_guard::keeper::Keeper;
 use antifreeze_guard::landed::FileId;
 use antifreeze_guard::mark::Mark;
 use antifreeze_guard::orders::Orders;
-use antifreeze_guard::policy::{Config, History};
+use antifreeze_guard::policy::{Config, Decision, History};
 use antifreeze_guard::room::Terms;
 use antifreeze_guard::scout::{self, Desk, Errand, Findings};
 use antifreeze_guard::sentinel::{Ends, Sentinel};
@@ -119,8 +119,10 @@ fn guard() -> Result<(), String> {
 
     lock_memory(&mut sentinel.voice);
     let outputs = orders.pass.map(file_id);
+    let home = sentinel.hands.home.as_mut();
+    let reclaim = home.and_then(|home| home.reclaim.take());
     thread("scout", move || {
-        scout::run(desk, &working_folder(), outputs)
+        scout::run(desk, &working_folder(), outputs, reclaim)
     })?;
     thread("relay", move || takeover::stand_by(shared, orders))?;
     let writer = match writer {
@@ -243,6 +245,7 @@ fn prepare<'a>(
         errand: Errand::default(),
         corrected_at: 0,
         keeper: None,
+        decision: Decision::default(),
         ends: Ends::default(),
     };
     sentinel.machine.read(&mut sentinel.sample);

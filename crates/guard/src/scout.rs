@@ -10,6 +10,7 @@ use antifreeze_sense::parse::Pss;
 use antifreeze_sense::slow::{Scout as Sensors, Slow, maps_name, open_files, pss};
 use antifreeze_sense::{Pid, Reading};
 use rustix::thread::futex;
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -22,6 +23,9 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Libraries whose programs do not survive a refused request.
 const FRAGILE: [&[u8]; 2] = [b"libtensorflow_framework.so", b"libtensorflow_cc.so"];
+
+/// How much a paused tree gives up at a time.
+const PIECE: &[u8] = b"32M";
 
 /// What the scout is asked to look at.
 #[derive(Clone, Copy)]
@@ -36,6 +40,8 @@ pub struct Errand {
     /// What the tree had written at that time.
     pub written_then: u64,
     pub written_now: u64,
+    /// The tree is paused and memory is short: what it holds may go to swap.
+    pub make_room: bool,
 }
 
 impl Errand {
@@ -53,6 +59,7 @@ impl Default for Errand {
             save_asked: None,
             written_then: 0,
             written_now: 0,
+            make_room: false,
         }
     }
 }
@@ -133,7 +140,7 @@ impl Desk {
         if let Ok(mut place) = self.errand.try_lock() {
             *place = *errand;
         }
-        if errand.save_asked.is_some() {
+        if errand.save_asked.is_some() || errand.make_room {
             self.bell.fetch_add(1, Release);
             let _ = futex::wake(&self.bell, futex::Flags::PRIVATE, 1);
         }
@@ -183,7 +190,12 @@ struct Rounds {
 }
 
 /// The scout's life.
-pub fn run(desk: &Desk, folder: &Path, outputs: [Option<FileId>; 2]) -> ! {
+pub fn run(
+    desk: &Desk,
+    folder: &Path,
+    outputs: [Option<FileId>; 2],
+    reclaim: Option<std::fs::File>,
+) -> ! {
     let mut sensors = Sensors::new(folder);
     let mut others = Others::default();
     let mut rounds = Rounds::default();
@@ -227,11 +239,13 @@ pub fn run(desk: &Desk, folder: &Path, outputs: [Option<FileId>; 2]) -> ! {
         }
         *locked(&desk.findings) = findings;
 
-        let pause = if errand.save_asked.is_some() {
-            SECOND / 40
-        } else {
-            SECOND
-        };
+        // A paused tree that stays in memory helps nobody. The kernel takes its time for
+        // this, which is why it is done here.
+        if let Some(mut file) = reclaim.as_ref().filter(|_| errand.make_room) {
+            let _ = file.write_all(PIECE);
+        }
+        let busy = errand.save_asked.is_some() || errand.make_room;
+        let pause = if busy { SECOND / 40 } else { SECOND };
         let timeout = rustix::time::Timespec {
             tv_sec: (pause / SECOND) as i64,
             tv_nsec: (pause % SECOND) as i64,

@@ -31,6 +31,8 @@ const YOUTH: u64 = 5_000 * MILLISECOND;
 const YOUNG_PACE: Duration = Duration::from_millis(100);
 /// Two looks are at least this far apart, however many ask.
 const SHORTEST: u64 = 2 * MILLISECOND;
+/// The ladder decides no more often than this.
+const DECIDED_EVERY: u64 = 40 * MILLISECOND;
 /// Samples go into the record no closer than this.
 const RECORDED_EVERY: u64 = 190 * MILLISECOND;
 /// Slow readings older than this are not trusted.
@@ -57,6 +59,7 @@ pub struct Sentinel<'a> {
     /// Which of the scout's exact counts was taken in last.
     pub corrected_at: u64,
     pub keeper: Option<Keeper>,
+    pub decision: Decision,
     pub ends: Ends,
 }
 
@@ -73,6 +76,7 @@ pub struct Ends {
     user_stopped: bool,
     broken: [u32; 2],
     announced: bool,
+    decided_at: u64,
 }
 
 impl Sentinel<'_> {
@@ -97,33 +101,42 @@ impl Sentinel<'_> {
         self.look(now);
         let room = self.terms.room(&self.sample);
         self.ends.peak = self.ends.peak.max(self.footprint_bytes());
-        let moment = self.moment(now, &room);
-        self.history.push(moment);
-        let mut decision = decide(&self.history, &self.hands.config);
-        self.keep_wall(now, &room, &decision);
+        // Many may ask at the wall in a row; they are answered, and the ladder decides at its
+        // own pace, from moments that are worth comparing.
+        let decides = now.saturating_sub(self.ends.decided_at) >= DECIDED_EVERY;
+        if decides {
+            self.ends.decided_at = now;
+            let moment = self.moment(now, &room);
+            self.history.push(moment);
+            self.decision = decide(&self.history, &self.hands.config);
+        }
+        self.keep_wall(now, &room);
+        if decides {
+            self.act(now, &room);
+        }
+        self.notice_changes(now);
+        self.record(now);
+        self.announce_end();
+        self.publish(now, &room);
+        let young = |since: u64| now.saturating_sub(since) < YOUTH;
+        if self.tree.processes().any(|p| young(p.first_seen)) {
+            return self.decision.pace.min(YOUNG_PACE);
+        }
+        self.decision.pace
+    }
+
+    fn act(&mut self, now: u64, room: &Room) {
         let mut scene = Scene {
             now,
-            room: &room,
+            room,
             history: &mut self.history,
             tree: &mut self.tree,
             findings: &self.findings,
             errand: &mut self.errand,
             voice: &mut self.voice,
         };
-        self.hands.act(&decision, &mut scene);
+        self.hands.act(&self.decision, &mut scene);
         self.leave_errand();
-        self.notice_changes(now);
-        self.record(now);
-        self.announce_end();
-        self.publish(now, &room);
-        if self
-            .tree
-            .processes()
-            .any(|p| now.saturating_sub(p.first_seen) < YOUTH)
-        {
-            decision.pace = decision.pace.min(YOUNG_PACE);
-        }
-        decision.pace
     }
 
     /// Looks at everything when the sample goes into the record; in between, and for those
@@ -239,8 +252,9 @@ impl Sentinel<'_> {
         }
     }
 
-    fn keep_wall(&mut self, now: u64, room: &Room, decision: &Decision) {
-        let believed = decision
+    fn keep_wall(&mut self, now: u64, room: &Room) {
+        let believed = self
+            .decision
             .forecast
             .filter(|forecast| forecast.confidence >= 0.5);
         let lately = |at: u64| now.saturating_sub(at) < BACK_OFF.as_nanos() as u64;
@@ -277,6 +291,9 @@ impl Sentinel<'_> {
             self.errand.count += 1;
         }
         self.errand.urgent = self.history.acts.rung > antifreeze_record::event::Rung::Calm;
+        self.errand.make_room = self.history.last().is_some_and(|moment| {
+            moment.motion == Motion::Paused && moment.available < moment.reserve
+        });
         self.errand.written_now = self.sample.tree.written_bytes.value().unwrap_or(0);
         self.desk.leave(&self.errand);
     }

@@ -440,7 +440,9 @@ impl Front {
             folder: self.facts.record.clone(),
         };
         let report = Report::read(&run)
-            .unwrap_or_else(|_| Report::unrecorded(self.facts.clone(), self.told.clone()));
+            .ok()
+            .filter(Report::has_end)
+            .unwrap_or_else(|| Report::by_front(self.facts.clone(), self.told.clone()));
         if let Some(text) = report.closing(&self.look, self.detail) {
             self.screen.write(&text);
         }

@@ -20,6 +20,8 @@ pub struct Home {
     pub memory: Option<PathBuf>,
     /// memory.high, open for writing; version 2 alone has it.
     pub high: Option<std::fs::File>,
+    /// memory.reclaim, with which a paused tree makes room; newer kernels have it.
+    pub reclaim: Option<std::fs::File>,
     /// cpu.weight or cpu.shares, with its ordinary and its braked value.
     pub cpu: Option<(std::fs::File, [&'static str; 2])>,
     made: Vec<PathBuf>,
@@ -66,6 +68,7 @@ impl Home {
                         .map(|file| (file, ["1024", "128"])),
                     memory: Some(memory),
                     high: None,
+                    reclaim: None,
                     made,
                 })
             }
@@ -109,6 +112,7 @@ fn delegated(trainer: Pid, run_id: &str, ours: &Path) -> Option<Home> {
 fn version_2(path: PathBuf, made: Vec<PathBuf>) -> Home {
     Home {
         high: open(&path.join("memory.high")),
+        reclaim: open(&path.join("memory.reclaim")),
         cpu: open(&path.join("cpu.weight")).map(|file| (file, ["100", "10"])),
         memory: path.join("memory.current").exists().then_some(path),
         made,

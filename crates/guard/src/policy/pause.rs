@@ -54,8 +54,10 @@ pub(super) fn go_on(scene: &Scene) -> Verdict {
     let acts = scene.acts();
     let paused_at = acts.paused_at.unwrap_or(acts.since);
     let asked = acts.resume_asked_at.is_some_and(|at| at >= paused_at);
-    let room_again = scene.signals.least_available as f64 > scene.reserve() * 1.2
-        && scene.signals.quiet_for >= 2.0;
+    // What went to swap meanwhile wants to come back first.
+    let enough = scene.reserve() * 1.2 + scene.now.swap_beyond as f64;
+    let room_again =
+        scene.signals.least_available as f64 > enough && scene.signals.quiet_for >= 2.0;
     let why = if asked {
         Why::Asked
     } else if room_again {
