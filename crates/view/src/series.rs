@@ -4,6 +4,8 @@
 use antifreeze_sense::Stamp;
 
 const BUCKETS: usize = 128;
+/// Fewer points than this tell nothing.
+const FEW: usize = 4;
 const FIRST_STRETCH_NS: u64 = 100_000_000;
 
 #[derive(Clone, Debug)]
@@ -79,29 +81,36 @@ impl Series {
             .collect()
     }
 
-    /// How the later half of the series grew, up to a moment or to its end; None when
-    /// there is too little of it.
+    /// How the later half of the series grew, before a moment or to its end; None when there
+    /// is too little of it. The stretch of the moment itself does not count: whatever ended
+    /// the growth may have emptied it.
     pub fn growth_until(&self, at: Option<Stamp>) -> Option<Growth> {
         let count = match (at, self.start) {
-            (Some(at), Some(start)) => at.monotonic.saturating_sub(start) / self.stretch + 1,
+            (Some(at), Some(start)) => at.monotonic.saturating_sub(start) / self.stretch,
             _ => u64::MAX,
         };
         let count = self
             .buckets
             .len()
             .min(usize::try_from(count).unwrap_or(usize::MAX));
-        let points: Vec<(f64, u64)> = self
+        let known: Vec<(f64, u64)> = self
             .buckets
             .iter()
             .enumerate()
             .take(count)
-            .skip(count / 2)
             .filter_map(|(index, value)| {
                 Some((index as f64 * self.stretch as f64 / 1e9, (*value)?))
             })
             .collect();
+        // A run of a second or two has too little of a later half.
+        let half = known.len() / 2;
+        let points = if half < FEW {
+            &known[..]
+        } else {
+            &known[half..]
+        };
         let (first, last) = (points.first()?, points.last()?);
-        if points.len() < 4 {
+        if points.len() < FEW {
             return None;
         }
         let mut slopes = Vec::with_capacity(points.len() * points.len() / 2);
