@@ -9,10 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering::{Relaxed, Release};
-
-/// So many bytes are gathered before they are passed on.
-const BATCH: u64 = 64 * 1024;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Whether more may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +19,7 @@ pub enum Flow {
     Closed,
 }
 
-/// Reads once from the trainer into the page. Everything held must have been passed on.
+/// Reads once from the trainer into the page, as much as there is space for.
 pub fn fill(output: &Output, from: BorrowedFd<'_>) -> Result<Flow, Errno> {
     let read = loop {
         match read_into(from, output.space()) {
@@ -36,37 +33,14 @@ pub fn fill(output: &Output, from: BorrowedFd<'_>) -> Result<Flow, Errno> {
     Ok(Flow::Open)
 }
 
-/// As [`fill`], and goes on while there is more at once: a pty gives small pieces, and
-/// passing each on by itself would halve its speed.
-pub fn fill_up(output: &Output, from: BorrowedFd<'_>) -> Result<Flow, Errno> {
-    let mut filled = 0;
-    loop {
-        let before = output.filled.load(Relaxed);
-        if fill(output, from)? == Flow::Closed {
-            return Ok(Flow::Closed);
-        }
-        filled += output.filled.load(Relaxed) - before;
-        let now = rustix::time::Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let mut more = [PollFd::from_borrowed_fd(from, PollFlags::IN)];
-        if filled >= BATCH
-            || output.space().is_empty()
-            || !matches!(poll(&mut more, Some(&now)), Ok(1..))
-        {
-            return Ok(Flow::Open);
-        }
-    }
-}
-
-/// Passes on all that is held. A destination that is gone (closed terminal, broken pipe)
+/// Passes on all that is held now; what comes meanwhile is for the next call. A destination that is gone (closed terminal, broken pipe)
 /// is reported, and what was for it is dropped: the tail is still kept.
 pub fn pass_on(output: &Output, to: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
     let mut result = Ok(());
+    let goal = output.filled.load(Acquire);
     loop {
         let pending = output.pending();
-        if pending.is_empty() {
+        if pending.is_empty() || output.passed.load(Relaxed) >= goal {
             return result;
         }
         let passed = match to {

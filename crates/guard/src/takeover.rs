@@ -7,6 +7,7 @@ use crate::relay::{Flow, fill, pass_on};
 use crate::shared::Shared;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::io::Errno;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
@@ -79,7 +80,11 @@ impl Stream {
         if !matches!(poll(&mut ready, Some(&NOW)), Ok(1..)) {
             return Flow::Open;
         }
-        let flow = fill(output, self.read.as_fd()).unwrap_or(Flow::Closed);
+        let flow = match fill(output, self.read.as_fd()) {
+            Ok(flow) => flow,
+            Err(Errno::AGAIN) => Flow::Open,
+            Err(_) => Flow::Closed,
+        };
         let _ = pass_on(output, Some(self.pass.as_fd()));
         flow
     }

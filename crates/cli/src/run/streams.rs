@@ -90,6 +90,9 @@ impl Stream {
         } else {
             pipe()?
         };
+        // Ours alone, so nobody else is surprised: we read until there is nothing left.
+        let flags = rustix::fs::fcntl_getfl(&read)?;
+        rustix::fs::fcntl_setfl(&read, flags | OFlags::NONBLOCK)?;
         Ok(Some(Stream {
             read,
             pass,
