@@ -33,6 +33,8 @@ pub struct Errand {
     /// Processes of the tree, with their start times.
     pub named: [(Pid, u64); NAMED],
     pub count: usize,
+    /// The kernel counts shared pages for us already, in a cgroup of the tree's own.
+    pub counted: bool,
     /// Things are moving: look more often.
     pub urgent: bool,
     /// A save was asked for at this time.
@@ -55,6 +57,7 @@ impl Default for Errand {
         Errand {
             named: [(Pid(0), 0); NAMED],
             count: 0,
+            counted: false,
             urgent: false,
             save_asked: None,
             written_then: 0,
@@ -219,7 +222,7 @@ pub fn run(
         // Reading shares walks page tables: the more it costs, the rarer.
         let (least, factor) = if errand.urgent { (2, 50) } else { (20, 4000) };
         let rest = (least * SECOND).max(rounds.shares_cost * factor);
-        if errand.count > 1 && rounds.shares.due(now, rest) {
+        if errand.count > 1 && !errand.counted && rounds.shares.due(now, rest) {
             findings.count_shares(&errand, now);
             rounds.shares_cost = self::now() - now;
         }

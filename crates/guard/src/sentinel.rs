@@ -291,6 +291,7 @@ impl Sentinel<'_> {
             self.errand.count += 1;
         }
         self.errand.urgent = self.history.acts.rung > antifreeze_record::event::Rung::Calm;
+        self.errand.counted = self.sample.cgroup.own_anon.value().is_some();
         self.errand.make_room = self.history.last().is_some_and(|moment| {
             moment.motion == Motion::Paused && moment.available < moment.reserve
         });

@@ -5,7 +5,7 @@ use super::scene::Scene;
 use antifreeze_record::event::Rung;
 use core::time::Duration;
 
-pub(super) const FASTEST: Duration = Duration::from_millis(50);
+pub(super) const FASTEST: Duration = Duration::from_millis(75);
 const SLOWEST: Duration = Duration::from_secs(1);
 /// The slowest once something is the matter.
 const ALERT: Duration = Duration::from_millis(100);

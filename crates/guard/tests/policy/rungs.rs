@@ -319,7 +319,7 @@ fn looks_come_faster_the_less_room_and_the_faster_it_goes() {
     );
     assert_eq!(
         pace(&steady(|moment| available(moment, GB))).as_millis(),
-        50
+        75
     );
     assert_eq!(
         pace(&steady(|moment| moment.disk_free = Some(0))).as_millis(),

@@ -305,7 +305,7 @@ rest()
     assert!(sample.tree.cpu.value().is_some());
     assert_eq!(sample.tree.read_bytes, Reading::Unavailable(Reason::NotYet));
 
-    tree.read(SECOND, &mut sample);
+    tree.read(2 * SECOND, &mut sample);
     assert!(sample.tree.written_bytes.value().is_some());
 }
 
