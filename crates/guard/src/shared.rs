@@ -74,10 +74,15 @@ impl Shared {
         let _ = futex::wake(kick, futex::Flags::empty(), u32::MAX >> 1);
     }
 
-    /// What the cushion of this process reports, and where.
+    /// What the cushion of this process reports, and where. The search begins where the
+    /// cushion's own began.
     pub fn slot(&self, pid: u32) -> Option<(usize, &'static Slot)> {
-        let mut slots = self.head().slots.iter().enumerate();
-        slots.find(|(_, slot)| slot.pid.load(Acquire) == pid)
+        let slots = &self.head().slots;
+        let home = pid as usize % SLOTS;
+        (home..SLOTS)
+            .chain(0..home)
+            .find(|place| slots[*place].pid.load(Acquire) == pid)
+            .map(|place| (place, &slots[place]))
     }
 
     /// Gives the slots of processes that are gone back.
