@@ -132,7 +132,6 @@ impl Hands {
         if asked.is_some() {
             acts.save = Save::Asked { at: scene.now };
             scene.errand.save_asked = Some(scene.now);
-            scene.errand.written_then = scene.errand.written_now;
         } else {
             acts.save = Save::Missed { at: scene.now };
             scene.voice.say(What::CheckpointMissed { millis: 0 });

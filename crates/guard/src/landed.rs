@@ -39,9 +39,13 @@ pub struct SaveWatch {
     file: Option<Text>,
     bytes: u64,
     open: bool,
+    /// Bytes that the tree had written when the save was asked for, and lately.
+    written_then: u64,
     written: u64,
     quiet_since: u64,
     done: Option<Saved>,
+    /// Bytes that it had written shortly before.
+    written_before: Option<u64>,
     usual: [Option<Text>; USUAL],
     /// Where the trainer's own output goes on to.
     outputs: [Option<FileId>; 2],
@@ -56,7 +60,8 @@ impl SaveWatch {
     }
 
     /// Takes note of what is being written while nobody has asked for a save.
-    pub fn note_usual(&mut self, errand: &Errand) {
+    pub fn note_usual(&mut self, errand: &Errand, written: u64) {
+        self.written_before = Some(written);
         self.usual = [None; USUAL];
         let mut places = self.usual.iter_mut();
         for pid in errand.pids() {
@@ -68,23 +73,26 @@ impl SaveWatch {
         }
     }
 
-    pub fn look(&mut self, errand: &Errand, now: u64) -> Option<Saved> {
+    /// Looks whether the save has landed; `written` is what the tree has written by now.
+    pub fn look(&mut self, errand: &Errand, written: u64, now: u64) -> Option<Saved> {
         let asked = errand.save_asked?;
         if asked != self.asked {
             *self = SaveWatch {
                 asked,
+                written_then: self.written_before.unwrap_or(written),
                 quiet_since: now,
                 usual: self.usual,
                 ..SaveWatch::new(self.outputs)
             };
         }
         if self.done.is_none() {
-            self.done = self.landed(errand, now);
+            self.done = self.landed(errand, written, now);
         }
+        self.written_before = Some(written);
         self.done
     }
 
-    fn landed(&mut self, errand: &Errand, now: u64) -> Option<Saved> {
+    fn landed(&mut self, errand: &Errand, written: u64, now: u64) -> Option<Saved> {
         let mut open = false;
         for pid in errand.pids() {
             let _ = writing(pid, |path, size| {
@@ -109,11 +117,11 @@ impl SaveWatch {
                 at: now,
             });
         }
-        if errand.written_now != self.written {
-            self.written = errand.written_now;
+        if written != self.written {
+            self.written = written;
             self.quiet_since = now;
         }
-        let written = errand.written_now.saturating_sub(errand.written_then);
+        let written = written.saturating_sub(self.written_then);
         let quiet = now.saturating_sub(self.quiet_since) > QUIET;
         (self.file.is_none() && written > LEAST && quiet).then(|| {
             let newest = newest_in(c".", asked_at(now, self.asked), &self.outputs);
@@ -218,31 +226,29 @@ mod tests {
     #[test]
     fn each_request_is_watched_anew() {
         let mut watch = SaveWatch::default();
+        watch.note_usual(&Errand::default(), 100);
         let first = Errand {
             save_asked: Some(10 * SECOND),
-            written_then: 100,
-            written_now: 5000,
             ..Errand::default()
         };
         assert_eq!(
-            watch.look(&first, 11 * SECOND),
+            watch.look(&first, 5000, 11 * SECOND),
             None,
             "it may still be writing"
         );
         let saved = watch
-            .look(&first, 12 * SECOND)
+            .look(&first, 5000, 12 * SECOND)
             .expect("it has been quiet for a second");
         assert_eq!(saved.at, 11 * SECOND);
         let second = Errand {
             save_asked: Some(20 * SECOND),
-            written_then: 5000,
             ..first
         };
         assert_eq!(
-            watch.look(&second, 21 * SECOND),
+            watch.look(&second, 5000, 21 * SECOND),
             None,
             "nothing was written since"
         );
-        assert_eq!(watch.look(&second, 29 * SECOND), None);
+        assert_eq!(watch.look(&second, 5000, 29 * SECOND), None);
     }
 }

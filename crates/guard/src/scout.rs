@@ -7,7 +7,7 @@ use crate::landed::{FileId, SaveWatch, Saved};
 use crate::others::{Grower, Others, anonymous};
 use antifreeze_sense::footprint::Share;
 use antifreeze_sense::parse::Pss;
-use antifreeze_sense::slow::{Scout as Sensors, Slow, maps_name, open_files, pss};
+use antifreeze_sense::slow::{self, Scout as Sensors, Slow, maps_name, open_files, pss};
 use antifreeze_sense::{Pid, Reading};
 use rustix::thread::futex;
 use std::io::Write;
@@ -20,6 +20,8 @@ use std::sync::{Mutex, MutexGuard};
 pub const NAMED: usize = 64;
 
 const SECOND: u64 = 1_000_000_000;
+/// How long the scout rests once the run has started up and nothing moves.
+const CALM: u64 = 5 * SECOND;
 
 /// Libraries whose programs do not survive a refused request.
 const FRAGILE: [&[u8]; 2] = [b"libtensorflow_framework.so", b"libtensorflow_cc.so"];
@@ -39,9 +41,6 @@ pub struct Errand {
     pub urgent: bool,
     /// A save was asked for at this time.
     pub save_asked: Option<u64>,
-    /// What the tree had written at that time.
-    pub written_then: u64,
-    pub written_now: u64,
     /// The tree is paused and memory is short: what it holds may go to swap.
     pub make_room: bool,
 }
@@ -60,8 +59,6 @@ impl Default for Errand {
             counted: false,
             urgent: false,
             save_asked: None,
-            written_then: 0,
-            written_now: 0,
             make_room: false,
         }
     }
@@ -140,10 +137,12 @@ pub struct Desk {
 impl Desk {
     /// Leaves an errand. Skipped in the rare moment that the scout is picking up the last.
     pub fn leave(&self, errand: &Errand) {
+        let mut news = false;
         if let Ok(mut place) = self.errand.try_lock() {
+            news = errand.urgent && !place.urgent;
             *place = *errand;
         }
-        if errand.save_asked.is_some() || errand.make_room {
+        if news || errand.save_asked.is_some() || errand.make_room {
             self.bell.fetch_add(1, Release);
             let _ = futex::wake(&self.bell, futex::Flags::PRIVATE, 1);
         }
@@ -189,6 +188,7 @@ struct Rounds {
     files: Last,
     maps: Last,
     maps_pause: u64,
+    maps_turn: usize,
     others: Last,
 }
 
@@ -210,12 +210,13 @@ pub fn run(
         let errand = *locked(&desk.errand);
         let now = now();
 
-        findings.saved = save.look(&errand, now);
-        if errand.urgent && errand.save_asked.is_none() {
-            save.note_usual(&errand);
+        if errand.save_asked.is_some() {
+            findings.saved = save.look(&errand, written(&errand), now);
+        } else if errand.urgent {
+            save.note_usual(&errand, written(&errand));
         }
         let pause = |urgent, calm| SECOND * if errand.urgent { urgent } else { calm };
-        if rounds.slow.due(now, pause(1, 5)) {
+        if rounds.slow.due(now, pause(1, 10)) {
             sensors.read(&mut findings.slow);
             findings.slow_at = now;
         }
@@ -226,18 +227,27 @@ pub fn run(
             findings.count_shares(&errand, now);
             rounds.shares_cost = self::now() - now;
         }
-        if rounds.files.due(now, 30 * SECOND) {
+        if rounds.files.due(now, 60 * SECOND) {
             let open = errand.pids().filter_map(|pid| open_files(pid).value());
             findings.files = Reading::Value(open.sum());
         }
-        // Libraries come at the start or, in a new worker, at any time.
+        // Libraries come at the start or, in a new worker, at any time. What they mean
+        // matters near the wall, so while all is calm one process a time will do.
         if !findings.fragile && rounds.maps.due(now, pause(1, rounds.maps_pause / SECOND)) {
+            let (first, many) = if errand.urgent {
+                (0, NAMED)
+            } else {
+                (rounds.maps_turn % errand.count.max(1), 1)
+            };
             findings.fragile = errand
                 .pids()
+                .skip(first)
+                .take(many)
                 .any(|pid| matches!(maps_name(pid, &FRAGILE), Reading::Value(Some(_))));
+            rounds.maps_turn += 1;
             rounds.maps_pause = (2 * rounds.maps_pause).clamp(SECOND, 60 * SECOND);
         }
-        if rounds.others.due(now, pause(1, 30)) {
+        if rounds.others.due(now, pause(1, 60)) {
             findings.grower = others.look(|pid| errand.pids().any(|ours| ours == pid));
         }
         *locked(&desk.findings) = findings;
@@ -247,14 +257,24 @@ pub fn run(
         if let Some(mut file) = reclaim.as_ref().filter(|_| errand.make_room) {
             let _ = file.write_all(PIECE);
         }
-        let busy = errand.save_asked.is_some() || errand.make_room;
-        let pause = if busy { SECOND / 40 } else { SECOND };
+        let pause = if errand.save_asked.is_some() || errand.make_room {
+            SECOND / 40
+        } else if errand.urgent || rounds.maps_pause < CALM {
+            SECOND
+        } else {
+            CALM
+        };
         let timeout = rustix::time::Timespec {
             tv_sec: (pause / SECOND) as i64,
             tv_nsec: (pause % SECOND) as i64,
         };
         let _ = futex::wait(&desk.bell, futex::Flags::PRIVATE, bell, Some(&timeout));
     }
+}
+
+fn written(errand: &Errand) -> u64 {
+    let sent = errand.pids().filter_map(|pid| slow::written(pid).value());
+    sent.sum()
 }
 
 /// CLOCK_MONOTONIC, nanoseconds.

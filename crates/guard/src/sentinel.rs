@@ -295,7 +295,6 @@ impl Sentinel<'_> {
         self.errand.make_room = self.history.last().is_some_and(|moment| {
             moment.motion == Motion::Paused && moment.available < moment.reserve
         });
-        self.errand.written_now = self.sample.tree.written_bytes.value().unwrap_or(0);
         self.desk.leave(&self.errand);
     }
 
@@ -416,20 +415,16 @@ impl Sentinel<'_> {
 
     fn sleep(&mut self, began: u64, pace: Duration, kick: u32) {
         let wanted = pace.as_nanos() as u64;
+        let word = &self.shared.head().kick;
+        let left = wanted.saturating_sub(now() - began);
+        let _ = futex::wait(word, futex::Flags::empty(), kick, Some(&timespec(left)));
         let spent = now() - began;
         if spent < SHORTEST {
-            doze(SHORTEST - spent);
+            let _ = rustix::thread::nanosleep(&timespec(SHORTEST - spent));
         }
-        let word = &self.shared.head().kick;
-        let left = wanted.saturating_sub(spent.max(SHORTEST));
-        let _ = futex::wait(word, futex::Flags::empty(), kick, Some(&timespec(left)));
         let late = (now() - began).saturating_sub(wanted.max(SHORTEST));
         self.ends.worst_delay = self.ends.worst_delay.max(late);
     }
-}
-
-fn doze(nanoseconds: u64) {
-    let _ = rustix::thread::nanosleep(&timespec(nanoseconds));
 }
 
 fn timespec(nanoseconds: u64) -> rustix::time::Timespec {

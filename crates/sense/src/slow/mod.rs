@@ -5,7 +5,7 @@ mod heat;
 mod process;
 mod space;
 
-pub use process::{maps_name, open_files, pss, writing};
+pub use process::{maps_name, open_files, pss, writing, written};
 
 use crate::{Heat, Reading, Space};
 use heat::Thermometers;

@@ -96,6 +96,15 @@ pub fn writing(pid: Pid, mut f: impl FnMut(&[u8], u64)) -> Reading<()> {
     }
 }
 
+/// How many bytes a process has sent to disks.
+pub fn written(pid: Pid) -> Reading<u64> {
+    let bytes = &mut [0; 512];
+    match Look::at(pid).and_then(|look| look.file(c"io")?.read(bytes)) {
+        Ok(bytes) => parse::io(bytes).write_bytes,
+        Err(errno) => errno.into(),
+    }
+}
+
 /// A process's folder in /proc.
 pub(super) struct Look {
     folder: OwnedFd,

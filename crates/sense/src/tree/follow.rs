@@ -6,9 +6,9 @@
 //! than asking every thread of the tree for its children, and finds more. Only when it
 //! moved far, or cannot be told, is the tree descended from parent to child.
 //!
-//! Once a second it is descended all the same, through every thread: a fork that takes
-//! long has its number before it can be seen, and a container may show a newest number
-//! that is not the kernel's.
+//! Now and then it is descended all the same, through every thread: a fork that takes long
+//! has its number before it can be seen, and a container may show a newest number that is
+//! not the kernel's.
 
 use super::Tree;
 use super::admit::Allowance;
@@ -30,8 +30,10 @@ const LISTED: usize = 16_384;
 pub const TRIALS: usize = 32;
 /// Descriptors that are freed when there are none left.
 const SPARE: usize = 8;
-/// Nanoseconds between two descents through all threads.
+/// Descents through all threads are so many nanoseconds apart or more,
 const FULL_PACE: u64 = 1_000_000_000;
+/// and so many calls, while the newest number tells what is new.
+const FULL_CALLS: u32 = 8;
 
 /// How far the tree has been followed.
 pub struct Trail {
@@ -41,6 +43,8 @@ pub struct Trail {
     /// The newest number stood still while a process was started.
     misled: bool,
     full_at: Option<u64>,
+    /// Calls since then.
+    calls: u32,
     /// A descent that was cut short goes on here.
     resume: Option<Descent>,
     /// A process went away: what it started without our seeing it is a reaper's child now.
@@ -71,6 +75,7 @@ impl Trail {
             before: None,
             misled: false,
             full_at: None,
+            calls: 0,
             resume: None,
             orphaned: false,
             untracked: 0,
@@ -95,6 +100,18 @@ impl Trail {
         self.newest = None;
         self.before = None;
         self.full_at = None;
+    }
+
+    fn full_descent_is_due(&mut self, numbers_tell: bool, now: u64) -> bool {
+        self.calls = self.calls.saturating_add(1);
+        let due = self.full_at.is_none_or(|at| {
+            now.saturating_sub(at) >= FULL_PACE && (self.calls >= FULL_CALLS || !numbers_tell)
+        });
+        if due {
+            self.full_at = Some(now);
+            self.calls = 0;
+        }
+        due
     }
 
     /// The numbers handed out since the call before the last, each of which is thus looked
@@ -130,13 +147,7 @@ impl<S: Copy + Default> Tree<S> {
             self.look_below_reapers(&mut allowance);
         }
 
-        let due = self
-            .trail
-            .full_at
-            .is_none_or(|at| now.saturating_sub(at) >= FULL_PACE);
-        if due {
-            self.trail.full_at = Some(now);
-        }
+        let due = self.trail.full_descent_is_due(numbers.is_some(), now);
         match self.trail.resume.take() {
             Some(unfinished) => self.descend(unfinished, &mut allowance),
             None if due || numbers.is_none() => {

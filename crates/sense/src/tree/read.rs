@@ -21,12 +21,12 @@ const YOUTH: u64 = 5_000_000_000;
 const LARGEST: usize = PROCESSES * 3 / 4;
 /// Of those that are not listed, so many have their CPU time read at each look.
 const TIMED_IN_TURN: usize = 8;
-/// Nanoseconds between two reads of one process's I/O counters, and before the first. The
-/// kernel makes the reader of these wait for an exec, and it is the young that exec.
-const IO_PACE: u64 = 1_000_000_000;
+/// Nanoseconds before the first read of a process's I/O counters. The kernel makes the
+/// reader of these wait for an exec, and it is the young that exec.
+const IO_FROM: u64 = 1_000_000_000;
 /// Nanoseconds between two closer looks at one process: its time and its I/O tell as much at
-/// half the price.
-const CLOSER_PACE: u64 = 1_900_000_000;
+/// a quarter of the price.
+const CLOSER_PACE: u64 = 3_900_000_000;
 
 impl<S: Copy + Default> Tree<S> {
     /// Reads the processes and fills `out.processes` and `out.tree`, save for the
@@ -127,8 +127,8 @@ impl<S: Copy + Default> Slot<S> {
         {
             return;
         }
-        let io_from = self.io_at.unwrap_or(self.tracked.first_seen);
-        let io = (now.saturating_sub(io_from) >= IO_PACE).then(|| proc.io(pid));
+        let age = now.saturating_sub(self.tracked.first_seen);
+        let io = (age >= IO_FROM).then(|| proc.io(pid));
         self.timed_at = Some(now);
         // Last, so that its start time speaks for both files.
         let Ok(stat) = proc.stat(pid) else { return };
@@ -139,7 +139,6 @@ impl<S: Copy + Default> Slot<S> {
         process.cpu = stat.cpu;
         process.major_faults = stat.major_faults;
         let Some(io) = io else { return };
-        self.io_at = Some(now);
         (process.read_bytes, process.written_bytes) = match io {
             Ok(io) => (io.read_bytes, io.write_bytes),
             Err(errno) => (errno.into(), errno.into()),

@@ -47,7 +47,6 @@ pub struct Slot<S> {
     pub gone: bool,
     pub read_at: Option<u64>,
     pub timed_at: Option<u64>,
-    pub io_at: Option<u64>,
 }
 
 impl<S: Copy + Default> Slot<S> {
@@ -82,7 +81,6 @@ impl<S: Copy + Default> Slot<S> {
             gone: false,
             read_at: None,
             timed_at: None,
-            io_at: None,
         })
     }
 
