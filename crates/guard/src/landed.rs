@@ -10,8 +10,9 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
 const SECOND: u64 = 1_000_000_000;
-/// Bytes that were written without an open file in sight count once nothing more came.
-const QUIET: u64 = SECOND / 2;
+/// Bytes that were written without an open file in sight count once nothing more came: a
+/// save that no look found open is a quick one.
+const QUIET: u64 = SECOND / 5;
 /// Fewer bytes than this are a line of output, not a save.
 const LEAST: u64 = 1024;
 

@@ -141,6 +141,9 @@ fn checkpoint(scene: &Scene, heights: &Heights) -> Option<Why> {
     {
         return Some(why);
     }
+    if scene.beyond_wall() {
+        return Some(grower(scene));
+    }
     heights
         .forecast_within(scene, (2.0 * scene.save_time()).max(10.0))
         .then(|| grower(scene))
@@ -157,6 +160,12 @@ pub(super) fn stop(scene: &Scene) -> Option<Why> {
     }
     if starves_others(scene) {
         return Some(Why::Stalling);
+    }
+    if save::is_all_there_is_to_do(scene) {
+        return Some(match scene.now.bound {
+            Bound::Budget => Why::BudgetExceeded,
+            Bound::Machine | Bound::Cgroup => Why::TreeGrowth,
+        });
     }
     // Others grew: that is what a pause is for, as long as it was not tried in vain.
     if !signals.tree_grew && !pause::tried(scene) {

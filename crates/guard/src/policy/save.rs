@@ -1,11 +1,13 @@
 //! Whether a save is under way, wanted, or no longer possible.
 
-use super::history::Save;
+use super::history::{Moment, Save};
 use super::scene::Scene;
 
 /// Seconds between two saves, however quick they are; and when much has come since the last.
 const AGAIN: f64 = 60.0;
 const SOON: f64 = 15.0;
+/// A save beyond the wall counts for so long.
+const LAST_CALL: f64 = 3.0;
 
 /// A save that was asked for and may still come.
 pub(super) fn pending(scene: &Scene) -> bool {
@@ -22,9 +24,27 @@ pub(super) fn wanted(scene: &Scene) -> bool {
         && match scene.acts().save {
             Save::None => true,
             Save::Asked { .. } => false,
-            Save::Done { at } => long_ago(at) || (scene.age(at) > SOON && grew_since(scene, at)),
+            Save::Done { at } => {
+                long_ago(at)
+                    || (scene.age(at) > SOON && grew_since(scene, at))
+                    || (scene.beyond_wall() && !made_beyond_wall(scene, at))
+            }
             Save::Missed { at } => long_ago(at),
         }
+}
+
+/// The run is saved and goes on growing beyond the wall, bit by bit, out of what is kept for
+/// small requests. The next refusal would fall on any line, where nobody catches it; to end
+/// now loses nothing.
+pub(super) fn is_all_there_is_to_do(scene: &Scene) -> bool {
+    let refused_lately = scene
+        .acts()
+        .walled_at
+        .is_some_and(|at| scene.age(at) < LAST_CALL);
+    matches!(scene.acts().save, Save::Done { at } if made_beyond_wall(scene, at))
+        && scene.beyond_wall()
+        && scene.signals.growing
+        && !refused_lately
 }
 
 /// Whether to let a save come before the tree is paused or ended.
@@ -44,10 +64,19 @@ fn time_left(scene: &Scene) -> f64 {
 
 /// Another tenth of the total was taken since.
 fn grew_since(scene: &Scene, at: u64) -> bool {
-    let then = scene
+    let then = moment_of(scene, at).footprint;
+    scene.now.footprint.saturating_sub(then) as f64 > scene.total() / 10.0
+}
+
+/// Made lately, when the room was gone already.
+fn made_beyond_wall(scene: &Scene, at: u64) -> bool {
+    scene.age(at) <= LAST_CALL && moment_of(scene, at).room < 0
+}
+
+fn moment_of<'a>(scene: &Scene<'a>, at: u64) -> &'a Moment {
+    scene
         .history
         .iter()
         .find(|moment| moment.at >= at)
-        .unwrap_or(scene.now);
-    scene.now.footprint.saturating_sub(then.footprint) as f64 > scene.total() / 10.0
+        .unwrap_or(scene.now)
 }

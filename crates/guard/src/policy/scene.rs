@@ -96,6 +96,11 @@ impl<'a> Scene<'a> {
         self.available() < self.reserve() / 4.0 || self.signals.storm()
     }
 
+    /// The tree grew until nothing was left of its room.
+    pub fn beyond_wall(&self) -> bool {
+        self.config.wall && self.signals.tree_grew && self.room() < 0.0
+    }
+
     /// The tree uses more than all others together.
     pub fn tree_is_largest(&self) -> bool {
         self.now.footprint > self.now.others

@@ -1,0 +1,111 @@
+"""One guest: qemu, its disks, its console and the port on which the conductor reports.
+
+Without KVM, so that it runs anywhere; without a network. Guest time is real time.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import time
+
+SWAP_BYTES = 1 << 30
+OUTPUT_BYTES = 64 << 20
+
+
+class Guest:
+    """Its files live in `folder`; the root disk is an overlay that outlives a boot."""
+
+    def __init__(self, folder, image):
+        self._folder = folder
+        self._image = image
+        self._qemu = None
+        self._read = 0
+        self._rest = b""
+        self.console = self.file("console")
+        subprocess.run(
+            ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw",
+             "-b", image.file("root.ext4"), self.file("root.qcow2")],
+            check=True,
+        )
+
+    def file(self, name):
+        return os.path.join(self._folder, name)
+
+    def boot(self, memory):
+        """Expects the job disk in the file `job`. `memory` is in MB."""
+        _sparse(self.file("swap"), SWAP_BYTES)
+        _sparse(self.file("output"), OUTPUT_BYTES)
+        _pad(self.file("job"))
+        # Of an earlier boot nothing may be read as news.
+        _sparse(self.file("port"), 0)
+        self._read, self._rest = 0, b""
+        self._qemu = subprocess.Popen(
+            ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+             "-m", str(memory), "-display", "none", "-nodefaults", "-nic", "none", "-no-reboot",
+             "-kernel", self._image.file("vmlinuz"), "-initrd", self._image.file("initrd"),
+             "-append", "console=ttyS0 quiet loglevel=3 mitigations=off panic=-1 "
+             f"systemd.show_status=0 lab.init={self._image.init}",
+             # Writes that the guest believes to be on the disk are there when its power is cut.
+             *_disk(self.file("root.qcow2"), "qcow2", "writethrough"),
+             *_disk(self.file("job"), "raw", "unsafe"),
+             *_disk(self.file("swap"), "raw", "unsafe"),
+             *_disk(self.file("output"), "raw", "unsafe"),
+             "-serial", f"file:{self.console}",
+             "-qmp", f"unix:{self.file('qmp')},server=on,wait=off",
+             "-device", "virtio-serial-pci", "-chardev", f"file,id=port,path={self.file('port')}",
+             "-device", "virtserialport,chardev=port,name=lab"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        )
+
+    def messages(self):
+        """What the conductor has reported since the last call."""
+        with open(self.file("port"), "rb") as file:
+            file.seek(self._read)
+            new = file.read()
+        self._read += len(new)
+        *lines, self._rest = (self._rest + new).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def is_up(self):
+        return self._qemu.poll() is None
+
+    def cut_power(self):
+        self._qemu.kill()
+        self._qemu.wait()
+
+    def reset(self):
+        """Presses the reset button; qemu ends instead of booting again."""
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.connect(self.file("qmp"))
+            answers = monitor.makefile()
+            answers.readline()
+            for command in ("qmp_capabilities", "system_reset"):
+                monitor.sendall(json.dumps({"execute": command}).encode() + b"\n")
+                answers.readline()
+        self._qemu.wait()
+
+    def wait(self, seconds):
+        """True when it has powered off by itself."""
+        until = time.monotonic() + seconds
+        while self.is_up() and time.monotonic() < until:
+            time.sleep(0.1)
+        return not self.is_up()
+
+    def end(self):
+        if self._qemu is not None and self.is_up():
+            self.cut_power()
+
+
+def _disk(path, form, cache):
+    return ["-drive", f"file={path},if=virtio,format={form},cache={cache}"]
+
+
+def _sparse(path, size):
+    with open(path, "wb") as file:
+        file.truncate(size)
+
+
+def _pad(path):
+    """A disk ends on a sector; tar does not mind zeros."""
+    os.truncate(path, -(-os.path.getsize(path) // 512) * 512)

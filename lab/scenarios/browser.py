@@ -1,0 +1,26 @@
+"""The neighbour: takes seven tenths of the memory within 10 seconds, works on it, and leaves."""
+
+import time
+
+from memory import MB, available, touch, written
+
+GROW_SECONDS = 10
+WORK_SECONDS = 20
+TABS = 60
+
+
+def main():
+    size = available() * 7 // 10 * MB // TABS
+    tabs = []
+    began = time.monotonic()
+    for opened in range(1, TABS + 1):
+        tabs.append(written(size))
+        time.sleep(max(0.0, began + GROW_SECONDS * opened / TABS - time.monotonic()))
+    until = time.monotonic() + WORK_SECONDS
+    while time.monotonic() < until:
+        for tab in tabs:
+            touch(tab)
+        time.sleep(0.2)
+
+
+main()
