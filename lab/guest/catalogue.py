@@ -35,7 +35,7 @@ def _program(file, *arguments):
 
 _LEAK = Scenario(
     name="leak",
-    summary="A cache that grows 25 MB a second; catches the error and goes on with a smaller one.",
+    summary="Keeps 8 MB more each step; catches the error and goes on with a smaller cache.",
     program=_program("leak.py"),
     can="catch",
 )
@@ -45,9 +45,13 @@ _NEIGHBOUR = Scenario(
     summary="A steady trainer beside a program that grows until memory is short, and leaves.",
     program=_program("steady.py", "150"),
     can="finish",
-    neighbour=_program("browser.py"),
+    neighbour=_program("browser.py", "70"),
     seconds=150,
 )
+
+# Both fit, but not beside what the person needs. Without a disk to swap to (and pages that do not
+# compress) more than that cannot be had on any machine.
+_SMALLER_NEIGHBOUR = replace(_NEIGHBOUR, neighbour=_program("browser.py", "48"))
 
 # Long enough that whoever ends the guest does so in the middle of it.
 _CUT = Scenario(
@@ -150,9 +154,11 @@ CATALOGUE = (
     ),
     replace(_LEAK, name="leak-zram", summary="The leak, with zram for swap.", swap="zram"),
     replace(_LEAK, name="leak-noswap", summary="The leak, without swap.", swap="none"),
-    replace(_NEIGHBOUR, name="neighbour-zram", summary="The neighbour, with zram.", swap="zram"),
     replace(
-        _NEIGHBOUR, name="neighbour-noswap", summary="The neighbour, without swap.", swap="none"
+        _SMALLER_NEIGHBOUR, name="neighbour-zram", summary="A smaller neighbour, with zram.", swap="zram"
+    ),
+    replace(
+        _SMALLER_NEIGHBOUR, name="neighbour-noswap", summary="And without swap.", swap="none"
     ),
     _CUT,
     replace(_CUT, name="crash", summary="The kernel crashes in mid-run.", ends="crash"),

@@ -22,7 +22,7 @@ use std::thread;
 use std::time::Duration;
 
 const PERIOD: f64 = 0.1;
-const WORKING_SET: usize = 24 << 20;
+const WORKING_SET: usize = 40 << 20;
 const PAGE: usize = 4096;
 const PROGRAM: &str = "/bin/true";
 /// On the root disk in every image, and open to every user.

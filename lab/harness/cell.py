@@ -88,6 +88,7 @@ class Cell:
         watch = Watch(guest, say)
         guest.boot(self.memory)
         watch.until(BOOT_SECONDS, lambda: watch.boot_seconds is not None)
+        guest.slow_disks()
         ends = SCENARIOS[self.scenario].ends if number == 1 else "normal"
         if ends == "normal":
             watch.until(self.seconds + AROUND_SECONDS, lambda: watch.result is not None)

@@ -1,5 +1,9 @@
-"""The neighbour: takes seven tenths of the memory within 10 seconds, works on it, and leaves."""
+"""The neighbour: takes so many percent of the memory within 10 seconds, works on it, and leaves.
 
+browser.py PERCENT
+"""
+
+import sys
 import time
 
 from memory import MB, available, touch, written
@@ -10,7 +14,7 @@ TABS = 60
 
 
 def main():
-    size = available() * 7 // 10 * MB // TABS
+    size = available() * int(sys.argv[1]) // 100 * MB // TABS
     tabs = []
     began = time.monotonic()
     for opened in range(1, TABS + 1):

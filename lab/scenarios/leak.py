@@ -1,4 +1,4 @@
-"""Keeps 40 MB more each second, as a list of losses with their graphs does.
+"""Keeps 8 MB more in each step, as a list of losses with their graphs does.
 
 When it is refused memory it drops most of what it kept and goes on with a bounded cache.
 """
@@ -6,9 +6,7 @@ When it is refused memory it drops most of what it kept and goes on with a bound
 from memory import MB, available, written
 from trainer import STEPS_A_SECOND, Loop
 
-# Fast enough that swap is full as well within the time of a run: that is when a machine freezes,
-# not while it swaps out what nobody asks for.
-KEPT_EACH_STEP = 40 * MB // STEPS_A_SECOND
+KEPT_EACH_STEP = 8 * MB
 
 
 def main():

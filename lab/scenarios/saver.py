@@ -6,14 +6,16 @@ It saves when asked and only then: on SIGUSR1, and before it ends on SIGTERM.
 import signal
 
 from memory import MB, available, window
-from trainer import STEPS_A_SECOND, Loop
+from trainer import Loop
 
 OBJECT = 2048
-OBJECTS_A_STEP = 15 * MB // OBJECT // STEPS_A_SECOND
+# A step of a network that is worth saving, not of a toy.
+STEP_SECONDS = 0.5
+OBJECTS_A_STEP = int(15 * MB * STEP_SECONDS) // OBJECT
 
 
 def main():
-    loop = Loop(base=available() // 6, saves=False)
+    loop = Loop(base=available() // 6, saves=False, step_seconds=STEP_SECONDS)
     loop.save_on(signal.SIGUSR1)
     loop.save_and_end_on(signal.SIGTERM)
     loop.warm_up()

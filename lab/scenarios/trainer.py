@@ -24,8 +24,9 @@ class Loop:
     With `saves` it saves by itself, now and then and when it finishes.
     """
 
-    def __init__(self, base, saves=True):
+    def __init__(self, base, saves=True, step_seconds=STEP_SECONDS):
         self.steps = 0
+        self._step_seconds = step_seconds
         self._saves = saves
         self._save_asked = False
         self._end_asked = None
@@ -65,7 +66,7 @@ class Loop:
         if self._save_asked or (self._saves and self.steps % SAVE_EVERY_STEPS == 0):
             self._save_asked = False
             self.save()
-        time.sleep(max(0.0, began + STEP_SECONDS - time.monotonic()))
+        time.sleep(max(0.0, began + self._step_seconds - time.monotonic()))
 
     def save(self):
         """Leaves the old save or the new one on the disk, whatever happens meanwhile."""
