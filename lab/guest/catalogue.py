@@ -43,7 +43,7 @@ _LEAK = Scenario(
 _NEIGHBOUR = Scenario(
     name="neighbour",
     summary="A steady trainer beside a program that grows until memory is short, and leaves.",
-    program=_program("steady.py", "150"),
+    program=_program("steady.py", "100"),
     can="finish",
     neighbour=_program("browser.py", "70"),
     seconds=150,
@@ -51,7 +51,7 @@ _NEIGHBOUR = Scenario(
 
 # Both fit, but not beside what the person needs. Without a disk to swap to (and pages that do not
 # compress) more than that cannot be had on any machine.
-_SMALLER_NEIGHBOUR = replace(_NEIGHBOUR, neighbour=_program("browser.py", "48"))
+_SMALLER_NEIGHBOUR = replace(_NEIGHBOUR, neighbour=_program("browser.py", "36"))
 
 # Long enough that whoever ends the guest does so in the middle of it.
 _CUT = Scenario(
@@ -97,7 +97,7 @@ CATALOGUE = (
     ),
     Scenario(
         name="late-fill",
-        summary="Maps 1.4 times the memory early and fills it late; saves when told to end.",
+        summary="Maps 1.2 times the memory early and fills it late; saves when told to end.",
         program=_program("late_fill.py"),
         can="save",
         seconds=120,

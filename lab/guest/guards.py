@@ -94,7 +94,12 @@ class Antifreeze(Unguarded):
         return ["/lab/antifreeze", "run", *scenario.flags, "--json", self.VERDICT, "--", *trainer]
 
     def processes(self):
-        return [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and _name(pid) == self._GUARD]
+        # What the guard starts is called like it until it becomes the trainer.
+        return [
+            int(pid)
+            for pid in filter(str.isdigit, os.listdir("/proc"))
+            if _name(pid) == self._GUARD and _name(_parent(pid)) != self._GUARD
+        ]
 
     def said(self, output):
         prefix = "antifreeze: "
@@ -110,6 +115,14 @@ def uninvited(guard):
         for name, other in GUARDS.items()
         if isinstance(other, Service) and other is not guard and other.processes()
     ]
+
+
+def _parent(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[1]
+    except OSError:
+        return None
 
 
 def _name(pid):

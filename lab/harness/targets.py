@@ -30,7 +30,12 @@ def judge(scenario, results):
         return [Judgement(scenario.name, "the guest answers", f"hung {len(hung)} times", False)]
     if scenario.ends != "normal":
         return _after_death(scenario, results)
-    return [*_stall(scenario, results), *_others(scenario, results), *_trainer(scenario, results)]
+    return [*_stall(scenario, results), *outcome(scenario, results)]
+
+
+def outcome(scenario, results):
+    """How trainer, neighbour and bystanders fared, however long it took."""
+    return [*_others(scenario, results), *_trainer(scenario, results)]
 
 
 def _stall(scenario, results):

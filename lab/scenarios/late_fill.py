@@ -32,10 +32,10 @@ def main():
     loop = Loop(base=available() // 12)
     loop.save_and_end_on(signal.SIGTERM)
     loop.warm_up()
-    buffers = [mapped(available() * 7 // 10)]
+    buffers = [mapped(available() * 6 // 10)]
     loop.run(UNTOUCHED_SECONDS * STEPS_A_SECOND)
     try:
-        buffers.append(mapped(available() * 7 // 10))
+        buffers.append(mapped(available() * 6 // 10))
     except MemoryError as error:
         loop.caught(error)
     loop.onset()

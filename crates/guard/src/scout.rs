@@ -27,7 +27,7 @@ const CALM: u64 = 5 * SECOND;
 const FRAGILE: [&[u8]; 2] = [b"libtensorflow_framework.so", b"libtensorflow_cc.so"];
 
 /// How much a paused tree gives up at a time.
-const PIECE: &[u8] = b"32M";
+const PIECE: &[u8] = b"8M";
 
 /// What the scout is asked to look at.
 #[derive(Clone, Copy)]

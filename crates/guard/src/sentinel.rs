@@ -6,8 +6,9 @@ use crate::act::{Hands, Scene};
 use crate::hands::limit;
 use crate::keeper::Keeper;
 use crate::mark::Mark;
+use crate::moment;
 use crate::orders::Orders;
-use crate::policy::{BACK_OFF, Bound, Decision, History, Moment, Motion, decide};
+use crate::policy::{BACK_OFF, Decision, History, Motion, Save, decide};
 use crate::room::{Room, Terms};
 use crate::scout::{Desk, Errand, Findings, NAMED, now};
 use crate::shared::Shared;
@@ -106,7 +107,8 @@ impl Sentinel<'_> {
         let decides = now.saturating_sub(self.ends.decided_at) >= DECIDED_EVERY;
         if decides {
             self.ends.decided_at = now;
-            let moment = self.moment(now, &room);
+            let stride = self.wall.stride(now);
+            let moment = moment::of(&self.sample, &self.terms, now, stride, self.motion());
             self.history.push(moment);
             self.decision = decide(&self.history, &self.hands.config);
         }
@@ -197,48 +199,6 @@ impl Sentinel<'_> {
         self.sample.tree.footprint.value().unwrap_or(0)
     }
 
-    fn moment(&self, now: u64, room: &Room) -> Moment {
-        let sample = &self.sample;
-        let footprint = self.footprint_bytes();
-        let whole = match room.bound {
-            Bound::Cgroup => room.total,
-            Bound::Machine | Bound::Budget => sample.memory.total.value().unwrap_or(0),
-        };
-        let scanned = [sample.paging.scanned_direct, sample.paging.scanned_kswapd]
-            .into_iter()
-            .filter_map(Reading::value)
-            .reduce(|a, b| a + b);
-        Moment {
-            at: now,
-            room: room.bytes,
-            kept_back: room.kept_back,
-            bound: room.bound,
-            total: room.total,
-            available: room.available,
-            reserve: self.terms.reserve,
-            footprint,
-            others: whole
-                .saturating_sub(room.available)
-                .saturating_sub(footprint),
-            stride: self.wall.stride(now),
-            swapped_in: sample.paging.swapped_in.value(),
-            swapped_out: sample.paging.swapped_out.value(),
-            swap_free: sample.memory.swap_free.value(),
-            scanned,
-            stalled_us: sample.pressure.memory_full.value(),
-            shm_free: sample.shm.free.value(),
-            disk_free: sample.disk.space.free.value(),
-            swap_beyond: sample
-                .tree
-                .swap
-                .value()
-                .unwrap_or(0)
-                .saturating_sub(self.terms.allow_swap),
-            tree_cpu: sample.tree.cpu.value().unwrap_or(0),
-            motion: self.motion(),
-        }
-    }
-
     fn motion(&self) -> Motion {
         let root = self
             .tree
@@ -258,9 +218,12 @@ impl Sentinel<'_> {
             .forecast
             .filter(|forecast| forecast.confidence >= 0.5);
         let lately = |at: u64| now.saturating_sub(at) < BACK_OFF.as_nanos() as u64;
+        let acts = &self.history.acts;
         let motive = Motive {
             tree_grows: believed.is_some_and(|forecast| forecast.growth > 0.0),
-            resumed: self.history.acts.resumed_at.is_some_and(lately),
+            resumed: acts.resumed_at.is_some_and(lately),
+            leaving: acts.stop_sent_at.is_some() || matches!(acts.save, Save::Asked { .. }),
+            swap_beyond: self.history.last().map_or(0, |moment| moment.swap_beyond),
         };
         let (footprint, peak) = (self.footprint_bytes(), self.ends.peak);
         let (tree, shared) = (&mut self.tree, self.shared);
@@ -293,7 +256,7 @@ impl Sentinel<'_> {
         self.errand.urgent = self.history.acts.rung > antifreeze_record::event::Rung::Calm;
         self.errand.counted = self.sample.cgroup.own_anon.value().is_some();
         self.errand.make_room = self.history.last().is_some_and(|moment| {
-            moment.motion == Motion::Paused && moment.available < moment.reserve
+            moment.motion == Motion::Paused && moment.available < moment.reserve / 2 * 3
         });
         self.desk.leave(&self.errand);
     }

@@ -6,6 +6,7 @@ use crate::mark::Mark;
 use crate::policy::{Candidate, OwnLimit, WallRoom, WallState, plan};
 use crate::room::{Room, Terms};
 use crate::shared::Shared;
+use crate::stride::Stride;
 use antifreeze_cushion::page::SLOTS;
 use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
@@ -13,8 +14,6 @@ use antifreeze_sense::{Name, Pid, Reading};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// The largest growth between two looks is remembered this long.
-const STRIDE_WINDOW: u64 = 5_000_000_000;
 /// News of one look; beyond that, refusals are only counted.
 const NEWS: usize = 16;
 
@@ -24,6 +23,10 @@ pub struct Motive {
     pub tree_grows: bool,
     /// The tree was paused lately and may not be paused again yet.
     pub resumed: bool,
+    /// The tree was asked to save or to end and is at it.
+    pub leaving: bool,
+    /// What the tree has in swap beyond what it was allowed.
+    pub swap_beyond: u64,
 }
 
 pub struct Wall {
@@ -34,8 +37,7 @@ pub struct Wall {
     candidates: Vec<Candidate>,
     limits: Vec<Option<u64>>,
     news: [Option<What>; NEWS],
-    stride: u64,
-    stride_at: u64,
+    stride: Stride,
     said_refused: bool,
     /// Refusals told so far, for each slot of the page.
     told: [u32; SLOTS],
@@ -51,8 +53,7 @@ impl Wall {
             candidates: Vec::with_capacity(CAPACITY),
             limits: Vec::with_capacity(CAPACITY),
             news: [None; NEWS],
-            stride: 0,
-            stride_at: 0,
+            stride: Stride::default(),
             said_refused: false,
             told: [0; SLOTS],
             wants: [0; SLOTS],
@@ -104,6 +105,8 @@ impl Wall {
             peak,
             tree_grows: motive.tree_grows,
             resumed: motive.resumed,
+            leaving: motive.leaving,
+            swap_beyond: motive.swap_beyond,
         };
         self.limits.clear();
         self.limits.resize(self.candidates.len(), None);
@@ -163,10 +166,7 @@ impl Wall {
             value(process.swap),
             value(process.threads),
         );
-        if mark.wall.growth() > self.stride || now.saturating_sub(self.stride_at) > STRIDE_WINDOW {
-            self.stride = mark.wall.growth();
-            self.stride_at = now;
-        }
+        self.stride.observe(now, mark.wall.growth());
         let slot = shared.slot(process.pid.0);
         let own = slot.map_or(OwnLimit::default(), |(_, slot)| OwnLimit {
             limit: slot.own_limit.load(Acquire),
@@ -186,8 +186,7 @@ impl Wall {
 
     /// The largest growth of one process between two looks in the last seconds.
     pub fn stride(&self, now: u64) -> u64 {
-        let fresh = now.saturating_sub(self.stride_at) <= STRIDE_WINDOW;
-        if fresh { self.stride } else { 0 }
+        self.stride.bytes(now)
     }
 
     /// What there is to tell, one after the other.

@@ -15,10 +15,20 @@ use core::time::Duration;
 /// The time after a resume in which only worse than before pauses again.
 pub const BACK_OFF: Duration = Duration::from_secs(60);
 
+/// Seconds from the end of memory, as fast as it goes, at which a pause comes early: it takes
+/// a disk that long to take in what the tree holds.
+const FAST: f64 = 4.0;
+
+/// Seconds without a storm, and without a fall, that count as over.
+const STILL: f64 = 2.0;
+
 /// Whether somebody else's growth calls for a pause.
 pub(super) fn due(scene: &Scene) -> bool {
     let signals = &scene.signals;
+    let goes_fast = scene.available() < FAST * signals.available_fall
+        && scene.available() < 1.5 * scene.reserve();
     let pressed = scene.available() < scene.reserve() / 2.0
+        || goes_fast
         || signals.storm()
         || (signals.stalled > STALL_SHARE && scene.available() < scene.reserve());
     pressed
@@ -56,8 +66,10 @@ pub(super) fn go_on(scene: &Scene) -> Verdict {
     let asked = acts.resume_asked_at.is_some_and(|at| at >= paused_at);
     // What went to swap meanwhile wants to come back first.
     let enough = scene.reserve() * 1.2 + scene.now.swap_beyond as f64;
-    let room_again =
-        scene.signals.least_available as f64 > enough && scene.signals.quiet_for >= 2.0;
+    let still = scene.age(paused_at) >= STILL
+        && scene.signals.quiet_for >= STILL
+        && scene.signals.available_fall < scene.reserve() / 16.0;
+    let room_again = scene.signals.least_available as f64 > enough && still;
     let why = if asked {
         Why::Asked
     } else if room_again {
@@ -81,9 +93,11 @@ pub(super) fn go_on(scene: &Scene) -> Verdict {
 /// The pages of a paused tree go to swap. Once that is full the kernel would kill the tree
 /// where it stands; ended by us it may still clean up.
 fn nowhere_to_go(scene: &Scene) -> bool {
-    scene.available() < scene.reserve() / 8.0
-        && scene
-            .now
-            .swap_free
-            .is_some_and(|free| (free as f64) < scene.reserve() / 4.0)
+    let swap_is_full = scene
+        .now
+        .swap_free
+        .is_some_and(|free| (free as f64) < scene.reserve() / 4.0);
+    let stuck = scene.available() < scene.reserve() / 8.0
+        || (scene.available() < scene.reserve() / 3.0 && scene.signals.stalled > STALL_SHARE);
+    swap_is_full && stuck
 }

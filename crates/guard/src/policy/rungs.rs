@@ -10,13 +10,15 @@ use super::{pause, save};
 use antifreeze_record::event::{Rung, Why};
 
 /// Forecasts below this are not acted on.
-const DECENT: f64 = 0.5;
+pub(super) const DECENT: f64 = 0.5;
 /// Seconds in which a run is starting.
 const START: f64 = 10.0;
 /// Looks for which a budget must have been exceeded.
 const LASTING_LOOKS: usize = 3;
 /// Seconds of storm that a stop waits for.
 const LASTING_STORM: f64 = 5.0;
+/// Seconds of growth into swap that a stop waits for.
+const LASTING_SWAP: f64 = 3.0;
 
 /// The heights that thresholds are held against. A rung is entered at its threshold and
 /// left only when the worst of the last two seconds stays below 80 % of it.
@@ -141,7 +143,7 @@ fn checkpoint(scene: &Scene, heights: &Heights) -> Option<Why> {
     {
         return Some(why);
     }
-    if scene.beyond_wall() {
+    if save::is_last_call(scene) {
         return Some(grower(scene));
     }
     heights
@@ -160,6 +162,9 @@ pub(super) fn stop(scene: &Scene) -> Option<Why> {
     }
     if starves_others(scene) {
         return Some(Why::Stalling);
+    }
+    if lives_on_swap(scene) {
+        return Some(Why::TreeGrowth);
     }
     if save::is_all_there_is_to_do(scene) {
         return Some(match scene.now.bound {
@@ -198,6 +203,23 @@ fn starves_others(scene: &Scene) -> bool {
         && broken_for >= LASTING_STORM
         && scene.tree_is_largest()
         && shows
+}
+
+/// It grows where no wall stops it, and what is pushed out makes the room it grows into: swap
+/// that was never its to use.
+fn lives_on_swap(scene: &Scene) -> bool {
+    let beyond_for = scene
+        .history
+        .iter()
+        .rev()
+        .take_while(|moment| moment.room < i64::try_from(moment.swap_beyond).unwrap_or(i64::MAX))
+        .last()
+        .map_or(0.0, |since| scene.age(since.at));
+    scene.now.bound != Bound::Budget
+        && scene.now.swap_beyond as f64 > scene.reserve() / 4.0
+        && scene.signals.growing
+        && scene.signals.tree_grew
+        && beyond_for >= LASTING_SWAP
 }
 
 /// Beyond the budget for several looks: the wall stands at nothing more by then, so it is

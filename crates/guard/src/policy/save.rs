@@ -1,13 +1,16 @@
 //! Whether a save is under way, wanted, or no longer possible.
 
-use super::history::{Moment, Save};
+use super::history::Save;
+use super::rungs::DECENT;
 use super::scene::Scene;
 
 /// Seconds between two saves, however quick they are; and when much has come since the last.
 const AGAIN: f64 = 60.0;
 const SOON: f64 = 15.0;
-/// A save beyond the wall counts for so long.
-const LAST_CALL: f64 = 3.0;
+/// Seconds from the wall at which a save is the last that can be had,
+const LAST_CALL: f64 = 2.0;
+/// and for which it counts as such.
+const FRESH: f64 = 3.0;
 
 /// A save that was asked for and may still come.
 pub(super) fn pending(scene: &Scene) -> bool {
@@ -27,7 +30,7 @@ pub(super) fn wanted(scene: &Scene) -> bool {
             Save::Done { at } => {
                 long_ago(at)
                     || (scene.age(at) > SOON && grew_since(scene, at))
-                    || (scene.beyond_wall() && !made_beyond_wall(scene, at))
+                    || (scene.age(at) > FRESH && is_last_call(scene))
             }
             Save::Missed { at } => long_ago(at),
         }
@@ -40,10 +43,9 @@ pub(super) fn is_all_there_is_to_do(scene: &Scene) -> bool {
     let refused_lately = scene
         .acts()
         .walled_at
-        .is_some_and(|at| scene.age(at) < LAST_CALL);
-    matches!(scene.acts().save, Save::Done { at } if made_beyond_wall(scene, at))
-        && scene.beyond_wall()
-        && scene.signals.growing
+        .is_some_and(|at| scene.age(at) < FRESH);
+    matches!(scene.acts().save, Save::Done { at } if scene.age(at) <= FRESH)
+        && scene.grows_beyond_wall()
         && !refused_lately
 }
 
@@ -62,21 +64,23 @@ fn time_left(scene: &Scene) -> f64 {
     left / scene.signals.available_fall.max(f64::MIN_POSITIVE)
 }
 
+/// The next request may be the one that is refused. Who cannot survive that is ended before.
+pub(super) fn is_last_call(scene: &Scene) -> bool {
+    if scene.config.dies_at_wall {
+        return false;
+    }
+    let soon = scene.forecast.is_some_and(|forecast| {
+        forecast.confidence >= DECENT && forecast.time.as_secs_f64() <= LAST_CALL
+    });
+    scene.grows_beyond_wall() || (scene.signals.growing && scene.signals.tree_grew && soon)
+}
+
 /// Another tenth of the total was taken since.
 fn grew_since(scene: &Scene, at: u64) -> bool {
-    let then = moment_of(scene, at).footprint;
-    scene.now.footprint.saturating_sub(then) as f64 > scene.total() / 10.0
-}
-
-/// Made lately, when the room was gone already.
-fn made_beyond_wall(scene: &Scene, at: u64) -> bool {
-    scene.age(at) <= LAST_CALL && moment_of(scene, at).room < 0
-}
-
-fn moment_of<'a>(scene: &Scene<'a>, at: u64) -> &'a Moment {
-    scene
+    let then = scene
         .history
         .iter()
         .find(|moment| moment.at >= at)
-        .unwrap_or(scene.now)
+        .unwrap_or(scene.now);
+    scene.now.footprint.saturating_sub(then.footprint) as f64 > scene.total() / 10.0
 }

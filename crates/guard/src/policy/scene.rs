@@ -96,9 +96,12 @@ impl<'a> Scene<'a> {
         self.available() < self.reserve() / 4.0 || self.signals.storm()
     }
 
-    /// The tree grew until nothing was left of its room.
-    pub fn beyond_wall(&self) -> bool {
-        self.config.wall && self.signals.tree_grew && self.room() < 0.0
+    /// The tree grew until nothing was left of its room, and goes on.
+    pub fn grows_beyond_wall(&self) -> bool {
+        let Signals {
+            growing, tree_grew, ..
+        } = self.signals;
+        self.config.wall && growing && tree_grew && self.room() < 0.0
     }
 
     /// The tree uses more than all others together.

@@ -35,6 +35,10 @@ pub struct WallRoom {
     pub tree_grows: bool,
     /// The tree was paused lately and has to run now, room or no room.
     pub resumed: bool,
+    /// What the tree has in swap beyond what it was allowed.
+    pub swap_beyond: u64,
+    /// It saves or ends, because it was asked to: what that takes is not refused.
+    pub leaving: bool,
 }
 
 impl WallRoom {
@@ -53,6 +57,23 @@ impl WallRoom {
         } else {
             self.peak.saturating_sub(self.footprint)
         }
+    }
+
+    /// What the tree may take. What was pushed to swap to make room for others is no room
+    /// for more of the same.
+    fn left(&self) -> i64 {
+        let swapped = if self.tree_grows { self.swap_beyond } else { 0 };
+        self.room.saturating_sub(signed(swapped)).saturating_add(self.lent())
+    }
+
+    /// What is lent to a tree that saves or ends: out of the reserve, or a little more than
+    /// the budget.
+    fn lent(&self) -> i64 {
+        let part = match self.bound {
+            Bound::Budget => self.total / 32,
+            Bound::Machine | Bound::Cgroup => self.reserve / 4,
+        };
+        if self.leaving { signed(part) } else { 0 }
     }
 }
 
@@ -136,7 +157,7 @@ impl Shares {
                 let allowance = if state.is_forgiven() { forgiven } else { 0 };
                 sum.saturating_add(state.recent_slack().saturating_sub(allowance))
             });
-        let head = u64::try_from(room.room)
+        let head = u64::try_from(room.left())
             .unwrap_or(0)
             .saturating_sub(charged);
         let pool = head.max(room.returning());

@@ -1,9 +1,10 @@
-//! A small make-believe machine: memory, a trainer and a neighbour as functions of time,
-//! and hands that carry decisions out as the real ones do.
+//! A small make-believe machine: memory, a trainer and a neighbour as functions of time.
 
 use crate::given::{BOOT, MB, SECOND, config};
+use crate::hands::{Hands, seconds};
+use crate::story::{End, Story};
 use antifreeze_guard::policy::{
-    Bound, Candidate, Config, History, Moment, Motion, Save, WallRoom, WallState, decide, plan,
+    Bound, Candidate, Config, History, Moment, Motion, WallRoom, WallState, decide, plan,
 };
 use antifreeze_record::event::{Rung, Why};
 use std::time::Duration;
@@ -51,58 +52,11 @@ impl Default for World {
     }
 }
 
-/// What came of it.
-#[derive(Debug, Default)]
-pub struct Story {
-    /// Every change of rung, in seconds.
-    pub rungs: Vec<(f64, Rung, Why)>,
-    pub walled: Vec<f64>,
-    pub paused: u32,
-    pub resumed: u32,
-    pub saved: Vec<f64>,
-    /// When and how the trainer ended, if it did.
-    pub ended: Option<(f64, End)>,
-    pub least_available: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    AtWall,
-    Stopped,
-    Killed,
-}
-
-impl Story {
-    pub fn highest(&self) -> Rung {
-        self.rungs
-            .iter()
-            .map(|(_, rung, _)| *rung)
-            .max()
-            .unwrap_or_default()
-    }
-
-    /// When a rung was first entered.
-    pub fn first(&self, wanted: Rung) -> Option<f64> {
-        self.rungs
-            .iter()
-            .find(|(_, rung, _)| *rung == wanted)
-            .map(|(at, ..)| *at)
-    }
-
-    /// When the ladder first stood at a rung or above it.
-    pub fn reached(&self, least: Rung) -> Option<f64> {
-        self.rungs
-            .iter()
-            .find(|(_, rung, _)| *rung >= least)
-            .map(|(at, ..)| *at)
-    }
-}
-
 struct Play<'a> {
     world: &'a World,
     history: History,
     wall: WallState,
-    story: Story,
+    hands: Hands,
     at: u64,
     own_time: f64,
     have: Wish,
@@ -120,10 +74,7 @@ pub fn play(world: &World, seconds: f64) -> Story {
         world,
         history,
         wall: WallState::default(),
-        story: Story {
-            least_available: u64::MAX,
-            ..Story::default()
-        },
+        hands: Hands::default(),
         at: BOOT,
         own_time: 0.0,
         have: (world.trainer)(0.0),
@@ -133,16 +84,16 @@ pub fn play(world: &World, seconds: f64) -> Story {
         swapped: 0.0,
         stalled: 0.0,
     };
-    while play.seconds() < seconds && play.story.ended.is_none() {
+    while play.seconds() < seconds && play.hands.story.ended.is_none() {
         let pace = play.look();
         play.pass(pace);
     }
-    play.story
+    play.hands.story
 }
 
 impl Play<'_> {
     fn seconds(&self) -> f64 {
-        (self.at - BOOT) as f64 / 1e9
+        seconds(self.at)
     }
 
     fn footprint(&self) -> u64 {
@@ -200,7 +151,6 @@ impl Play<'_> {
     fn look(&mut self) -> f64 {
         let moment = self.moment();
         self.peak = self.peak.max(moment.footprint);
-        self.story.least_available = self.story.least_available.min(moment.available);
         self.history.push(moment);
 
         let vm_data = self.have.data + self.have.untouched;
@@ -213,6 +163,8 @@ impl Play<'_> {
         let others_grew = decision.why == Why::OthersGrew;
         let room = WallRoom {
             resumed: false,
+            leaving: false,
+            swap_beyond: 0,
             total: 16 << 30,
             wall: self.world.config.wall,
             room: moment.room,
@@ -235,41 +187,11 @@ impl Play<'_> {
         if let [Some(limit)] = limits {
             self.wall.placed(limit);
         }
-        self.act(decision.rung, decision.why, moment.available);
+        self.hands.act(&decision, &mut self.history);
+        if decision.rung == Rung::Kill {
+            self.hands.story.ended = Some((self.seconds(), End::Killed));
+        }
         decision.pace.as_secs_f64()
-    }
-
-    fn act(&mut self, rung: Rung, why: Why, available: u64) {
-        let seconds = self.seconds();
-        let acts = &mut self.history.acts;
-        if rung == Rung::Checkpoint && !matches!(acts.save, Save::Asked { .. }) {
-            acts.save = Save::Asked { at: self.at };
-        }
-        if rung == acts.rung {
-            return;
-        }
-        if acts.rung == Rung::Pause && rung < Rung::Pause {
-            self.story.resumed += 1;
-            acts.resumed_at = Some(self.at);
-        }
-        match rung {
-            Rung::Pause => {
-                self.story.paused += 1;
-                acts.paused_at = Some(self.at);
-            }
-            Rung::Stop => {
-                acts.stop_sent_at = Some(self.at);
-                acts.available_at_stop = available;
-            }
-            Rung::Kill => {
-                acts.kill_sent_at = Some(self.at);
-                self.story.ended = Some((seconds, End::Killed));
-            }
-            _ => {}
-        }
-        acts.rung = rung;
-        acts.since = self.at;
-        self.story.rungs.push((seconds, rung, why));
     }
 
     /// The machine runs for a while, in steps of 10 ms.
@@ -287,7 +209,7 @@ impl Play<'_> {
             if running {
                 self.train();
             }
-            if self.story.ended.is_some() {
+            if self.hands.story.ended.is_some() {
                 return;
             }
         }
@@ -297,16 +219,12 @@ impl Play<'_> {
         self.own_time += 0.01;
         let seconds = self.seconds();
         let acts = &mut self.history.acts;
-        if let Save::Asked { at } = acts.save
-            && (self.at - at) as f64 / 1e9 >= self.world.save_takes
-        {
-            acts.save = Save::Done { at: self.at };
-            self.story.saved.push(seconds);
-        }
+        let save_takes = Duration::from_secs_f64(self.world.save_takes);
+        self.hands.land_save(self.at, save_takes, acts);
         if let (Some(at), Some(after)) = (acts.stop_sent_at, self.world.ends_after)
             && (self.at - at) as f64 / 1e9 >= after
         {
-            self.story.ended = Some((seconds, End::Stopped));
+            self.hands.story.ended = Some((seconds, End::Stopped));
             return;
         }
         let wish = (self.world.trainer)(self.own_time);
@@ -316,9 +234,9 @@ impl Play<'_> {
             .limit()
             .is_some_and(|limit| wish.data + wish.untouched > limit);
         if more && beyond {
-            self.story.walled.push(seconds);
+            self.hands.wall(self.at, acts);
             if self.world.config.dies_at_wall {
-                self.story.ended = Some((seconds, End::AtWall));
+                self.hands.story.ended = Some((seconds, End::AtWall));
             }
             return;
         }

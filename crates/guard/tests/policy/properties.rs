@@ -198,6 +198,8 @@ fn wall_case(
         .collect();
     let room = WallRoom {
         resumed: false,
+        leaving: false,
+        swap_beyond: 0,
         total: 16 << 30,
         wall: true,
         room: room * MB as i64,

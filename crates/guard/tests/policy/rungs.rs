@@ -245,33 +245,35 @@ fn a_save_that_is_done_leaves_the_rung_at_once() {
 }
 
 #[test]
-fn beyond_the_wall_it_is_saved_once_more_and_then_ended() {
+fn at_the_wall_it_is_saved_once_more_and_beyond_it_ended() {
+    let saved = |history: &History, seconds| Save::Done {
+        at: ago(history, seconds),
+    };
+    let mut history = leak(100 * MB, 100 * MB as i64);
+    history.acts.save = saved(&history, 5.0);
+    assert_eq!(rung(&history, &saving()), Rung::Checkpoint);
+    history.acts.save = saved(&history, 0.5);
+    assert!(rung(&history, &saving()) < Rung::Checkpoint, "just saved");
+
     // Small requests go on for a while out of what is kept for them.
     let mut history = leak(100 * MB, -(60 * MB as i64));
-    let before_the_wall = Save::Done {
-        at: ago(&history, 2.0),
-    };
-    let beyond_it = Save::Done {
-        at: ago(&history, 0.3),
-    };
-    history.acts.save = before_the_wall;
+    history.acts.save = saved(&history, 5.0);
     assert_eq!(rung(&history, &saving()), Rung::Checkpoint);
-    history.acts.save = beyond_it;
+    history.acts.save = saved(&history, 0.5);
     assert_eq!(rung(&history, &saving()), Rung::Stop);
     history.acts.walled_at = Some(ago(&history, 0.2));
     assert!(
         rung(&history, &saving()) < Rung::Stop,
         "it met the wall with a large request, which it may catch"
     );
-    history.acts.walled_at = None;
+
     let mut level = history.clone();
     extend(&mut level, 40.0, 500, |_, moment| {
         moment.room = -(60 * MB as i64);
         moment.available = quiet().reserve - 60 * MB;
     });
-    level.acts.save = Save::Done {
-        at: ago(&level, 0.3),
-    };
+    level.acts.walled_at = None;
+    level.acts.save = saved(&level, 0.5);
     assert!(rung(&level, &saving()) < Rung::Stop, "it does not grow");
 }
 

@@ -27,6 +27,8 @@ fn growing(mapped: u64, by: u64) -> WallState {
 fn room(bytes: i64) -> WallRoom {
     WallRoom {
         resumed: false,
+        leaving: false,
+        swap_beyond: 0,
         total: 16 << 30,
         wall: true,
         room: bytes,
@@ -152,6 +154,45 @@ fn a_steady_tree_may_return_to_its_peak_when_others_took_the_room() {
         ..squeezed
     };
     assert_eq!(limit(&over_budget, state), 2 * GB);
+}
+
+#[test]
+fn who_saves_or_ends_is_lent_a_part_of_the_reserve() {
+    let at_the_wall = WallRoom {
+        tree_grows: true,
+        ..room(-100 * MB as i64)
+    };
+    assert_eq!(limit(&at_the_wall, process(2 * GB)), 2 * GB);
+    let leaving = WallRoom {
+        leaving: true,
+        ..at_the_wall
+    };
+    assert_eq!(
+        limit(&leaving, process(2 * GB)),
+        2 * GB + GB / 4 - 100 * MB
+    );
+    let over_budget = WallRoom {
+        bound: Bound::Budget,
+        room: 0,
+        total: 4 * GB,
+        ..leaving
+    };
+    assert_eq!(limit(&over_budget, process(2 * GB)), 2 * GB + GB / 8);
+}
+
+#[test]
+fn what_was_pushed_to_swap_is_no_room_for_who_grows() {
+    let pushed = WallRoom {
+        tree_grows: true,
+        swap_beyond: 300 * MB,
+        ..room(500 * MB as i64)
+    };
+    assert_eq!(limit(&pushed, process(2 * GB)), 2 * GB + 200 * MB);
+    let by_others = WallRoom {
+        tree_grows: false,
+        ..pushed
+    };
+    assert_eq!(limit(&by_others, process(2 * GB)), 2 * GB + 500 * MB);
 }
 
 #[test]

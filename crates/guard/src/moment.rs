@@ -1,0 +1,106 @@
+//! One look, reduced to what decisions need.
+//!
+//! Pure, so that a recorded sample gives the policy what it gave the guard that took it.
+
+use crate::policy::{Bound, Moment, Motion};
+use crate::room::Terms;
+use antifreeze_sense::{Reading, Sample};
+
+/// The moment of a sample. `now` is when the look began; stride and motion are what a sample
+/// cannot tell alone.
+pub fn of(sample: &Sample, terms: &Terms, now: u64, stride: u64, motion: Motion) -> Moment {
+    let room = terms.room(sample);
+    let footprint = sample.tree.footprint.value().unwrap_or(0);
+    let whole = match room.bound {
+        Bound::Cgroup => room.total,
+        Bound::Machine | Bound::Budget => sample.memory.total.value().unwrap_or(0),
+    };
+    let scanned = [sample.paging.scanned_direct, sample.paging.scanned_kswapd]
+        .into_iter()
+        .filter_map(Reading::value)
+        .reduce(|a, b| a + b);
+    Moment {
+        at: now,
+        room: room.bytes,
+        kept_back: room.kept_back,
+        bound: room.bound,
+        total: room.total,
+        available: room.available,
+        reserve: terms.reserve,
+        footprint,
+        others: whole
+            .saturating_sub(room.available)
+            .saturating_sub(footprint),
+        stride,
+        swapped_in: sample.paging.swapped_in.value(),
+        swapped_out: sample.paging.swapped_out.value(),
+        swap_free: sample.memory.swap_free.value(),
+        scanned,
+        stalled_us: sample.pressure.memory_full.value(),
+        shm_free: sample.shm.free.value(),
+        disk_free: sample.disk.space.free.value(),
+        swap_beyond: sample
+            .tree
+            .swap
+            .value()
+            .unwrap_or(0)
+            .saturating_sub(terms.allow_swap),
+        tree_cpu: sample.tree.cpu.value().unwrap_or(0),
+        motion,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1_000_000;
+
+    fn sample() -> Sample {
+        let mut sample = Sample::default();
+        sample.memory.total = Reading::Value(16_000 * MB);
+        sample.memory.available = Reading::Value(9_000 * MB);
+        sample.tree.footprint = Reading::Value(4_000 * MB);
+        sample
+    }
+
+    fn moment(sample: &Sample, terms: &Terms) -> Moment {
+        of(sample, terms, 7, 0, Motion::Running)
+    }
+
+    #[test]
+    fn what_the_tree_does_not_hold_the_others_do() {
+        assert_eq!(moment(&sample(), &Terms::default()).others, 3_000 * MB);
+
+        let mut contained = sample();
+        contained.cgroup.limit = Reading::Value(8_000 * MB);
+        contained.cgroup.limit_available = Reading::Value(3_500 * MB);
+        let inside = moment(&contained, &Terms::default());
+        assert_eq!(
+            (inside.bound, inside.others),
+            (Bound::Cgroup, 500 * MB),
+            "others in the same cgroup"
+        );
+    }
+
+    #[test]
+    fn only_swap_that_was_not_allowed_is_beyond() {
+        let mut sample = sample();
+        sample.tree.swap = Reading::Value(500 * MB);
+        let terms = Terms {
+            allow_swap: 300 * MB,
+            ..Terms::default()
+        };
+        assert_eq!(moment(&sample, &terms).swap_beyond, 200 * MB);
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_tell_is_unknown_and_not_zero() {
+        let untold = moment(&sample(), &Terms::default());
+        assert_eq!((untold.scanned, untold.swap_free), (None, None));
+
+        let mut half_told = sample();
+        half_told.paging.scanned_kswapd = Reading::Value(12);
+        assert_eq!(moment(&half_told, &Terms::default()).scanned, Some(12));
+    }
+}

@@ -1,0 +1,46 @@
+//! The stride: the largest growth of one process between two looks in the last seconds.
+
+/// How long the largest is remembered, nanoseconds.
+const WINDOW: u64 = 5_000_000_000;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stride {
+    bytes: u64,
+    at: u64,
+}
+
+impl Stride {
+    /// Takes in how much one process has grown since the look before.
+    pub fn observe(&mut self, now: u64, growth: u64) {
+        if growth > self.bytes || !self.is_fresh(now) {
+            *self = Stride {
+                bytes: growth,
+                at: now,
+            };
+        }
+    }
+
+    pub fn bytes(&self, now: u64) -> u64 {
+        if self.is_fresh(now) { self.bytes } else { 0 }
+    }
+
+    fn is_fresh(&self, now: u64) -> bool {
+        now.saturating_sub(self.at) <= WINDOW
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_growth_counts_until_it_is_old() {
+        let mut stride = Stride::default();
+        stride.observe(WINDOW * 2, 30);
+        stride.observe(WINDOW * 2 + 1, 10);
+        assert_eq!(stride.bytes(WINDOW * 3), 30);
+        assert_eq!(stride.bytes(WINDOW * 3 + 1), 0, "nobody looked since");
+        stride.observe(WINDOW * 3 + 1, 5);
+        assert_eq!(stride.bytes(WINDOW * 3 + 1), 5);
+    }
+}
