@@ -35,6 +35,7 @@ class Cell:
     seconds: int | None = None
     memory: int | None = None
     swap: str | None = None
+    slow_disks: bool = False
 
     def __post_init__(self):
         """Fills in what the scenario says where nothing else was asked for."""
@@ -60,6 +61,7 @@ class Cell:
             "flavour": self.flavour,
             "memory": self.memory,
             "swap": self.swap,
+            "slow_disks": self.slow_disks,
         }
 
     def run(self, image, folder, say):
@@ -88,7 +90,8 @@ class Cell:
         watch = Watch(guest, say)
         guest.boot(self.memory)
         watch.until(BOOT_SECONDS, lambda: watch.boot_seconds is not None)
-        guest.slow_disks()
+        if self.slow_disks:
+            guest.slow_disks()
         ends = SCENARIOS[self.scenario].ends if number == 1 else "normal"
         if ends == "normal":
             watch.until(self.seconds + AROUND_SECONDS, lambda: watch.result is not None)
