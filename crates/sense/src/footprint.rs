@@ -120,6 +120,11 @@ impl Footprint {
             (None, Some(reason)) if known == 0 => unknown(reason),
             (None, _) => (Reading::Value(known), Reading::Value(shmem)),
         };
+        // Processes do not know of shared memory in swap; a cgroup does.
+        if let (Reading::Value(own), Reading::Value(theirs)) = (out.cgroup.own_swap, out.tree.swap)
+        {
+            out.tree.swap = Reading::Value(own.max(theirs));
+        }
     }
 
     /// Takes in exact parts, of all processes of the tree or of as many as could be read,

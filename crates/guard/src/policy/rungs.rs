@@ -197,8 +197,11 @@ fn starves_others(scene: &Scene) -> bool {
         .take_while(|moment| moment.room < 0)
         .last()
         .map_or(0.0, |since| scene.age(since.at));
-    let shows =
-        scene.signals.stalled > STALL_SHARE || scene.now.swap_beyond as f64 > scene.reserve() / 2.0;
+    // The cushion may use half of the reserve; what grows beyond that has no wall.
+    let unwalled = scene.signals.growing && scene.room() < -scene.reserve() / 2.0;
+    let shows = unwalled
+        || scene.signals.stalled > STALL_SHARE
+        || scene.now.swap_beyond as f64 > scene.reserve() / 2.0;
     scene.now.bound != Bound::Budget
         && broken_for >= LASTING_STORM
         && scene.tree_is_largest()

@@ -63,7 +63,9 @@ impl WallRoom {
     /// for more of the same.
     fn left(&self) -> i64 {
         let swapped = if self.tree_grows { self.swap_beyond } else { 0 };
-        self.room.saturating_sub(signed(swapped)).saturating_add(self.lent())
+        self.room
+            .saturating_sub(signed(swapped))
+            .saturating_add(self.lent())
     }
 
     /// What is lent to a tree that saves or ends: out of the reserve, or a little more than

@@ -134,12 +134,40 @@ fn a_pause_with_nowhere_for_the_pages_to_go_ends_in_a_stop() {
 
 #[test]
 fn a_grower_is_stopped_when_three_quarters_of_the_reserve_are_gone() {
-    assert_eq!(decision(&leak(20 * MB, -700 * MB as i64)).rung, Rung::Brake);
-    let stopped = decision(&leak(20 * MB, -800 * MB as i64));
+    assert_eq!(
+        decision(&leak(200 * MB, -700 * MB as i64)).rung,
+        Rung::Brake
+    );
+    let stopped = decision(&leak(200 * MB, -800 * MB as i64));
     assert_eq!(
         (stopped.rung, stopped.why),
         (Rung::Stop, Why::ReserveBroken)
     );
+}
+
+#[test]
+fn a_grower_that_no_wall_stops_is_stopped_after_seconds_beyond_what_the_cushion_may_use() {
+    let within = decision(&leak(20 * MB, -400 * MB as i64));
+    assert_eq!(within.rung, Rung::Brake, "the cushion may use half");
+    let beyond = decision(&leak(20 * MB, -600 * MB as i64));
+    assert_eq!((beyond.rung, beyond.why), (Rung::Stop, Why::Stalling));
+}
+
+#[test]
+fn growth_into_swap_that_was_not_allowed_is_stopped() {
+    let pushed_out = |swapped: u64| {
+        let mut history = leak(20 * MB, 100 * MB as i64);
+        extend(&mut history, 5.0, 100, |t, moment| {
+            let grown = (t * 20.0) as u64 * MB;
+            moment.footprint = 4 * GB + 8 * GB + grown;
+            moment.room = 100 * MB as i64;
+            moment.available = GB + 100 * MB;
+            moment.swap_beyond = swapped + grown;
+        });
+        decision(&history).rung
+    };
+    assert_eq!(pushed_out(300 * MB), Rung::Stop);
+    assert!(pushed_out(0) < Rung::Stop, "hardly any yet");
 }
 
 #[test]

@@ -201,9 +201,11 @@ fn the_own_cgroup_wins() {
     sample.cgroup.own_anon = Reading::Value(7 * MB);
     sample.cgroup.own_shmem = Reading::Value(2 * MB);
     sample.cgroup.own_swap = Reading::Value(MB);
+    sample.tree.swap = Reading::Value(0);
     footprint.update([process(1, 0, 300)].iter(), &mut sample);
     assert_eq!(sample.tree.footprint, Reading::Value(10 * MB));
     assert_eq!(sample.tree.shmem, Reading::Value(2 * MB));
+    assert_eq!(sample.tree.swap, Reading::Value(MB), "of shared memory");
 }
 
 #[test]
