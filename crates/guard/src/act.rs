@@ -92,17 +92,25 @@ impl Hands {
         if scene.room.bound == Bound::Budget {
             return;
         }
+        let Some(moment) = scene.history.last() else {
+            return;
+        };
         // What is in memory now plus half of the room: it slows the growth, not the present.
-        let resident = scene.history.last().map_or(0, |moment| {
-            moment.footprint.saturating_sub(moment.swap_beyond)
-        });
-        let spare = u64::try_from(scene.room.bytes).unwrap_or(0) / 2;
-        let high = resident + spare.max(16 << 20);
+        // Swap that was allowed is room, and no memory: what takes it has to be pushed there.
+        let swapped = scene
+            .tree
+            .processes()
+            .filter_map(|tracked| tracked.process.swap.value())
+            .sum::<u64>()
+            .max(moment.swap_beyond);
+        let resident = moment.footprint.saturating_sub(swapped);
+        let memory = moment.available.saturating_sub(moment.reserve);
+        let room = u64::try_from(scene.room.bytes).unwrap_or(0).min(memory);
+        let high = resident + (room / 2).max(16 << 20);
         let first = !self.brake.is_on();
         // Under the brake the trainer must still get ahead: a limit that it fills is raised
         // with it while there is room, so that it is slowed and never stuck.
-        let crowded =
-            self.brake.high != 0 && resident + (8 << 20) > self.brake.high && scene.room.bytes > 0;
+        let crowded = self.brake.high != 0 && resident + (8 << 20) > self.brake.high && room > 0;
         if first || crowded {
             self.brake.put_on(self.home.as_mut(), high, scene.tree);
         }

@@ -126,6 +126,10 @@ fn brake(scene: &Scene, heights: &Heights) -> Option<Why> {
     if heights.available_below(scene.reserve() / 2.0) {
         return Some(broken_why(scene));
     }
+    // What is allowed to go to swap has to be pushed there before memory runs short.
+    if scene.may_swap() && heights.available_below(1.5 * scene.reserve()) {
+        return Some(grower(scene));
+    }
     // A run that has just begun fills its memory for a while; the wall stands behind it.
     let begun = scene.known_for() < START && scene.room() > scene.total() / 4.0;
     let forecast = heights.forecast_within(scene, (3.0 * scene.save_time()).max(20.0));
@@ -176,7 +180,7 @@ pub(super) fn stop(scene: &Scene) -> Option<Why> {
     if !signals.tree_grew && !pause::tried(scene) {
         return None;
     }
-    if scene.available() < scene.reserve() / 4.0 {
+    if scene.available() < scene.reserve() / 4.0 && !scene.may_swap() {
         return Some(broken_why(scene));
     }
     if signals.storm_for > LASTING_STORM && scene.tree_is_largest() {

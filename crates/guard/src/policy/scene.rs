@@ -96,6 +96,11 @@ impl<'a> Scene<'a> {
         self.available() < self.reserve() / 4.0 || self.signals.storm()
     }
 
+    /// Some of the swap that the tree was allowed is left.
+    pub fn may_swap(&self) -> bool {
+        self.room() > 0.0 && self.room() > self.available() - self.reserve()
+    }
+
     /// The tree grew until nothing was left of its room, and goes on.
     pub fn grows_beyond_wall(&self) -> bool {
         let Signals {

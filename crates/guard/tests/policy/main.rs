@@ -4,8 +4,14 @@ mod arbitrary;
 mod endings;
 mod forecasts;
 mod given;
+mod hands;
 mod machine;
 mod properties;
 mod rungs;
 mod stories;
+mod story;
+mod trace;
+#[path = "../../testing/trace_fields.rs"]
+mod trace_fields;
+mod traces;
 mod wall;

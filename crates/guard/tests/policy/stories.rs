@@ -1,7 +1,8 @@
 //! Whole runs on a make-believe machine.
 
 use crate::given::{GB, MB, config, saving};
-use crate::machine::{End, Wish, World, play};
+use crate::machine::{Wish, World, play};
+use crate::story::End;
 use antifreeze_guard::policy::Config;
 use antifreeze_record::event::{Rung, Why};
 use std::time::Duration;

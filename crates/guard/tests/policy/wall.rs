@@ -167,10 +167,7 @@ fn who_saves_or_ends_is_lent_a_part_of_the_reserve() {
         leaving: true,
         ..at_the_wall
     };
-    assert_eq!(
-        limit(&leaving, process(2 * GB)),
-        2 * GB + GB / 4 - 100 * MB
-    );
+    assert_eq!(limit(&leaving, process(2 * GB)), 2 * GB + GB / 4 - 100 * MB);
     let over_budget = WallRoom {
         bound: Bound::Budget,
         room: 0,
