@@ -54,6 +54,11 @@ fn huge_goes_on() {
 }
 
 #[test]
+fn fork_burst_goes_on() {
+    assert_goes_on(&replay("fork-burst"));
+}
+
+#[test]
 fn shared_memory_is_warned_and_then_stopped() {
     assert_stopped_after_a_warning(&replay("shared-memory"));
 }
@@ -80,6 +85,11 @@ fn saver_is_asked_to_save_before_the_wall() {
 #[test]
 fn cold_data_goes_on() {
     assert_goes_on(&replay("cold-data"));
+}
+
+#[test]
+fn page_cache_goes_on() {
+    assert_goes_on(&replay("page-cache"));
 }
 
 #[test]
