@@ -120,8 +120,10 @@ fn children_forked_at_once_share_the_room_instead_of_each_taking_it() {
     let held: u64 = ended.stdout.trim().parse().expect("a count");
     assert!((1..=3).contains(&held), "{held} of 6 held 130 MB\n{ended}");
     // A child may take the share it was forked with in the moment in which another is
-    // answered; two percent is where the ladder calls it too much.
-    assert!(peak(&scene) <= 408 * MB, "{}", scene.verdict());
+    // answered, and a third fits by the cushion's part; two percent is where the ladder
+    // calls it too much.
+    let bound = if held < 3 { 400 * MB } else { 408 * MB };
+    assert!(peak(&scene) <= bound, "{}", scene.verdict());
 }
 
 /// Six children take 130 MB each in the same moment, and hold it until all have tried.
