@@ -56,6 +56,9 @@ pub struct RunArguments {
     /// The signal at which the command saves a checkpoint, such as USR1
     #[arg(long, value_name = "SIGNAL", env = "ANTIFREEZE_CHECKPOINT_SIGNAL", value_parser = signal)]
     pub checkpoint_signal: Option<i32>,
+    /// How far the command stands back from the processor: 0 not at all, 19 furthest (default: 10)
+    #[arg(long, value_name = "N", env = "ANTIFREEZE_NICE", value_parser = clap::value_parser!(i32).range(0..20))]
+    pub nice: Option<i32>,
     /// Say nothing unless the command is stopped
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,

@@ -14,6 +14,7 @@ pub struct Settings {
     allow_swap: Option<Text<Bytes>>,
     wall: Option<bool>,
     checkpoint_signal: Option<Text<SignalNumber>>,
+    nice: Option<Nice>,
     quiet: Option<bool>,
     verbose: Option<bool>,
     live: Option<bool>,
@@ -28,6 +29,21 @@ struct Bytes(u64);
 
 #[derive(Debug, PartialEq)]
 struct SignalNumber(i32);
+
+/// As far as a command may stand back; further forward is the administrator's to give.
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(try_from = "i32")]
+struct Nice(i32);
+
+impl TryFrom<i32> for Nice {
+    type Error = String;
+    fn try_from(value: i32) -> Result<Nice, String> {
+        (0..20)
+            .contains(&value)
+            .then_some(Nice(value))
+            .ok_or_else(|| format!("{value} is not a nice value; 0 to 19 are"))
+    }
+}
 
 impl std::str::FromStr for Bytes {
     type Err = String;
@@ -97,6 +113,7 @@ impl Settings {
         arguments.checkpoint_signal = arguments.checkpoint_signal.or(self
             .checkpoint_signal
             .map(|Text(SignalNumber(number))| number));
+        arguments.nice = arguments.nice.or(self.nice.map(|Nice(value)| value));
         if !arguments.quiet && !arguments.verbose {
             arguments.quiet = self.quiet == Some(true);
             arguments.verbose = self.verbose == Some(true) && !arguments.quiet;
@@ -163,6 +180,7 @@ mod tests {
             ("reserv = '1G'", "reserv"),
             ("budget = '10%'", "4G"),
             ("budget = 3", "string"),
+            ("nice = -5", "0 to 19"),
         ] {
             std::fs::write(&path, text).unwrap();
             let message = Settings::read(folder.path()).unwrap_err();

@@ -112,7 +112,7 @@ impl Hands {
         // with it while there is room, so that it is slowed and never stuck.
         let crowded = self.brake.high != 0 && resident + (8 << 20) > self.brake.high && room > 0;
         if first || crowded {
-            self.brake.put_on(self.home.as_mut(), high, scene.tree);
+            self.brake.put_on(self.home.as_ref(), high);
         }
         if first {
             scene.history.acts.braked_at = Some(scene.now);
@@ -124,7 +124,7 @@ impl Hands {
 
     fn release(&mut self, scene: &mut Scene<'_, '_>) {
         if self.brake.is_on() {
-            self.brake.release(self.home.as_mut(), scene.tree);
+            self.brake.release(self.home.as_ref());
             scene.history.acts.braked_at = None;
             scene.voice.say(What::Released { high: 0 });
         }

@@ -280,7 +280,7 @@ fn make_home(
     if orders.adopt != 0 {
         return Home::find(root, &orders.run_id, location);
     }
-    match Home::make(root, &orders.run_id, location) {
+    match Home::make(root, &orders.run_id, orders.nice, location) {
         Ok(home) => {
             if home.memory.is_none() {
                 voice.lacks(Lack::NoMemoryController, 0);

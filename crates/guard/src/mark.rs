@@ -10,8 +10,6 @@ pub struct Mark {
     pub met: bool,
     /// Its limits as they were found at this look.
     pub limits: Option<Limits>,
-    /// Its nice value before the brake.
-    pub nice: Option<i32>,
     /// We stopped it; what the user stopped is not marked.
     pub paused: bool,
     /// Setting its limit was refused: another user's, or setuid.

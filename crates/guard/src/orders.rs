@@ -26,6 +26,8 @@ pub struct Orders {
     pub wall: bool,
     /// 0: none.
     pub checkpoint_signal: u32,
+    /// Added to the trainer's nice value.
+    pub nice: i32,
     pub pause_deadline_s: u64,
     pub stop_deadline_s: u64,
     /// The preload library; empty when there is none.
@@ -43,6 +45,7 @@ macro_rules! numbers {
         $f!(budget);
         $f!(allow_swap);
         $f!(checkpoint_signal);
+        $f!(nice);
         $f!(pause_deadline_s);
         $f!(stop_deadline_s);
     };
@@ -122,6 +125,7 @@ mod tests {
             allow_swap: 17,
             wall: true,
             checkpoint_signal: 10,
+            nice: 10,
             pause_deadline_s: 60,
             stop_deadline_s: 10,
             preload: "/a folder/with preload= in it/cushion.so".to_owned(),

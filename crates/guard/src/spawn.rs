@@ -70,6 +70,9 @@ fn become_trainer(orders: &Orders, shared: Shared, arguments: &[CString]) -> ! {
         unsafe { libc::dup2(*fd, stream as i32 + 1) };
     }
     raise_oom_score();
+    // Before the first thread: threads have a nice value each. At 19 it stays there.
+    // SAFETY: a system call on a number.
+    unsafe { libc::nice(orders.nice) };
     set_environment(orders, shared);
     let mut pointers: Vec<*const libc::c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
     pointers.push(std::ptr::null());

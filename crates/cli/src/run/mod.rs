@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 
 /// A pause ends after this, room or no room.
 const PAUSE_DEADLINE_S: u64 = 300;
+/// On a core that both want, the person's program gets nine parts of ten.
+const NICE: i32 = 10;
 /// Between asking the command to end and ending it: a large save takes its time.
 const STOP_DEADLINE_S: u64 = 30;
 
@@ -58,6 +60,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         allow_swap: arguments.allow_swap.unwrap_or(0),
         wall: !arguments.no_wall,
         checkpoint_signal: arguments.checkpoint_signal.unwrap_or(0) as u32,
+        nice: arguments.nice.unwrap_or(NICE),
         pause_deadline_s: PAUSE_DEADLINE_S,
         stop_deadline_s: STOP_DEADLINE_S,
         preload: preload

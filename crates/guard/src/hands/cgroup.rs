@@ -22,26 +22,26 @@ pub struct Home {
     pub high: Option<std::fs::File>,
     /// memory.reclaim, with which a paused tree makes room; newer kernels have it.
     pub reclaim: Option<std::fs::File>,
-    /// cpu.weight or cpu.shares, with its ordinary and its braked value.
-    pub cpu: Option<(std::fs::File, [&'static str; 2])>,
     made: Vec<PathBuf>,
 }
 
 impl Home {
-    /// Makes one and puts the trainer in.
-    pub fn make(trainer: Pid, run_id: &str, location: &Location) -> Result<Home, Lack> {
+    /// Makes one and puts the trainer in. Its processes then share what one process of this
+    /// nice value would get, where cgroups divide the processor: nice itself counts only
+    /// within a cgroup there.
+    pub fn make(trainer: Pid, run_id: &str, nice: i32, location: &Location) -> Result<Home, Lack> {
         match location.memory_folder() {
-            Some((Version::V2, folder)) => scope(trainer, run_id)
-                .or_else(|| delegated(trainer, run_id, &folder.path))
+            Some((Version::V2, folder)) => scope(trainer, run_id, nice)
+                .or_else(|| delegated(trainer, run_id, nice, &folder.path))
                 .ok_or(Lack::NoCgroup),
             Some((Version::V1, folder)) => {
                 let mut home = Home::default();
                 home.memory = home.child_of(&folder.path, trainer, run_id).ok();
-                if let Some(cpu) = &location.cpu {
-                    let made = home.child_of(&cpu.path, trainer, run_id).ok();
-                    home.cpu = made
-                        .and_then(|made| open(&made.join("cpu.shares")))
-                        .map(|file| (file, ["1024", "128"]));
+                if let Some(cpu) = &location.cpu
+                    && let Ok(made) = home.child_of(&cpu.path, trainer, run_id)
+                {
+                    let shares = (share(nice) * 1024.0) as u64;
+                    let _ = std::fs::write(made.join("cpu.shares"), shares.to_string());
                 }
                 home.memory.is_some().then_some(home).ok_or(Lack::NoCgroup)
             }
@@ -61,15 +61,11 @@ impl Home {
             (Version::V1, folder) => {
                 let memory = folder.path.join(&name);
                 let cpu = location.cpu.as_ref().map(|cpu| cpu.path.join(&name));
-                let made = std::iter::once(memory.clone()).chain(cpu.clone()).collect();
+                let made = std::iter::once(memory.clone()).chain(cpu).collect();
                 memory.is_dir().then(|| Home {
-                    cpu: cpu
-                        .and_then(|cpu| open(&cpu.join("cpu.shares")))
-                        .map(|file| (file, ["1024", "128"])),
                     memory: Some(memory),
-                    high: None,
-                    reclaim: None,
                     made,
+                    ..Home::default()
                 })
             }
         }
@@ -97,7 +93,7 @@ fn name(run_id: &str) -> String {
 
 /// A child of our own cgroup. Works where the cgroup was delegated to us (a container, a
 /// service with Delegate=) or where we are root on a machine without systemd.
-fn delegated(trainer: Pid, run_id: &str, ours: &Path) -> Option<Home> {
+fn delegated(trainer: Pid, run_id: &str, nice: i32, ours: &Path) -> Option<Home> {
     let mut home = Home::default();
     // Fails where processes live beside the child, us among them: the cgroup then still
     // holds the tree together, it only counts no memory.
@@ -106,17 +102,30 @@ fn delegated(trainer: Pid, run_id: &str, ours: &Path) -> Option<Home> {
     if path.is_none() {
         home.remove();
     }
-    path.map(|path| version_2(path, home.made))
+    path.map(|path| {
+        let _ = std::fs::write(path.join("cpu.weight"), weight(nice));
+        version_2(path, home.made)
+    })
 }
 
 fn version_2(path: PathBuf, made: Vec<PathBuf>) -> Home {
     Home {
         high: open(&path.join("memory.high")),
         reclaim: open(&path.join("memory.reclaim")),
-        cpu: open(&path.join("cpu.weight")).map(|file| (file, ["100", "10"])),
         memory: path.join("memory.current").exists().then_some(path),
         made,
     }
+}
+
+/// What a process of this nice value gets of the processor beside one of nice 0: a quarter
+/// less with each step.
+fn share(nice: i32) -> f64 {
+    1.25f64.powi(-nice)
+}
+
+/// The same as a weight of version 2, where 100 is ordinary.
+fn weight(nice: i32) -> String {
+    format!("{:.0}", (share(nice) * 100.0).max(1.0))
 }
 
 /// Opened without blocking: newer kernels then skip the reclaim that a lower memory.high
@@ -132,7 +141,7 @@ fn open(path: &Path) -> Option<std::fs::File> {
 /// A scope of the systemd that manages this person's session (or of the machine's, for
 /// root). Asked over D-Bus with systemd's own client, since systemd alone may arrange its
 /// tree.
-fn scope(trainer: Pid, run_id: &str) -> Option<Home> {
+fn scope(trainer: Pid, run_id: &str, nice: i32) -> Option<Home> {
     if !Path::new("/run/systemd/system").exists() {
         return None;
     }
@@ -148,18 +157,12 @@ fn scope(trainer: Pid, run_id: &str) -> Option<Home> {
         .args([bus, "--quiet", "--timeout=2", "call"])
         .args(["org.freedesktop.systemd1", "/org/freedesktop/systemd1"])
         .args(["org.freedesktop.systemd1.Manager", "StartTransientUnit"])
-        .args(["ssa(sv)a(sa(sv))", &unit, "fail", "5"])
+        .args(["ssa(sv)a(sa(sv))", &unit, "fail", "6"])
         .args(["Description", "s", &description, "PIDs", "au", "1", &pid])
         .args(["CollectMode", "s", "inactive-or-failed"])
-        .args([
-            "MemoryAccounting",
-            "b",
-            "true",
-            "CPUAccounting",
-            "b",
-            "true",
-            "0",
-        ])
+        .args(["MemoryAccounting", "b", "true"])
+        .args(["CPUAccounting", "b", "true"])
+        .args(["CPUWeight", "t", &weight(nice), "0"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

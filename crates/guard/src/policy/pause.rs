@@ -19,6 +19,9 @@ pub const BACK_OFF: Duration = Duration::from_secs(60);
 /// a disk that long to take in what the tree holds.
 const FAST: f64 = 4.0;
 
+/// A step that let go of its memory so long ago will soon do so again, nanoseconds.
+const STEP: u64 = 1_500_000_000;
+
 /// Seconds without a storm, and without a fall, that count as over.
 const STILL: f64 = 2.0;
 
@@ -36,6 +39,22 @@ pub(super) fn due(scene: &Scene) -> bool {
         && signals.others_grew()
         && !signals.growing
         && !tried(scene)
+        && !can_wait_for_the_step(scene)
+}
+
+/// A tree that is stopped in mid-step keeps what the step would have given back. While there
+/// is some room it may come to where it holds little.
+fn can_wait_for_the_step(scene: &Scene) -> bool {
+    let lately = || {
+        let moments = scene.history.recent(STEP);
+        moments.map(|moment| moment.footprint)
+    };
+    let least = lately().min().unwrap_or(scene.now.footprint);
+    let swing = lately().max().unwrap_or(least) - least;
+    swing as f64 > scene.reserve() / 8.0
+        && scene.now.footprint > least + swing / 3
+        && scene.available() > scene.reserve() / 2.0
+        && !scene.signals.storm()
 }
 
 /// It was paused a while ago, and that is not to be repeated.

@@ -7,7 +7,7 @@
 use super::history::Bound;
 use super::wall::WallState;
 
-/// Slack of the tree that is never charged: importing torch maps about 480 MB untouched.
+/// Slack of a program that is never charged: importing torch maps about 480 MB untouched.
 const FORGIVEN: u64 = 512 << 20;
 /// Limits this close to each other are the same: a syscall saved.
 const SAME: u64 = 1 << 20;
@@ -66,6 +66,15 @@ impl WallRoom {
         self.room
             .saturating_sub(signed(swapped))
             .saturating_add(self.lent())
+    }
+
+    /// What a program may have mapped and never touched. Should it be filled after all, half
+    /// the reserve is still there; a budget hurts nobody when it is passed by a quarter.
+    fn forgiven(&self) -> u64 {
+        FORGIVEN.min(match self.bound {
+            Bound::Budget => self.total / 4,
+            Bound::Machine | Bound::Cgroup => self.reserve / 2,
+        })
     }
 
     /// What is lent to a tree that saves or ends: out of the reserve, or a little more than
@@ -152,7 +161,7 @@ impl Shares {
                     sum.saturating_add(value(state))
                 })
         };
-        let forgiven = FORGIVEN.min(room.total / 4);
+        let forgiven = room.forgiven();
         let charged = candidates
             .iter()
             .fold(0u64, |sum, Candidate { state, .. }| {

@@ -41,6 +41,34 @@ fn a_storm_or_a_stall_pauses_earlier() {
     assert_eq!(decision(&stalled).rung, Rung::Pause);
 }
 
+/// Without swap, what a step holds when it is paused is gone until the pause ends.
+#[test]
+fn a_pause_waits_for_the_end_of_a_step_that_is_near() {
+    let at = |into_the_step: f64, left: u64| {
+        history(20.0 + into_the_step, 100, move |t, moment| {
+            let step = if t % 1.0 < 0.25 { 0 } else { 300 * MB };
+            takes(moment, step as f64);
+            let others = (9 * GB - left - 300 * MB) as f64;
+            others_take(moment, (t / 20.0).min(1.0) * others);
+            stalling(moment, t, 0.3, 50_000.0);
+        })
+    };
+    assert!(
+        decision(&at(0.6, 600 * MB)).rung < Rung::Pause,
+        "in mid-step"
+    );
+    assert_eq!(
+        decision(&at(0.1, 600 * MB)).rung,
+        Rung::Pause,
+        "between two steps"
+    );
+    assert_eq!(
+        decision(&at(0.6, 400 * MB)).rung,
+        Rung::Pause,
+        "too little is left"
+    );
+}
+
 #[test]
 fn a_tree_that_grows_itself_is_never_paused() {
     let history = history(20.0, 100, |t, moment| {

@@ -98,6 +98,22 @@ fn slack_beyond_the_forgiven_is_charged_while_it_is_young() {
     assert_eq!(limit(&room(4 * GB as i64), state), 3 * GB + 4 * GB);
 }
 
+/// On a machine of 512 MB a quarter of it was forgiven, and a batch that grew each epoch was
+/// granted what there was no room for.
+#[test]
+fn what_is_forgiven_leaves_half_the_reserve_should_it_be_filled() {
+    let mut state = process(100 * MB);
+    state.observe(BOOT + TICK, 270 * MB, 100 * MB, 0, 1);
+    let small = WallRoom {
+        total: 480 * MB,
+        reserve: 48 * MB,
+        footprint: 100 * MB,
+        peak: 100 * MB,
+        ..room(170 * MB as i64)
+    };
+    assert_eq!(limit(&small, state), 270 * MB + 24 * MB);
+}
+
 #[test]
 fn what_is_in_swap_was_touched() {
     let mut state = process(GB);
