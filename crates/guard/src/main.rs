@@ -119,8 +119,12 @@ fn guard() -> Result<(), String> {
 
     lock_memory(&mut sentinel.voice);
     let outputs = orders.pass.map(file_id);
+    let swap_is_memory = sentinel.hands.config.swap_is_memory;
     let home = sentinel.hands.home.as_mut();
-    let reclaim = home.and_then(|home| home.reclaim.take());
+    // Pushed into zram, the pages of a paused trainer would take the room they leave.
+    let reclaim = home
+        .and_then(|home| home.reclaim.take())
+        .filter(|_| !swap_is_memory);
     thread("scout", move || {
         scout::run(desk, &working_folder(), outputs, reclaim)
     })?;
@@ -223,6 +227,7 @@ fn prepare<'a>(
                 wall: orders.wall && wall_works,
                 can_save: orders.checkpoint_signal != 0,
                 dies_at_wall: false,
+                swap_is_memory: swap_is_memory(),
                 pause_deadline: Duration::from_secs(orders.pause_deadline_s),
                 stop_deadline: Duration::from_secs(orders.stop_deadline_s),
             },
@@ -292,6 +297,11 @@ fn make_home(
             None
         }
     }
+}
+
+fn swap_is_memory() -> bool {
+    std::fs::read("/proc/swaps")
+        .is_ok_and(|areas| antifreeze_sense::parse::swap_is_memory(&areas))
 }
 
 fn record_head(sentinel: &Sentinel<'_>, command: Vec<OsString>) -> Head {

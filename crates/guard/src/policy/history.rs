@@ -120,6 +120,8 @@ pub struct Config {
     pub can_save: bool,
     /// The trainer cannot survive a refused request (TensorFlow): stop it before the wall.
     pub dies_at_wall: bool,
+    /// All swap is memory itself (zram): what goes there leaves as little behind as it takes.
+    pub swap_is_memory: bool,
     /// How long a pause may last.
     pub pause_deadline: Duration,
     /// Between SIGTERM and SIGKILL.

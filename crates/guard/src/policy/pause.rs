@@ -28,8 +28,10 @@ const STILL: f64 = 2.0;
 /// Whether somebody else's growth calls for a pause.
 pub(super) fn due(scene: &Scene) -> bool {
     let signals = &scene.signals;
-    let goes_fast = scene.available() < FAST * signals.available_fall
-        && scene.available() < 1.5 * scene.reserve();
+    // The tree's own coming and going says nothing of how fast the others take it, and at
+    // the end of a step there is only a moment with more.
+    let least = signals.least_available as f64;
+    let goes_fast = least < FAST * signals.others_growth && least < 1.5 * scene.reserve();
     let pressed = scene.available() < scene.reserve() / 2.0
         || goes_fast
         || signals.storm()
@@ -84,7 +86,12 @@ pub(super) fn go_on(scene: &Scene) -> Verdict {
     let paused_at = acts.paused_at.unwrap_or(acts.since);
     let asked = acts.resume_asked_at.is_some_and(|at| at >= paused_at);
     // What went to swap meanwhile wants to come back first.
-    let enough = scene.reserve() * 1.2 + scene.now.swap_beyond as f64;
+    let to_return = if scene.config.swap_is_memory {
+        0
+    } else {
+        scene.now.swap_beyond
+    };
+    let enough = scene.reserve() * 1.2 + to_return as f64;
     let still = scene.age(paused_at) >= STILL
         && scene.signals.quiet_for >= STILL
         && scene.signals.available_fall < scene.reserve() / 16.0;
@@ -116,7 +123,8 @@ fn nowhere_to_go(scene: &Scene) -> bool {
         .now
         .swap_free
         .is_some_and(|free| (free as f64) < scene.reserve() / 4.0);
-    let stuck = scene.available() < scene.reserve() / 8.0
-        || (scene.available() < scene.reserve() / 3.0 && scene.signals.stalled > STALL_SHARE);
-    swap_is_full && stuck
+    let stalled =
+        scene.available() < scene.reserve() / 3.0 && scene.signals.stalled > STALL_SHARE;
+    let stuck = scene.available() < scene.reserve() / 8.0 || stalled;
+    (swap_is_full && stuck) || (scene.config.swap_is_memory && stalled)
 }

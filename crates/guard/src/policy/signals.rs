@@ -50,6 +50,8 @@ pub(super) struct Signals {
     pub shrinking: bool,
     /// How fast the available memory fell lately, bytes a second.
     pub available_fall: f64,
+    /// How fast the others took memory lately, bytes a second.
+    pub others_growth: f64,
     /// The worst and the best of the last two seconds.
     pub least_room: i64,
     pub least_available: u64,
@@ -78,6 +80,7 @@ impl Signals {
             shrinking: change(history, now, |moment| Some(moment.footprint))
                 < -0.01 * now.footprint as f64,
             available_fall: -change(history, now, |moment| Some(moment.available)).min(0.0),
+            others_growth: change(history, now, |moment| Some(moment.others)).max(0.0),
             least_room: lately().map(|moment| moment.room).min().unwrap_or(now.room),
             least_available: lately()
                 .map(|moment| moment.available)

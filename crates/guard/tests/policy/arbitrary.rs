@@ -27,16 +27,20 @@ pub fn any_config() -> impl Strategy<Value = Config> {
         any::<bool>(),
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
         0u64..400,
         0u64..20,
     )
-        .prop_map(|(wall, can_save, dies_at_wall, pause, stop)| Config {
-            wall,
-            can_save,
-            dies_at_wall,
-            pause_deadline: Duration::from_secs(pause),
-            stop_deadline: Duration::from_secs(stop),
-        })
+        .prop_map(
+            |(wall, can_save, dies_at_wall, swap_is_memory, pause, stop)| Config {
+                wall,
+                can_save,
+                dies_at_wall,
+                swap_is_memory,
+                pause_deadline: Duration::from_secs(pause),
+                stop_deadline: Duration::from_secs(stop),
+            },
+        )
 }
 
 fn any_rung() -> impl Strategy<Value = Rung> {

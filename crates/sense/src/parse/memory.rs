@@ -110,6 +110,13 @@ pub fn pressure(bytes: &[u8]) -> Stall {
     stall
 }
 
+/// /proc/swaps: whether there is swap, and all of it is memory itself (zram).
+pub fn swap_is_memory(bytes: &[u8]) -> bool {
+    let mut areas = bytes.split(|byte| *byte == b'\n').skip(1);
+    let first = areas.next().is_some_and(|area| area.starts_with(b"/dev/zram"));
+    first && areas.all(|area| area.is_empty() || area.starts_with(b"/dev/zram"))
+}
+
 /// mm_stat of a zram device: the memory it takes, its third number.
 pub fn zram_used(bytes: &[u8]) -> Reading<u64> {
     match lines(bytes).next() {

@@ -17,7 +17,9 @@ mod text;
 pub use cgroup::{MemoryStat, limit, memory_stat, single};
 pub use cpu::{Load, Ticks, Whose, cpus, loadavg};
 pub use disk::{Device, diskstats};
-pub use memory::{Stall, arc_reclaimable, meminfo, pair, pairs, pressure, sum, vmstat, zram_used};
+pub use memory::{
+    Stall, arc_reclaimable, meminfo, pair, pairs, pressure, sum, swap_is_memory, vmstat, zram_used,
+};
 pub use mount::{Membership, Mount, memberships, mount_of, mounts, unescaped};
 pub use process::{Io, Pss, Stat, Status, io, open_for_writing, smaps_rollup, stat, status};
 

@@ -1,6 +1,6 @@
 use crate::parse::{
     Device, Load, Ticks, Whose, arc_reclaimable, cpus, diskstats, limit, loadavg, meminfo,
-    memory_stat, pair, pressure, single, vmstat, zram_used,
+    memory_stat, pair, pressure, single, swap_is_memory, vmstat, zram_used,
 };
 use crate::{Reading, Reason};
 use Reading::{Unavailable, Value};
@@ -131,6 +131,25 @@ size                            4    700\n";
     assert_eq!(arc_reclaimable(text), Value(600));
     assert_eq!(arc_reclaimable(b"size 4 50\nc_min 4 100\n"), Value(0));
     assert_eq!(arc_reclaimable(b"size 4 50\n"), ABSENT);
+}
+
+#[test]
+fn swap_is_memory_when_all_of_it_is_zram() {
+    const HEAD: &str = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n";
+    const ZRAM: &str = "/dev/zram0                              partition\t8388604\t\t0\t\t100\n";
+    const DISK: &str = "/dev/sda2                               partition\t999420\t\t0\t\t-2\n";
+    for (areas, expected) in [
+        (&[][..], false),
+        (&[ZRAM], true),
+        (&[ZRAM, ZRAM], true),
+        (&[DISK], false),
+        (&[ZRAM, DISK], false),
+        (&[DISK, ZRAM], false),
+    ] {
+        let text = format!("{HEAD}{}", areas.concat());
+        assert_eq!(swap_is_memory(text.as_bytes()), expected, "{text}");
+    }
+    assert!(!swap_is_memory(b""));
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn read_all(bytes: &[u8]) {
         loadavg(bytes),
     );
     let _ = (zram_used(bytes), arc_reclaimable(bytes), memory_stat(bytes));
+    let _ = swap_is_memory(bytes);
     let _ = (limit(bytes), single(bytes), pair(bytes, b"high"));
     let _ = (open_for_writing(bytes), mount_of(bytes, b"/home/ann"));
     let _ = diskstats(bytes, Device { major: 8, minor: 0 });
