@@ -300,8 +300,7 @@ fn make_home(
 }
 
 fn swap_is_memory() -> bool {
-    std::fs::read("/proc/swaps")
-        .is_ok_and(|areas| antifreeze_sense::parse::swap_is_memory(&areas))
+    std::fs::read("/proc/swaps").is_ok_and(|areas| antifreeze_sense::parse::swap_is_memory(&areas))
 }
 
 fn record_head(sentinel: &Sentinel<'_>, command: Vec<OsString>) -> Head {

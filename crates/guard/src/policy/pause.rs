@@ -123,8 +123,7 @@ fn nowhere_to_go(scene: &Scene) -> bool {
         .now
         .swap_free
         .is_some_and(|free| (free as f64) < scene.reserve() / 4.0);
-    let stalled =
-        scene.available() < scene.reserve() / 3.0 && scene.signals.stalled > STALL_SHARE;
+    let stalled = scene.available() < scene.reserve() / 3.0 && scene.signals.stalled > STALL_SHARE;
     let stuck = scene.available() < scene.reserve() / 8.0 || stalled;
     (swap_is_full && stuck) || (scene.config.swap_is_memory && stalled)
 }

@@ -9,6 +9,7 @@
 use crate::given::{MB, config, saving};
 use crate::story::Story;
 use crate::trace::Trace;
+use antifreeze_guard::policy::Config;
 use antifreeze_record::event::Rung;
 
 fn replay(scenario: &str) -> Story {
@@ -49,8 +50,44 @@ fn leak_is_warned_of_before_the_wall_and_goes_on() {
 }
 
 #[test]
+fn leak_zram_is_warned_of_before_the_wall_and_goes_on() {
+    let story = replay("leak-zram");
+    assert_warned_before_the_wall(&story);
+    assert_goes_on(&story);
+}
+
+#[test]
+fn leak_noswap_is_warned_of_before_the_wall_and_goes_on() {
+    let story = replay("leak-noswap");
+    assert_warned_before_the_wall(&story);
+    assert_goes_on(&story);
+}
+
+#[test]
+fn torch_leak_is_warned_of_before_the_wall_and_goes_on() {
+    let story = replay("torch-leak");
+    assert_warned_before_the_wall(&story);
+    assert_goes_on(&story);
+}
+
+#[test]
 fn huge_goes_on() {
     assert_goes_on(&replay("huge"));
+}
+
+#[test]
+fn growing_batch_goes_on() {
+    assert_goes_on(&replay("growing-batch"));
+}
+
+#[test]
+fn worker_leak_goes_on() {
+    assert_goes_on(&replay("worker-leak"));
+}
+
+#[test]
+fn forker_goes_on() {
+    assert_goes_on(&replay("forker"));
 }
 
 #[test]
@@ -93,8 +130,22 @@ fn page_cache_goes_on() {
 }
 
 #[test]
+fn oversubscribed_goes_on() {
+    assert_goes_on(&replay("oversubscribed"));
+}
+
+#[test]
 fn neighbour_costs_a_pause_and_no_more() {
     assert_pauses_and_goes_on(&replay("neighbour"));
+}
+
+#[test]
+fn neighbour_zram_costs_a_pause_and_no_more() {
+    let zram = Config {
+        swap_is_memory: true,
+        ..config()
+    };
+    assert_pauses_and_goes_on(&Trace::of("neighbour-zram").replay(&zram));
 }
 
 #[test]
