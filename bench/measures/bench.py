@@ -74,7 +74,7 @@ def find_program():
     target = os.environ.get("CARGO_TARGET_DIR", os.path.join(REPOSITORY, "target"))
     program = named or os.path.join(target, "release/antifreeze")
     if not os.access(program, os.X_OK):
-        sys.exit("bench/guard: no antifreeze to measure; build it with: cargo build --release")
+        sys.exit("bench: no antifreeze to measure; build it with: cargo build --release")
     return program
 
 

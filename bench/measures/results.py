@@ -17,14 +17,16 @@ BUSY = 1.0
 
 
 class Section:
-    def __init__(self, part, title, conditions):
+    def __init__(self, part, title, conditions, command, mark):
         self.part, self.title, self.conditions = part, title, conditions
+        self.command, self.mark = command, mark
         self.figures, self.left = [], []
 
     @staticmethod
-    def begin(part, title, quick):
-        load = os.getloadavg()[0]
-        return Section(part, title, conditions(load) + (" Quick trial." if quick else ""))
+    def begin(part, title, quick, command="bench/guard", mark=None):
+        """`mark` tells parts of the same name apart in RESULTS.md."""
+        said = conditions(os.getloadavg()[0]) + (" Quick trial." if quick else "")
+        return Section(part, title, said, command, mark or part)
 
     def add(self, found):
         (self.left if isinstance(found, Left) else self.figures).append(found)
@@ -36,7 +38,7 @@ class Section:
         return f"{self.title} ({self.part})\n  {self.conditions}"
 
     def text(self):
-        lines = [f"## {self.title}", "", f"`bench/guard --write {self.part}`. {self.conditions}", ""]
+        lines = [f"## {self.title}", "", f"`{self.command} --write {self.part}`. {self.conditions}", ""]
         lines += ["| what | measured | target | ratio | | beside it |", "|---|--:|--:|--:|---|---|"]
         lines += ["| " + " | ".join(figure.cells()) + " |" for figure in self.figures]
         lines += [f"\nLeft out: {left}." for left in self.left]
@@ -61,7 +63,7 @@ def write(path, sections):
     except FileNotFoundError:
         text = INTRODUCTION
     for section in sections:
-        begin, end = f"<!-- {section.part} -->", f"<!-- end of {section.part} -->"
+        begin, end = f"<!-- {section.mark} -->", f"<!-- end of {section.mark} -->"
         block = f"{begin}\n{section.text()}\n{end}"
         old = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
         if old.search(text):

@@ -1,7 +1,8 @@
 //! The argument tree.
 
 use crate::size::{self, Size};
-use clap::{Args, Parser, Subcommand};
+use antifreeze_check::render::Format;
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use std::path::PathBuf;
     name = "antifreeze",
     version,
     about = "Keeps a computer usable, and a training run alive, while a neural network trains on it",
-    after_help = "Example:\n  antifreeze run -- python train.py"
+    after_help = "Examples:\n  antifreeze check train.py\n  antifreeze run -- python train.py"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -21,6 +22,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run a training command that cannot freeze the machine
     Run(Box<RunArguments>),
+    /// Find in training code, without running it, what will freeze the machine
+    Check(Box<CheckArguments>),
     /// Show what antifreeze does, safely, in a few seconds
     Demo,
     /// List the runs, show one, or remove old ones
@@ -74,6 +77,92 @@ pub struct RunArguments {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  antifreeze check
+  antifreeze check train.py --ram 16G --vram 8G
+  antifreeze check --fix src
+  antifreeze check --explain graph-in-accumulator
+  antifreeze check --output-format github .
+
+Exit status: 0 when nothing is found, 1 when something is, 2 when something could not be read.
+
+A finding is ignored with a comment at the end of its line: # antifreeze: ignore[RULE]
+Settings may stand under [check] in antifreeze.toml, or [tool.antifreeze.check] in pyproject.toml.")]
+pub struct CheckArguments {
+    /// Files, notebooks and folders, or - for standard input (default: this folder)
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// How to say what is found
+    #[arg(long, value_enum, default_value = "full", value_name = "FORMAT")]
+    pub output_format: OutputFormat,
+    /// Look for these only: rules by name or code, AF1 for all that begin so, or ALL
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub select: Vec<String>,
+    /// Do not look for these
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub ignore: Vec<String>,
+    /// Use also the rules that have yet to prove themselves
+    #[arg(long)]
+    pub preview: bool,
+    /// Make the fixes that change nothing but memory and time
+    #[arg(long)]
+    pub fix: bool,
+    /// With --fix or --diff: also fixes that may change what the program computes
+    #[arg(long)]
+    pub unsafe_fixes: bool,
+    /// Show what --fix would change, and change nothing
+    #[arg(long, conflicts_with = "fix")]
+    pub diff: bool,
+    /// Memory of the machine that will train (default: this one's)
+    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
+    pub ram: Option<u64>,
+    /// Memory of its graphics card
+    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
+    pub vram: Option<u64>,
+    /// Its processor cores (default: this one's)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub cores: Option<u32>,
+    /// What standard input is called
+    #[arg(long, value_name = "PATH")]
+    pub stdin_filename: Option<PathBuf>,
+    /// Explain a rule, or list them all
+    #[arg(long, value_name = "RULE", num_args = 0..=1, default_missing_value = "")]
+    pub explain: Option<String>,
+    /// Serve an editor on standard input and output, in the language server protocol
+    #[arg(long, conflicts_with_all = ["paths", "fix", "diff", "explain", "stdin_filename"])]
+    pub lsp: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum OutputFormat {
+    /// For a person: the lines, and the way out
+    Full,
+    /// One line each
+    Concise,
+    /// For programs
+    Json,
+    /// Annotations of GitHub Actions
+    Github,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// GitLab's code quality report
+    Gitlab,
+}
+
+impl From<OutputFormat> for Format {
+    fn from(format: OutputFormat) -> Format {
+        match format {
+            OutputFormat::Full => Format::Full,
+            OutputFormat::Concise => Format::Concise,
+            OutputFormat::Json => Format::Json,
+            OutputFormat::Github => Format::Github,
+            OutputFormat::Sarif => Format::Sarif,
+            OutputFormat::Gitlab => Format::Gitlab,
+        }
+    }
 }
 
 #[derive(Args)]

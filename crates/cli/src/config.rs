@@ -3,8 +3,9 @@
 
 use crate::args::{self, RunArguments};
 use crate::size::{self, Size};
+use antifreeze_check::settings::Settings as CheckSettings;
 use serde::Deserialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -18,6 +19,10 @@ pub struct Settings {
     quiet: Option<bool>,
     verbose: Option<bool>,
     live: Option<bool>,
+    check: Option<CheckSettings>,
+    /// The file they stand in.
+    #[serde(skip)]
+    file: Option<PathBuf>,
 }
 
 /// A value written as the flag of the same name takes it.
@@ -82,7 +87,10 @@ impl Settings {
         for folder in folder.ancestors() {
             let own = folder.join("antifreeze.toml");
             if let Ok(text) = std::fs::read_to_string(&own) {
-                return toml::from_str(&text).map_err(|error| explained(&own, &error));
+                return match toml::from_str::<Settings>(&text) {
+                    Ok(settings) => Ok(settings.of(own)),
+                    Err(error) => Err(explained(&own, &error)),
+                };
             }
             let project = folder.join("pyproject.toml");
             if let Ok(text) = std::fs::read_to_string(&project) {
@@ -94,13 +102,23 @@ impl Settings {
                             Some(Tool {
                                 antifreeze: Some(settings),
                             }),
-                    }) => return Ok(settings),
+                    }) => return Ok(settings.of(project)),
                     Err(error) if mentions_us => return Err(explained(&project, &error)),
                     _ => {}
                 }
             }
         }
         Ok(Settings::default())
+    }
+
+    fn of(mut self, file: PathBuf) -> Settings {
+        self.file = Some(file);
+        self
+    }
+
+    /// What they say about checking, and the file that says it.
+    pub fn check(self) -> (CheckSettings, Option<PathBuf>) {
+        (self.check.unwrap_or_default(), self.file)
     }
 
     /// Fills what neither flags nor variables said.

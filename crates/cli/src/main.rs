@@ -1,10 +1,12 @@
 //! The binary `antifreeze`: the argument tree and the wiring.
 
 mod args;
+mod check;
 mod config;
 mod demo;
 mod embed;
 mod look;
+mod output;
 mod report;
 mod run;
 mod runs;
@@ -18,6 +20,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Run(arguments) => return run::run(*arguments).into(),
+        Command::Check(arguments) => return check::check(*arguments).into(),
         Command::Demo => return demo::demo().into(),
         Command::Runs(arguments) => runs::runs(arguments),
         Command::Resume(arguments) => runs::resume(arguments.run.as_deref()),

@@ -2,11 +2,11 @@
 
 use crate::args::{RunsAction, RunsArguments};
 use crate::look::look_of;
+use crate::output::print;
 use crate::report::Report;
 use crate::store::Store;
 use antifreeze_guard::shared::Shared;
 use antifreeze_view::table;
-use std::io::Write;
 use std::sync::atomic::Ordering::Release;
 
 pub fn runs(arguments: RunsArguments) -> Result<(), String> {
@@ -16,7 +16,7 @@ pub fn runs(arguments: RunsArguments) -> Result<(), String> {
         Some(RunsAction::Show { run, json }) => {
             let report = Report::read(&store.find(run.as_deref())?)?;
             let look = look_of(rustix::stdio::stdout());
-            print(&if json {
+            print(if json {
                 report.json()
             } else {
                 report.show(&look) + "\n"
@@ -24,7 +24,7 @@ pub fn runs(arguments: RunsArguments) -> Result<(), String> {
         }
         Some(RunsAction::Prune { keep }) => {
             let removed = store.prune(keep);
-            print(&format!(
+            print(format!(
                 "removed {removed} of {} runs\n",
                 removed + store.runs().len()
             ))
@@ -44,9 +44,9 @@ fn list(store: &Store, json: bool) -> Result<(), String> {
         let lines = rows
             .iter()
             .filter_map(|row| serde_json::to_string(row).ok());
-        return print(&lines.map(|line| line + "\n").collect::<String>());
+        return print(lines.map(|line| line + "\n").collect::<String>());
     }
-    print(&(table(&rows, &look_of(rustix::stdio::stdout())) + "\n"))
+    print(table(&rows, &look_of(rustix::stdio::stdout())) + "\n")
 }
 
 /// Lets a paused run go on.
@@ -66,17 +66,9 @@ pub fn resume(name: Option<&str>) -> Result<(), String> {
             Shared::open(page).map_err(|error| format!("the guard's page: {error}"))
         })?;
     if !Report::read(&run).is_ok_and(|report| report.is_paused()) {
-        return print(&format!("run {} is not paused\n", run.id));
+        return print(format!("run {} is not paused\n", run.id));
     }
     shared.head().resume_requests.fetch_add(1, Release);
     shared.kick();
-    print(&format!("run {} goes on\n", run.id))
-}
-
-/// Writes to standard output; a reader that went away is no error.
-fn print(text: &str) -> Result<(), String> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),
-        _ => Ok(()),
-    }
+    print(format!("run {} goes on\n", run.id))
 }

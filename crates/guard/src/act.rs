@@ -89,7 +89,8 @@ impl Hands {
 
     fn put_brake_on(&mut self, scene: &mut Scene<'_, '_>) {
         // A budget is not the machine: nobody is helped by a slower run.
-        if scene.room.bound == Bound::Budget {
+        let can_brake = self.home.as_ref().is_some_and(|home| home.high.is_some());
+        if scene.room.bound == Bound::Budget || !can_brake {
             return;
         }
         let Some(moment) = scene.history.last() else {

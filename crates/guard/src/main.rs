@@ -287,7 +287,7 @@ fn make_home(
     }
     match Home::make(root, &orders.run_id, orders.nice, location) {
         Ok(home) => {
-            if home.memory.is_none() {
+            if home.high.is_none() {
                 voice.lacks(Lack::NoMemoryController, 0);
             }
             Some(home)

@@ -58,7 +58,17 @@ pub fn check(text: &str, dialect: Dialect, here: &Here, rules: &[&'static Rule])
         Dialect::Python => PySourceType::Python,
         Dialect::Notebook => PySourceType::Ipynb,
     };
-    let parsed = ruff_python_parser::parse_unchecked_source(text, kind);
+    // The parser has been seen to panic on text that is no Python at all.
+    let parse = || ruff_python_parser::parse_unchecked_source(text, kind);
+    let Ok(parsed) = std::panic::catch_unwind(parse) else {
+        return Checked {
+            mistakes: vec![Mistake {
+                range: TextRange::default(),
+                message: "cannot be read as Python".to_owned(),
+            }],
+            ..Checked::default()
+        };
+    };
     let mut checked = Checked {
         mistakes: parsed
             .errors()
@@ -84,7 +94,8 @@ pub fn check(text: &str, dialect: Dialect, here: &Here, rules: &[&'static Rule])
         return checked;
     }
     if !rules.is_empty() && model::is_worth_a_look(text) {
-        let module = Module::of(text, parsed.syntax(), here);
+        let mut module = Module::of(text, parsed.syntax(), here);
+        module.is_notebook = dialect == Dialect::Notebook;
         for rule in rules {
             (rule.check)(&module, &mut checked.findings);
         }

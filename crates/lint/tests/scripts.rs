@@ -117,7 +117,10 @@ fn read(path: &Path) -> Script {
     } else if name.contains(".wrong.") {
         Kind::Wrong
     } else {
-        assert!(name.contains(".right."), "{name} is neither wrong nor right");
+        assert!(
+            name.contains(".right."),
+            "{name} is neither wrong nor right"
+        );
         Kind::Right
     };
     Script {
@@ -140,8 +143,11 @@ fn all_reported(scripts: &[Script]) -> Vec<Vec<Reported>> {
         std::thread::Builder::new()
             .stack_size(STACK)
             .spawn_scoped(scope, || {
-                let rules: Vec<&'static Rule> = RULES.iter().collect();
-                scripts.iter().map(|script| reported(script, &rules)).collect()
+                let rules: Vec<&'static Rule> = RULES.to_vec();
+                scripts
+                    .iter()
+                    .map(|script| reported(script, &rules))
+                    .collect()
             })
             .unwrap()
             .join()
@@ -200,7 +206,9 @@ fn wrong_scripts_are_found() {
         for mark in &script.expected {
             let tally = by_rule.entry(&mark.0).or_default();
             tally.1 += 1;
-            let other = spare.iter().position(|other| plain(&other.0) == plain(&mark.0));
+            let other = spare
+                .iter()
+                .position(|other| plain(&other.0) == plain(&mark.0));
             if reported.iter().any(|found| same(mark, found)) {
                 tally.0 += 1;
             } else if let Some(other) = other {
@@ -286,7 +294,10 @@ fn the_set_is_whole() {
         };
         assert!(names.contains(&*twin), "{name} has no twin");
         if script.kind != Kind::Wrong {
-            assert!(script.expected.is_empty() && script.instead.is_empty(), "{name}");
+            assert!(
+                script.expected.is_empty() && script.instead.is_empty(),
+                "{name}"
+            );
         }
     }
     let seeds = std::fs::read_to_string(folder().join("seeds.toml")).unwrap();

@@ -110,7 +110,8 @@ pub enum Lack {
     OomScore = 3,
     /// No cgroup of our own.
     NoCgroup = 4,
-    /// A cgroup of our own, without the memory controller.
+    /// A cgroup of our own that cannot hold memory back: without the memory controller, or of
+    /// version 1.
     NoMemoryController = 5,
     /// No pressure information in this kernel.
     NoPressure = 6,

@@ -26,11 +26,11 @@ pub(crate) fn missing(lack: Lack, detail: u32) -> (Detail, String) {
         ),
         Lack::NoCgroup => (
             Verbose,
-            "no cgroup of its own: the brake lowers the run's priority and nothing more",
+            "no cgroup of its own: there is no brake between a warning and a pause",
         ),
         Lack::NoMemoryController => (
             Verbose,
-            "the run's cgroup cannot limit memory: the brake lowers its priority and nothing more",
+            "the run's cgroup cannot hold memory back: there is no brake between a warning and a pause",
         ),
         Lack::NoPressure => (
             Verbose,

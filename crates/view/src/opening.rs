@@ -27,7 +27,6 @@ pub enum Wall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Brake {
     OwnCgroup,
-    Priority,
     Off,
 }
 
@@ -41,7 +40,6 @@ pub fn opening(facts: &Facts, means: Means, glyphs: Glyphs) -> String {
     };
     let brake = match means.brake {
         Brake::OwnCgroup => "brake on (own cgroup)",
-        Brake::Priority => "brake by priority",
         Brake::Off => "brake off",
     };
     let command = cut(&facts.command_line(), COMMAND_COLUMNS);
@@ -95,8 +93,8 @@ mod tests {
             "guarding python train.py · may use 13.9 GB, 1.5 GB kept for you · wall on, brake on (own cgroup)"
         );
         assert_eq!(
-            line(&facts(), Wall::Off, Brake::Priority),
-            "guarding python train.py · may use 13.9 GB, 1.5 GB kept for you · wall off, brake by priority"
+            line(&facts(), Wall::Off, Brake::Off),
+            "guarding python train.py · may use 13.9 GB, 1.5 GB kept for you · wall off, brake off"
         );
         assert!(line(&facts(), Wall::Partial, Brake::Off).ends_with("wall on in part, brake off"));
         assert!(line(&facts(), Wall::WithoutCushion, Brake::Off).contains("wall on (no cushion)"));

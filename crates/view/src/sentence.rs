@@ -37,9 +37,6 @@ fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
             rung(from, to, why, growth, forecast_ms, facts)
         }
         What::Walled { pid, name, bytes, .. } => (Quiet, walled(pid, name, bytes, facts)),
-        What::Braked { high: 0 } => {
-            (Normal, "slowed the run down: less CPU and disk time, so that the machine stays usable".into())
-        }
         What::Braked { high } => (
             Normal,
             format!(

@@ -198,7 +198,7 @@ impl Front {
                 _ => Wall::On,
             },
             brake: if lacks(Lack::NoCgroup) || lacks(Lack::NoMemoryController) {
-                Brake::Priority
+                Brake::Off
             } else {
                 Brake::OwnCgroup
             },

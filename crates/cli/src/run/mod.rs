@@ -6,6 +6,7 @@ mod guard_process;
 mod notify;
 mod relays;
 mod screen;
+mod script;
 mod signals;
 mod streams;
 
@@ -15,6 +16,7 @@ use crate::look::look_of;
 use crate::size;
 use crate::store::{Run, Store};
 use antifreeze_guard::orders::Orders;
+use antifreeze_lint::here::Here;
 use antifreeze_sense::{Machine, Sample};
 use antifreeze_view::{Detail, Facts};
 use front::Front;
@@ -72,7 +74,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     let facts = Facts {
         run: run.id.clone(),
         record: run.folder.clone(),
-        folder,
+        folder: folder.clone(),
         command: arguments.command.clone(),
         total,
         reserve,
@@ -98,11 +100,31 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     if let Some(trouble) = trouble {
         front.say(&trouble);
     }
+    if detail != Detail::Quiet {
+        look_at_script(&arguments, &folder, total).iter().for_each(|line| front.say(line));
+    }
     let status = front.watch(arguments.json.as_deref());
     if let Some(store) = store {
         store.prune_as_usual();
     }
     status
+}
+
+/// What the linter says about the script, for this machine or the budget it is given. A
+/// configuration that is wrong is the linter's to complain of, when it is asked.
+fn look_at_script(arguments: &RunArguments, folder: &Path, total: u64) -> Vec<String> {
+    let Some(script) = script::script_of(&arguments.command, folder) else {
+        return Vec::new();
+    };
+    let Ok(selection) = crate::check::selection_in(folder) else {
+        return Vec::new();
+    };
+    let here = Here {
+        ram: Some(arguments.budget.map_or(total, |budget| budget.min(total))).filter(|ram| *ram > 0),
+        vram: None,
+        cores: crate::check::cores(),
+    };
+    script::warnings(&script, folder, &selection, here)
 }
 
 /// A folder for this run. Without one the run is guarded all the same, and the reason is
@@ -131,7 +153,7 @@ fn run_folder() -> (Option<Store>, Run, Option<String>) {
     }
 }
 
-fn first_look(folder: &Path) -> Sample {
+pub fn first_look(folder: &Path) -> Sample {
     let mut sample = Sample::default();
     Machine::open(folder).read(&mut sample);
     let location = antifreeze_sense::cgroup::Location::of_self();
@@ -140,7 +162,7 @@ fn first_look(folder: &Path) -> Sample {
 }
 
 /// The machine's memory, or the limit of the container we are in.
-fn memory_of(sample: &Sample) -> u64 {
+pub fn memory_of(sample: &Sample) -> u64 {
     let machine = sample.memory.total.value().unwrap_or(0);
     sample
         .cgroup

@@ -1,0 +1,169 @@
+"""The two trees that `antifreeze check` is measured on, from the files that corpus.toml pins.
+
+`library` is much code to be fast on: all Python of a few large wheels. `training` is real
+training code to be right about: what `training.py` picks from many source archives. Archives
+are not kept, and nothing of them is run.
+"""
+
+import hashlib
+import io
+import os
+import shutil
+import tarfile
+import tomllib
+import zipfile
+
+from . import tools
+from .index import Index, Unavailable, package_of
+from .training import trains
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PINS = os.path.join(HERE, "corpus.toml")
+# No package may make up the corpus: of one with more training files, these many count.
+MOST_OF_ONE = 25
+# Linters do not enter these by themselves, some of them not even when told.
+CLOSED = {"build", "dist", "site-packages", "node_modules", "venv", "_build", "buck-out"}
+
+
+class Corpus:
+    def __init__(self, folder=None):
+        self.folder = folder or tools.cache()
+        with open(PINS, "rb") as file:
+            self.pins = tomllib.load(file)
+
+    def tree(self, name):
+        return os.path.join(self.folder, name)
+
+    def fetch(self, name, say=print):
+        """Brings the tree up to date, and yields what could not be had."""
+        index, wanted = Index(), self.pins[name]
+        self.drop_strangers(name, wanted)
+        for file, sha256 in wanted.items():
+            mark = os.path.join(self.folder, "fetched", name, file)
+            is_now = f"{sha256} {recipe(name)}"
+            if read(mark) == is_now:
+                continue
+            say(f"  fetching {file}")
+            try:
+                self.unpack(name, file, index.download(file, sha256))
+            except (Unavailable, tarfile.TarError, zipfile.BadZipFile) as why:
+                yield why
+                continue
+            write(mark, is_now.encode())
+
+    def unpack(self, name, file, content):
+        place = os.path.join(self.tree(name), package_of(file))
+        shutil.rmtree(place, ignore_errors=True)
+        os.makedirs(place)
+        for path, text in members(file, content):
+            if is_closed(path):
+                continue
+            if path.endswith(".py") if name == "library" else trains(path, text):
+                write(os.path.join(place, path), text)
+
+    def drop_strangers(self, name, wanted):
+        """What an earlier corpus.toml named and this one does not."""
+        packages = {package_of(file) for file in wanted}
+        for package in listed(self.tree(name)):
+            if package not in packages:
+                shutil.rmtree(os.path.join(self.tree(name), package))
+        for file in listed(os.path.join(self.folder, "fetched", name)):
+            if file not in wanted:
+                os.remove(os.path.join(self.folder, "fetched", name, file))
+
+    def training_files(self):
+        """`package/path` of the files that count, each content once, in a fixed order."""
+        chosen, seen = [], set()
+        for package in listed(self.tree("training")):
+            paths = files_under(os.path.join(self.tree("training"), package))
+            fresh = []
+            for path in sorted(paths, key=shuffled):
+                content = digest(os.path.join(self.tree("training"), package, path))
+                if content not in seen:
+                    seen.add(content)
+                    fresh.append(f"{package}/{path}")
+            chosen += sorted(fresh[:MOST_OF_ONE])
+        return chosen
+
+
+def members(file, content):
+    """Path inside the archive and content, of its Python files and notebooks. The folder that
+    a source archive begins with is left off."""
+    if file.endswith((".whl", ".zip")):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for path in archive.namelist():
+                if is_code(path):
+                    yield inner(file, path), archive.read(path)
+        return
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        for member in archive:
+            if member.isfile() and is_code(member.name):
+                yield inner(file, member.name), archive.extractfile(member).read()
+
+
+def inner(file, path):
+    return path if file.endswith(".whl") else path.removeprefix("./").partition("/")[2]
+
+
+def is_code(path):
+    return path.endswith((".py", ".ipynb"))
+
+
+def is_closed(path):
+    """Whether linters would pass it by, or it would leave its place."""
+    parts = path.split("/")
+    return path.startswith("/") or any(p.startswith(".") or p in CLOSED or not p for p in parts)
+
+
+def recipe(name):
+    """Changes when the choice of files does, so that the tree is made again."""
+    return digest(os.path.join(HERE, "parts/training.py"))[:12] if name == "training" else "all"
+
+
+def shuffled(path):
+    """An order that prefers no folder."""
+    return hashlib.sha256(path.encode()).digest()
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def count(folder):
+    """Files, lines and bytes of the Python under a folder."""
+    paths = [os.path.join(folder, path) for path in files_under(folder)]
+    sizes = [size(path) for path in paths]
+    return len(paths), sum(lines for lines, _ in sizes), sum(size for _, size in sizes)
+
+
+def size(path):
+    with open(path, "rb") as file:
+        content = file.read()
+    return content.count(b"\n") + (not content.endswith(b"\n") and bool(content)), len(content)
+
+
+def files_under(folder):
+    found = []
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        found += [os.path.relpath(os.path.join(place, name), folder) for name in sorted(files)]
+    return found
+
+
+def listed(folder):
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def write(path, content):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)

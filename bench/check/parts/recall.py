@@ -1,0 +1,130 @@
+"""How many of the faults in scripts of our own are found, and whether their repaired twins
+are left in peace. The marks in the scripts are explained in crates/lint/tests/scripts.rs."""
+
+import os
+import re
+from collections import Counter, defaultdict
+from typing import NamedTuple
+
+from measures.bench import REPOSITORY, Left
+from measures.figure import Figure, at_least, exactly
+
+from .checker import cells, check
+from .corpus import files_under
+
+TITLE = "Recall on scripts with a known fault"
+SCRIPTS = os.path.join(REPOSITORY, "crates/lint/tests/scripts")
+MARK = re.compile(r"# (expect|or): ([\w, -]+)$")
+
+
+class Mark(NamedTuple):
+    rule: str
+    place: str
+
+
+class Script(NamedTuple):
+    expected: list
+    # What may be reported in its stead.
+    instead: list
+
+
+def measure(bench):
+    wrong, clean = scripts(SCRIPTS)
+    if not wrong:
+        raise Left("everything, because there are no scripts")
+    found, troubles = check(bench, SCRIPTS, "--preview")
+    for trouble in troubles:
+        yield Left(trouble)
+    said = by_file(found)
+    hits, misses = scored(wrong, said)
+    for file, mark in misses:
+        print(f"  missed: {file}:{mark.place} {mark.rule}")
+    yield Figure("scripts with a fault", len(wrong), "", at_least(120))
+    total = len(hits) + len(misses)
+    yield Figure("faults found", 100 * len(hits) / total, "%", at_least(90), f"{len(hits)} of {total}")
+    by_default, _ = scored(wrong, by_file(check(bench, SCRIPTS)[0]))
+    yield Figure("faults found by the default rules", 100 * len(by_default) / total, "%")
+    yield Figure(
+        "findings that scripts with a fault do not have",
+        len(told("not a fault", beside_the_mark(wrong, said))), "", exactly(0),
+    )
+    yield Figure(
+        "findings in repaired and innocent scripts",
+        len(told("false", [f for f in found if f.file in clean])), "", exactly(0),
+        f"{len(clean)} scripts",
+    )
+    for rule, (seen, all_of_it) in per_rule(hits, misses).items():
+        yield Figure(rule, 100 * seen / all_of_it, "%", None, f"{seen} of {all_of_it}")
+
+
+def scripts(folder):
+    """File → script with its marks, of those with a fault; and the names of the others."""
+    wrong, clean = {}, set()
+    for file in files_under(folder):
+        if not file.endswith((".py", ".ipynb")):
+            continue
+        if ".wrong." not in file:
+            clean.add(file)
+            continue
+        with open(os.path.join(folder, file), "rb") as source:
+            wrong[file] = Script(*marks(cells(file, source.read())))
+    return wrong, clean
+
+
+def marks(lines_of_cells):
+    """What is expected, and what may be said in its stead."""
+    of_kind = {"expect": [], "or": []}
+    for cell, lines in lines_of_cells.items():
+        for number, line in enumerate(lines, 1):
+            mark = MARK.search(line)
+            for rule in mark.group(2).split(",") if mark else []:
+                place = f"{cell}:{number}" if cell else f"{number}"
+                of_kind[mark.group(1)].append(Mark(rule.strip(), place))
+    return of_kind["expect"], of_kind["or"]
+
+
+def by_file(found):
+    said = defaultdict(list)
+    for finding in found:
+        said[finding.file].append(finding)
+    return said
+
+
+def scored(wrong, said):
+    """(file, mark) of the faults that are found, and of those that are not."""
+    hits, misses = [], []
+    for file, script in wrong.items():
+        seen = {Mark(finding.rule, finding.place) for finding in said.get(file, [])}
+        spare = [mark for mark in script.instead if mark in seen]
+        for mark in script.expected:
+            other = next((m for m in spare if m.rule == mark.rule), None)
+            if mark in seen:
+                hits.append((file, mark))
+            elif other:
+                spare.remove(other)
+                hits.append((file, mark))
+            else:
+                misses.append((file, mark))
+    return hits, misses
+
+
+def beside_the_mark(wrong, said):
+    return [
+        finding
+        for file, script in wrong.items()
+        for finding in said.get(file, [])
+        if Mark(finding.rule, finding.place) not in script.expected + script.instead
+    ]
+
+
+def told(what, found):
+    for finding in found:
+        print(f"  {what}: {finding.file}:{finding.place} {finding.rule}: {finding.message}")
+    return found
+
+
+def per_rule(hits, misses):
+    """Rule → found, expected."""
+    found = Counter(mark.rule for _, mark in hits)
+    expected = found + Counter(mark.rule for _, mark in misses)
+    return {rule: (found[rule], expected[rule]) for rule in sorted(expected)}

@@ -1,0 +1,73 @@
+"""Which files of a package are training code: a pure reading of path and text.
+
+A file is one when all of this holds:
+
+- it is Python or a notebook, not a test, and not part of somebody's tests;
+- its code imports PyTorch, TensorFlow or Keras, or a package that trains with them;
+- its code trains: it calls `backward` or `train_on_batch`, opens a `GradientTape`, defines a
+  `training_step`, or hands a model to `fit` or to a `Trainer`.
+
+Comments and triple-quoted text are no code. Only patterns decide, no parser, so that every
+version of Python picks the same files.
+"""
+
+import json
+import re
+
+FRAMEWORKS = (
+    "torch", "tensorflow", "keras", "tf_keras", "lightning", "pytorch_lightning", "accelerate",
+    "ignite", "transformers", "fastai", "torch_geometric",
+)
+IMPORTS = re.compile(rf"^[ \t]*(?:import|from)[ \t]+(?:{'|'.join(FRAMEWORKS)})\b", re.M)
+
+# It has the loop, or a step of it, in its own hands.
+LOOPS = re.compile(
+    r"\.backward\("
+    r"|\bGradientTape\("
+    r"|\.train_on_batch\("
+    r"|\bdef training_step\("
+)
+# Somebody else's loop, with its own data, model and settings.
+HANDS_OVER = re.compile(r"\b\w*(?:model|net|trainer|learn|autoencoder)\w*\.fit\w*\(|\b\w*[Tt]rainer\w*\.train\(", re.I)
+
+TESTS = {"test", "tests", "testing", "unittests", "test_utils", "testdata", "integration_tests"}
+TEST_FILE = re.compile(r"(?:^test_.*|.*_tests?|^conftest|^tests?)\.(?:py|ipynb)$")
+
+TRIPLE_QUOTED = re.compile(r"([\"'])\1\1.*?\1\1\1", re.S)
+COMMENT = re.compile(r"^[ \t]*#.*$|[ \t]#[^\"'\n]*$", re.M)
+
+
+def trains(path, content):
+    """`loop` or `trainer` when the file is training code, else None."""
+    if not path.endswith((".py", ".ipynb")) or is_test(path):
+        return None
+    code = code_of(path, content)
+    if not IMPORTS.search(code):
+        return None
+    if LOOPS.search(code):
+        return "loop"
+    return "trainer" if HANDS_OVER.search(code) else None
+
+
+def is_test(path):
+    *folders, name = path.split("/")
+    return bool(TESTS.intersection(folders)) or bool(TEST_FILE.match(name))
+
+
+def code_of(path, content):
+    """The file's text without comments and triple-quoted text; of a notebook, its code cells.
+    Empty for what is not UTF-8 or no notebook."""
+    try:
+        text = content.decode("utf-8")
+        if path.endswith(".ipynb"):
+            text = code_cells(text)
+    except ValueError:
+        return ""
+    return COMMENT.sub("", TRIPLE_QUOTED.sub("", text))
+
+
+def code_cells(text):
+    notebook = json.loads(text)
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    sources = [c["source"] for c in cells or [] if c.get("cell_type") == "code"]
+    return "\n".join(s if isinstance(s, str) else "".join(s) for s in sources)

@@ -1,0 +1,214 @@
+//! Which fixes can be made at once, and making them until nothing is left to fix.
+
+use crate::lens::{self, Lens};
+use crate::source::Source;
+use antifreeze_lint::finding::{Edit, Finding, Fix, Safety};
+use antifreeze_lint::here::Here;
+use ruff_text_size::TextRange;
+
+/// A fix may uncover another; more than this many times over, two of them quarrel.
+const ROUNDS: usize = 10;
+
+/// A source after its fixes.
+pub struct Fixed {
+    pub source: Source,
+    /// What is found in it now.
+    pub findings: Vec<Finding>,
+    /// How many fixes were made.
+    pub count: usize,
+    /// Findings whose fix would have left no Python.
+    pub refused: Vec<Finding>,
+}
+
+/// Makes the fixes that are as safe as asked for. A source that cannot be parsed is left
+/// as it is.
+pub fn fix(source: Source, lens: &Lens, safety: Safety) -> Fixed {
+    let mut fixed = Fixed {
+        findings: lens.at(&source),
+        source,
+        count: 0,
+        refused: Vec::new(),
+    };
+    if !parses(&fixed.source) {
+        return fixed;
+    }
+    for _ in 0..ROUNDS {
+        let chosen = choose(&fixed.source, &fixed.findings, safety);
+        let (made, refused) = that_parse(&fixed.source, chosen);
+        fixed.refused = refused.into_iter().cloned().collect();
+        if made.is_empty() {
+            break;
+        }
+        fixed.count += made.len();
+        fixed.source = fixed.source.edited(&edits_of(&made));
+        fixed.findings = lens.at(&fixed.source);
+    }
+    fixed
+}
+
+/// Findings whose fixes do not touch one another; of two that do, the first.
+pub fn choose<'a>(source: &Source, findings: &'a [Finding], safety: Safety) -> Vec<&'a Finding> {
+    let mut taken: Vec<TextRange> = Vec::new();
+    let mut chosen = Vec::new();
+    for finding in findings {
+        let Some(fix) = &finding.fix else { continue };
+        if fix.safety > safety || !is_sound(fix, source) {
+            continue;
+        }
+        let is_free = |edit: &Edit| !taken.iter().any(|other| touch(edit.range, *other));
+        if fix.edits.iter().all(is_free) {
+            taken.extend(fix.edits.iter().map(|edit| edit.range));
+            chosen.push(finding);
+        }
+    }
+    chosen
+}
+
+/// Splits the chosen into those that leave Python as it was, and those that do not.
+fn that_parse<'a>(
+    source: &Source,
+    chosen: Vec<&'a Finding>,
+) -> (Vec<&'a Finding>, Vec<&'a Finding>) {
+    if chosen.is_empty() || parses(&source.edited(&edits_of(&chosen))) {
+        return (chosen, Vec::new());
+    }
+    let mut made = Vec::new();
+    let mut refused = Vec::new();
+    for finding in chosen {
+        made.push(finding);
+        if !parses(&source.edited(&edits_of(&made))) {
+            made.pop();
+            refused.push(finding);
+        }
+    }
+    (made, refused)
+}
+
+fn parses(source: &Source) -> bool {
+    lens::check(source, &Here::default(), &[])
+        .mistakes
+        .is_empty()
+}
+
+fn edits_of<'a>(findings: &[&'a Finding]) -> Vec<&'a Edit> {
+    let fixes = findings.iter().filter_map(|finding| finding.fix.as_ref());
+    let mut edits: Vec<_> = fixes.flat_map(|fix| &fix.edits).collect();
+    edits.sort_by_key(|edit| edit.range.start());
+    edits
+}
+
+/// In order, apart, and within the text.
+fn is_sound(fix: &Fix, source: &Source) -> bool {
+    let is_within = |edit: &Edit| source.text.get(edit.range.to_std_range()).is_some();
+    let are_apart = |pair: &[Edit]| match pair {
+        [one, other] => one.range.start() < other.range.start() && !touch(one.range, other.range),
+        _ => true,
+    };
+    !fix.edits.is_empty()
+        && fix.edits.iter().all(is_within)
+        && fix.edits.windows(2).all(are_apart)
+        && source
+            .cells()
+            .is_none_or(|cells| cells.can_take(&fix.edits))
+}
+
+/// Two insertions at one place touch as well: nobody could say which comes first.
+fn touch(one: TextRange, other: TextRange) -> bool {
+    one.start() == other.start() || (one.start() < other.end() && other.start() < one.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{BAD, at, finding, range, with_fix};
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    fn script(text: &str) -> Source {
+        Source::of(text.into(), Path::new("a.py")).unwrap().unwrap()
+    }
+
+    fn lens() -> Lens {
+        Lens {
+            here: Here::default(),
+            rules: vec![&BAD],
+        }
+    }
+
+    #[test]
+    fn everything_is_fixed_and_nothing_else_changes() {
+        let text = "import torch\r\nbad = 1\r\nif bad:\r\n\tx = 'é'  \n";
+        let fixed = fix(script(text), &lens(), Safety::Safe);
+        assert_eq!(fixed.count, 2);
+        assert!(fixed.findings.is_empty());
+        assert_eq!(fixed.source.text, text.replace("bad", "good"));
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_is_not_fixed() {
+        let fixed = fix(script("import torch\nbad = (\n"), &lens(), Safety::Safe);
+        assert_eq!(fixed.count, 0);
+    }
+
+    #[test]
+    fn a_fix_that_leaves_no_python_is_left_out_and_said() {
+        let text = "a = 1\nb = 2\n";
+        let breaking = with_fix(finding(&BAD, at(text, "1")), &[(at(text, "1"), "(")]);
+        let sound = with_fix(finding(&BAD, at(text, "2")), &[(at(text, "2"), "3")]);
+        let source = script(text);
+        let findings = [breaking, sound];
+        let chosen = choose(&source, &findings, Safety::Safe);
+        let (made, refused) = that_parse(&source, chosen);
+        assert_eq!((made.len(), refused.len()), (1, 1));
+        assert_eq!(source.edited(&edits_of(&made)).text, "a = 1\nb = 3\n");
+    }
+
+    #[test]
+    fn of_two_that_touch_the_first_is_made() {
+        let source = script("abcdef");
+        let fixed = |edits: [(TextRange, &str); 2]| {
+            let findings = edits.map(|edit| with_fix(finding(&BAD, edit.0), &[edit]));
+            let chosen = choose(&source, &findings, Safety::Safe);
+            source.edited(&edits_of(&chosen)).text
+        };
+        assert_eq!(fixed([(range(1, 3), "X"), (range(2, 4), "Y")]), "aXdef");
+        assert_eq!(fixed([(range(2, 4), "Y"), (range(1, 3), "X")]), "abYef");
+        assert_eq!(fixed([(range(1, 1), "X"), (range(1, 1), "Y")]), "aXbcdef");
+        assert_eq!(fixed([(range(1, 3), "X"), (range(3, 4), "Y")]), "aXYef");
+    }
+
+    #[test]
+    fn an_edit_beyond_the_text_or_within_a_character_is_not_made() {
+        let source = script("é");
+        for range in [range(0, 1), range(1, 2), range(0, 9), range(7, 9)] {
+            let findings = [with_fix(finding(&BAD, range), &[(range, "x")])];
+            assert!(choose(&source, &findings, Safety::Safe).is_empty());
+        }
+    }
+
+    proptest! {
+        /// Whatever the fixes are, what is chosen can be made, and equals making it from
+        /// the end of the text to its beginning.
+        #[test]
+        fn chosen_fixes_are_made_to_the_letter(
+            text in "[a-zé\r\n]{0,40}",
+            spans in prop::collection::vec((0usize..50, 0usize..8, "[A-Z]{0,3}"), 0..12),
+        ) {
+            let source = script(&text);
+            let findings: Vec<_> = spans
+                .iter()
+                .map(|(start, length, new)| {
+                    let range = range(*start, start + length);
+                    with_fix(finding(&BAD, range), &[(range, new)])
+                })
+                .collect();
+            let chosen = choose(&source, &findings, Safety::Safe);
+            let edits = edits_of(&chosen);
+            let mut expected = text.clone();
+            for edit in edits.iter().rev() {
+                expected.replace_range(edit.range.to_std_range(), &edit.content);
+            }
+            prop_assert_eq!(source.edited(&edits).text, expected);
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Notebooks: one text out of many cells, and changed cells put back into the JSON without
+//! touching a byte of the rest.
+
+use antifreeze_lint::finding::Edit;
+use ruff_notebook::NotebookError;
+use ruff_text_size::{TextRange, TextSize};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+
+/// Which part of the text is which cell. Each cell ends with a line break that only the
+/// text has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cells {
+    /// Counted from one, among cells of all kinds.
+    numbers: Vec<usize>,
+    /// Where each begins, and where the last one ends.
+    bounds: Vec<TextSize>,
+}
+
+impl Cells {
+    pub fn new(numbers: Vec<usize>, bounds: Vec<TextSize>) -> Cells {
+        debug_assert_eq!(numbers.len() + 1, bounds.len());
+        Cells { numbers, bounds }
+    }
+
+    /// The cell an offset is in: its number and where it begins.
+    pub fn containing(&self, offset: TextSize) -> Option<(usize, TextSize)> {
+        let after = self.bounds.partition_point(|bound| *bound <= offset);
+        let index = after
+            .checked_sub(1)?
+            .min(self.numbers.len().checked_sub(1)?);
+        Some((*self.numbers.get(index)?, *self.bounds.get(index)?))
+    }
+
+    /// Whether these edits keep to one cell each.
+    pub fn can_take(&self, edits: &[Edit]) -> bool {
+        edits.iter().all(|edit| {
+            self.ranges().any(|range| {
+                // At a border it is the next cell that an edit belongs to.
+                range.contains(edit.range.start()) && edit.range.end() <= range.end()
+            })
+        })
+    }
+
+    /// The text and its cells after edits that are in order and that [`Cells::can_take`].
+    pub fn edited(&self, text: &str, edits: &[&Edit]) -> (String, Cells) {
+        let mut new = String::with_capacity(text.len());
+        let mut bounds = vec![TextSize::new(0)];
+        for range in self.ranges() {
+            let mut at = range.start();
+            for edit in edits
+                .iter()
+                .filter(|edit| range.contains(edit.range.start()))
+            {
+                new.push_str(part(text, TextRange::new(at, edit.range.start())));
+                new.push_str(&edit.content);
+                at = edit.range.end();
+            }
+            new.push_str(part(text, TextRange::new(at, range.end())));
+            // An edit may have taken the line break that keeps the cells apart.
+            if !new.ends_with('\n') || bounds.last() == Some(&TextSize::of(&new)) {
+                new.push('\n');
+            }
+            bounds.push(TextSize::of(&new));
+        }
+        (new, Cells::new(self.numbers.clone(), bounds))
+    }
+
+    fn ranges(&self) -> impl Iterator<Item = TextRange> {
+        let ends = self.bounds.iter().skip(1);
+        let starts = self.bounds.iter();
+        starts
+            .zip(ends)
+            .map(|(start, end)| TextRange::new(*start, *end))
+    }
+
+    /// Each cell's number and content, without the line break that is not its own.
+    fn contents<'a>(&self, text: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
+        let contents = self.ranges().map(move |range| {
+            let content = part(text, range);
+            content.strip_suffix('\n').unwrap_or(content)
+        });
+        self.numbers.iter().copied().zip(contents)
+    }
+}
+
+fn part(text: &str, range: TextRange) -> &str {
+    text.get(range.to_std_range()).unwrap_or_default()
+}
+
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    metadata: Metadata,
+    nbformat: Option<i64>,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    kernelspec: Option<Kernel>,
+    language_info: Option<Language>,
+}
+
+#[derive(Deserialize)]
+struct Kernel {
+    language: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Language {
+    name: Option<String>,
+}
+
+impl Metadata {
+    /// A notebook that does not say is one.
+    fn is_python(&self) -> bool {
+        let kernel = self.kernelspec.as_ref();
+        let language = self.language_info.as_ref();
+        let language = language
+            .and_then(|language| language.name.as_deref())
+            .or_else(|| kernel?.language.as_deref());
+        match (language, kernel.and_then(|kernel| kernel.name.as_deref())) {
+            (Some(language), _) => language.eq_ignore_ascii_case("python"),
+            (None, Some(name)) => !["ir", "julia", "scala", "bash", "octave", "javascript"]
+                .iter()
+                .any(|other| name.starts_with(other)),
+            (None, None) => true,
+        }
+    }
+}
+
+/// The text of a notebook; none if it is in another language. The error says why it cannot
+/// be read.
+pub fn read(json: &str) -> Result<Option<(String, Cells)>, String> {
+    let refused = |error: serde_json::Error| format!("is no notebook that can be read: {error}");
+    let head: Head = serde_json::from_str(json).map_err(refused)?;
+    if let Some(format) = head.nbformat.filter(|format| *format != 4) {
+        return Err(format!(
+            "is a notebook of format {format}; saving it with a Jupyter of today makes it readable"
+        ));
+    }
+    if !head.metadata.is_python() {
+        return Ok(None);
+    }
+    let notebook =
+        ruff_notebook::Notebook::from_source_code(json).map_err(|error| match error {
+            NotebookError::Json(error)
+            | NotebookError::InvalidJson(error)
+            | NotebookError::InvalidSchema(error) => refused(error),
+            other => format!("is no notebook that can be read: {other}"),
+        })?;
+    let numbers = notebook.index().iter().map(|cell| cell.cell_index().get());
+    let cells = Cells::new(numbers.collect(), notebook.cell_offsets().to_vec());
+    Ok(Some((notebook.source_code().to_owned(), cells)))
+}
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow)]
+    cells: Vec<Sourced<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Sourced<'a> {
+    #[serde(borrow)]
+    source: &'a RawValue,
+}
+
+/// The JSON with the cells of `text` in it. Cells that did not change stay as they are
+/// written, byte by byte.
+pub fn write(json: &str, text: &str, cells: &Cells) -> Result<String, String> {
+    let refused = |error: serde_json::Error| format!("cannot be written back: {error}");
+    let body: Body = serde_json::from_str(json).map_err(refused)?;
+    let mut new = String::with_capacity(json.len());
+    let mut copied = 0;
+    for (number, content) in cells.contents(text) {
+        let Some(cell) = body.cells.get(number - 1) else {
+            continue;
+        };
+        let raw = cell.source.get();
+        let old = Lines::of(raw).map_err(refused)?;
+        if old.content() == content {
+            continue;
+        }
+        // The raw value is borrowed, so where it lies in the JSON follows from where both are.
+        let start = raw.as_ptr() as usize - json.as_ptr() as usize;
+        new.push_str(json.get(copied..start).unwrap_or_default());
+        new.push_str(&old.with_content(content, json.is_ascii()));
+        copied = start + raw.len();
+    }
+    new.push_str(json.get(copied..).unwrap_or_default());
+    match read(&new) {
+        Ok(Some((back, _))) if back == text => Ok(new),
+        _ => Err("cannot be written back: it would not read the same".to_owned()),
+    }
+}
+
+/// The source of a cell as it is written: one string, or a list of them.
+enum Lines<'a> {
+    One(String),
+    List {
+        raw: &'a str,
+        /// As written, and as meant.
+        pieces: Vec<(&'a str, String)>,
+    },
+}
+
+impl<'a> Lines<'a> {
+    fn of(raw: &'a str) -> Result<Lines<'a>, serde_json::Error> {
+        if raw.starts_with('"') {
+            return serde_json::from_str(raw).map(Lines::One);
+        }
+        let pieces: Vec<&RawValue> = serde_json::from_str(raw)?;
+        let pieces = pieces.into_iter().map(|piece| {
+            let meant = serde_json::from_str(piece.get())?;
+            Ok((piece.get(), meant))
+        });
+        Ok(Lines::List {
+            raw,
+            pieces: pieces.collect::<Result<_, serde_json::Error>>()?,
+        })
+    }
+
+    fn content(&self) -> String {
+        match self {
+            Lines::One(content) => content.clone(),
+            Lines::List { pieces, .. } => pieces.iter().map(|(_, meant)| meant.as_str()).collect(),
+        }
+    }
+
+    /// The same, with another content, in the same manner of writing.
+    fn with_content(&self, content: &str, ascii: bool) -> String {
+        let Lines::List { raw, pieces } = self else {
+            return quoted(content, ascii);
+        };
+        let written: HashMap<_, _> = pieces
+            .iter()
+            .map(|(written, meant)| (meant.as_str(), *written))
+            .collect();
+        let lines = content
+            .split_inclusive('\n')
+            .map(|line| match written.get(line) {
+                Some(written) => (*written).to_owned(),
+                None => quoted(line, ascii),
+            });
+        let lines: Vec<_> = lines.collect();
+        if lines.is_empty() {
+            return "[]".to_owned();
+        }
+        // The white space around the pieces, taken from the first and the last of them.
+        let inner = raw.trim_start_matches('[');
+        let before: &str = &inner[..inner.len() - inner.trim_start().len()];
+        let before = if pieces.is_empty() { "" } else { before };
+        let inner = raw.trim_end_matches(']');
+        let after = &inner[inner.trim_end().len()..];
+        format!("[{before}{}{after}]", lines.join(&format!(",{before}")))
+    }
+}
+
+fn quoted(text: &str, ascii: bool) -> String {
+    // A string is always JSON.
+    let json = serde_json::Value::from(text).to_string();
+    if !ascii {
+        return json;
+    }
+    let mut plain = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character.is_ascii() {
+            plain.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            plain.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JSON: &str = r##"{
+ "cells": [
+  {"cell_type": "markdown", "metadata": {"z": 1, "a": 2}, "source": ["# T\u00eete"]},
+  {
+   "cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": [ ],
+   "source": [
+    "import torch\n",
+    "caf\u00e9 = 1"
+   ]
+  },
+  {"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [], "source": "%%bash\nls"},
+  {"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [], "source": "%time x = 1\ny = 2\n"}
+ ],
+ "metadata": {"kernelspec": {"name": "python3", "display_name": "P"}},
+ "nbformat_minor": 4, "nbformat": 4
+}"##;
+
+    fn edit(text: &str, old: &str, new: &str) -> Edit {
+        let start = TextSize::try_from(text.find(old).unwrap()).unwrap();
+        Edit {
+            range: TextRange::at(start, TextSize::of(old)),
+            content: new.to_owned(),
+        }
+    }
+
+    #[test]
+    fn code_cells_become_one_text_and_other_cells_stay_out() {
+        let (text, cells) = read(JSON).unwrap().unwrap();
+        assert_eq!(text, "import torch\ncafé = 1\n%time x = 1\ny = 2\n\n");
+        assert_eq!(cells.numbers, [2, 4]);
+    }
+
+    #[test]
+    fn a_changed_line_changes_that_line_of_the_json_alone() {
+        let (text, cells) = read(JSON).unwrap().unwrap();
+        let edits = [edit(&text, "torch", "jax"), edit(&text, "y = 2", "y = 'é'")];
+        assert!(cells.can_take(&edits));
+        let (text, cells) = cells.edited(&text, &edits.iter().collect::<Vec<_>>());
+        let expected = JSON
+            .replace("import torch", "import jax")
+            .replace("y = 2", "y = '\\u00e9'");
+        assert_eq!(write(JSON, &text, &cells).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_unchanged_notebook_is_written_as_it_was() {
+        let (text, cells) = read(JSON).unwrap().unwrap();
+        assert_eq!(write(JSON, &text, &cells).unwrap(), JSON);
+    }
+
+    #[test]
+    fn removing_the_last_line_of_a_cell_leaves_the_cells_apart() {
+        let (text, cells) = read(JSON).unwrap().unwrap();
+        let edits = [edit(&text, "café = 1\n", ""), edit(&text, "y = 2\n\n", "")];
+        let (text, cells) = cells.edited(&text, &edits.iter().collect::<Vec<_>>());
+        assert_eq!(text, "import torch\n%time x = 1\n");
+        let new = write(JSON, &text, &cells).unwrap();
+        assert!(new.contains("[\n    \"import torch\"\n   ]"), "{new}");
+        let edits = [edit(&text, "import torch\n", "")];
+        let (text, cells) = cells.edited(&text, &edits.iter().collect::<Vec<_>>());
+        let new = write(&new, &text, &cells).unwrap();
+        assert!(new.contains("\"source\": []"), "{new}");
+    }
+
+    #[test]
+    fn an_edit_across_cells_is_not_taken() {
+        let (text, cells) = read(JSON).unwrap().unwrap();
+        assert!(!cells.can_take(&[edit(&text, "1\n%time", "")]));
+    }
+
+    #[test]
+    fn other_languages_are_passed_over_and_broken_notebooks_named() {
+        let r = JSON.replace("python3", "ir");
+        assert_eq!(read(&r), Ok(None));
+        let julia = JSON.replace(
+            r#""name": "python3""#,
+            r#""language": "julia", "name": "j""#,
+        );
+        assert_eq!(read(&julia), Ok(None));
+        for (json, reason) in [
+            ("{", "line 1"),
+            ("[]", "notebook"),
+            ("{\"nbformat\": 3, \"worksheets\": []}", "format 3"),
+            ("{\"nbformat\": 4, \"cells\": 1}", "notebook"),
+        ] {
+            let message = read(json).unwrap_err();
+            assert!(message.contains(reason), "{message}");
+        }
+    }
+}

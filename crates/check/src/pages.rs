@@ -1,0 +1,80 @@
+//! The rules' pages as files: `docs/rules/<name>.md`, and an index of them. They are made
+//! from the rules, so they cannot say anything else.
+
+use crate::rules;
+use antifreeze_lint::rule::{Rule, Severity, Stage};
+
+/// What the index begins with.
+const HEAD: &str = "# Rules
+
+What `antifreeze check` looks for. `antifreeze check --explain RULE` shows the same page; rules in
+preview are used with `--preview`, or when they are selected by name.
+
+| code | rule | | | |
+|---|---|---|---|---|
+";
+
+/// All pages: the file's name and what is in it.
+pub fn all() -> Vec<(String, String)> {
+    let index = HEAD.to_owned() + &rules::all().map(row).collect::<String>();
+    let pages = rules::all().map(|rule| (format!("{}.md", rule.name), rule.page()));
+    std::iter::once(("README.md".to_owned(), index))
+        .chain(pages)
+        .collect()
+}
+
+fn row(rule: &Rule) -> String {
+    let severity = match rule.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "info",
+    };
+    let stage = match rule.stage {
+        Stage::Stable => "stable",
+        Stage::Preview => "preview",
+    };
+    let summary = rule.summary().replace('|', "\\|");
+    let (code, name) = (rule.code, rule.name);
+    format!("| {code} | [{name}]({name}.md) | {severity} | {stage} | {summary} |\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::Path;
+
+    const COMMAND: &str = "ANTIFREEZE_WRITE_PAGES=1 cargo test -p antifreeze-check pages";
+
+    #[test]
+    fn the_pages_in_docs_are_those_of_the_rules() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules");
+        let wanted: BTreeMap<_, _> = all().into_iter().collect();
+        if std::env::var_os("ANTIFREEZE_WRITE_PAGES").is_some() {
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).unwrap();
+            for (name, text) in &wanted {
+                fs::write(folder.join(name), text).unwrap();
+            }
+        }
+        let there: BTreeMap<_, _> = fs::read_dir(&folder)
+            .unwrap_or_else(|_| panic!("no docs/rules; run: {COMMAND}"))
+            .map(|entry| entry.unwrap().path())
+            .map(|path| {
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                (name, fs::read_to_string(path).unwrap())
+            })
+            .collect();
+        assert!(there == wanted, "docs/rules is stale; run: {COMMAND}");
+    }
+
+    #[test]
+    fn every_page_begins_with_the_rule_and_says_what_it_is() {
+        for rule in rules::all() {
+            let title = format!("# {} ({})\n\n", rule.name, rule.code);
+            assert!(rule.page().starts_with(&title), "{rule:?}");
+            assert!(!rule.summary().is_empty(), "{rule:?}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! One line a finding, as compilers write it and editors read it.
+
+use super::{address, all, word};
+use crate::examine::Report;
+use antifreeze_view::safe;
+
+pub fn concise(reports: &[Report]) -> String {
+    all(reports)
+        .map(|(report, places, finding)| {
+            format!(
+                "{}: {}[{}]: {}\n",
+                address(&report.path, places.of(finding.range.start())),
+                word(finding.rule.severity),
+                finding.rule.name,
+                safe::shown(finding.message.as_bytes()),
+            )
+        })
+        .collect()
+}

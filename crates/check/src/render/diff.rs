@@ -1,0 +1,26 @@
+//! What the fixes change, as a diff that `patch` takes.
+
+use super::shown;
+use crate::encoding;
+use crate::examine::{Change, Report};
+use similar::TextDiff;
+
+pub fn diff(reports: &[Report]) -> String {
+    reports
+        .iter()
+        .filter_map(|report| Some(of(report, report.change.as_ref()?)))
+        .collect()
+}
+
+fn of(report: &Report, change: &Change) -> String {
+    let name = shown(&report.path);
+    // Both were read or made by us, so they decode.
+    let text = |bytes: &[u8]| {
+        let decoded = encoding::decode(bytes.to_vec());
+        decoded.map(|(text, _)| text).unwrap_or_default()
+    };
+    TextDiff::from_lines(&text(&change.before), &text(&change.after))
+        .unified_diff()
+        .header(&name, &name)
+        .to_string()
+}

@@ -1,0 +1,165 @@
+//! The lines of a finding, with what is meant marked below them.
+
+use super::full::painted;
+use crate::place::Places;
+use antifreeze_lint::finding::Finding;
+use antifreeze_view::{Look, safe};
+use ruff_text_size::TextSize;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// A span of more rows than this is shown by its first and its last ones.
+const WHOLE: usize = 6;
+/// Narrower than this a line tells nothing.
+const NARROWEST: usize = 40;
+
+pub fn excerpt(
+    places: &Places,
+    finding: &Finding,
+    gutter: usize,
+    colour: &str,
+    look: &Look,
+) -> String {
+    let (start, end) = span(places, finding);
+    let (first, last) = (places.row(start), places.row(end));
+    let room = look.width.max(NARROWEST).saturating_sub(gutter + 5);
+    let bar = painted(look, "2", "|");
+    let mut out = format!("{:gutter$} {bar}\n", "");
+    let mut line = |number: Option<usize>, text: &str| {
+        let number = number.map(|number| number.to_string()).unwrap_or_default();
+        let number = painted(look, "2", &format!("{number:>gutter$}"));
+        out.push_str(format!("{number} {bar} {text}").trim_end());
+        out.push('\n');
+    };
+    let number = |row: usize| Some(places.number_of_row(row));
+    let label = match finding.label.is_empty() {
+        true => String::new(),
+        false => format!(" {}", safe::shown(finding.label.as_bytes())),
+    };
+    let before = first
+        .checked_sub(1)
+        .filter(|_| !places.is_first(first))
+        .filter(|row| !places.line(*row).trim().is_empty());
+    let column = |row: usize, offset: TextSize| {
+        let start = places.start_of_row(row);
+        width_until(places.line(row), (offset - start).to_usize())
+    };
+    if first == last {
+        let (from, to) = (column(first, start), column(first, end));
+        let to = to.max(from + 1);
+        let window = Window::around(places.line(first), from, to, room);
+        if let Some(row) = before {
+            line(number(row), &window.through(places.line(row)));
+        }
+        line(number(first), &window.through(places.line(first)));
+        let (from, to) = (window.column(from), window.column(to));
+        let marks = "^".repeat(to.saturating_sub(from).max(1));
+        let marks = painted(look, colour, &format!("{marks}{label}"));
+        line(None, &format!("{:from$}{marks}", ""));
+        return out;
+    }
+    let room = room.saturating_sub(2);
+    let window = Window::around(places.line(last), 0, column(last, end), room);
+    if let Some(row) = before {
+        line(
+            number(row),
+            &format!("  {}", window.through(places.line(row))),
+        );
+    }
+    let side = painted(look, colour, "|");
+    for row in first..=last {
+        if last - first >= WHOLE && (first + 3..last - 1).contains(&row) {
+            if row == first + 3 {
+                line(None, &format!("{side} ..."));
+            }
+            continue;
+        }
+        let side = match row == first {
+            true => painted(look, colour, "/"),
+            false => side.clone(),
+        };
+        line(
+            number(row),
+            &format!("{side} {}", window.through(places.line(row))),
+        );
+    }
+    let reach = window.column(column(last, end)).saturating_sub(1);
+    let marks = painted(look, colour, &format!("|{}^{label}", "_".repeat(reach + 1)));
+    line(None, &marks);
+    out
+}
+
+/// Where the finding begins and ends, without white space at its end, so that a span that
+/// takes its line break in does not reach into the next line.
+fn span(places: &Places, finding: &Finding) -> (TextSize, TextSize) {
+    let text = places.text();
+    let start = text.floor_char_boundary(finding.range.start().to_usize());
+    let end = text.floor_char_boundary(finding.range.end().to_usize());
+    let marked = text.get(start..end).unwrap_or_default();
+    let kept = match marked.trim_end() {
+        "" => marked.split(['\n', '\r']).next().unwrap_or_default(),
+        kept => kept,
+    };
+    let offset = |at: usize| TextSize::try_from(at).unwrap_or_default();
+    (offset(start), offset(start + kept.len()))
+}
+
+/// The part of the lines that is shown, in columns.
+struct Window {
+    from: usize,
+    room: usize,
+}
+
+impl Window {
+    /// All of the line if it fits, else what is around these columns of it.
+    fn around(line: &str, from: usize, to: usize, room: usize) -> Window {
+        let whole = drawn(line).width();
+        let spare = room.saturating_sub(to - from);
+        let from = match whole <= room {
+            true => 0,
+            false => from.saturating_sub(spare / 2).min(whole - room),
+        };
+        Window { from, room }
+    }
+
+    /// The line's part, with a sign where it was cut.
+    fn through(&self, line: &str) -> String {
+        let drawn = drawn(line);
+        if self.from == 0 && drawn.width() <= self.room {
+            return drawn;
+        }
+        let until = self.from + self.room;
+        let is_cut_behind = drawn.width() > until;
+        let mut part = String::new();
+        let mut at = 0;
+        for character in drawn.chars() {
+            let width = character.width().unwrap_or(0);
+            let is_before = at < self.from + usize::from(self.from > 0);
+            let is_behind = at + width > until - usize::from(is_cut_behind);
+            if at >= self.from && at < until {
+                match (is_before, is_behind) {
+                    (false, false) => part.push(character),
+                    (true, _) => part.push_str(&format!("{:…>width$}", "")),
+                    // A wide one may leave two columns to fill.
+                    (_, true) => part.push_str(&format!("{:…>width$}", "")),
+                }
+            }
+            at += width;
+        }
+        part
+    }
+
+    /// Where a column of the line is in its part.
+    fn column(&self, column: usize) -> usize {
+        column.saturating_sub(self.from).min(self.room)
+    }
+}
+
+/// The line as a terminal shows it, tabs as four spaces, and nothing that would drive it.
+fn drawn(line: &str) -> String {
+    safe::shown(line.replace('\t', "    ").as_bytes())
+}
+
+fn width_until(line: &str, offset: usize) -> usize {
+    let offset = line.floor_char_boundary(offset);
+    drawn(line.get(..offset).unwrap_or_default()).width()
+}

@@ -1,0 +1,53 @@
+//! Workflow commands: GitHub shows each beside its line of the change.
+
+use super::{all, shown, start_and_end};
+use crate::examine::Report;
+use antifreeze_lint::rule::Severity;
+
+pub fn github(reports: &[Report]) -> String {
+    all(reports)
+        .map(|(report, places, finding)| {
+            let kind = match finding.rule.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Info => "notice",
+            };
+            let (start, end) = start_and_end(places, finding);
+            let mut properties = vec![
+                format!(
+                    "title={}",
+                    property(&format!("antifreeze: {}", finding.rule.name))
+                ),
+                format!("file={}", property(&shown(&report.path))),
+            ];
+            let mut message = finding.message.clone();
+            match start.cell {
+                // Lines of a cell are not lines of the file.
+                Some(cell) => message = format!("cell {cell}, line {}: {message}", start.line),
+                None => {
+                    properties.push(format!("line={}", start.line));
+                    properties.push(format!("endLine={}", end.line));
+                    // Columns are taken within one line only.
+                    if start.line == end.line {
+                        properties.push(format!("col={}", start.column));
+                        properties.push(format!("endColumn={}", end.column));
+                    }
+                }
+            }
+            if !finding.help.is_empty() {
+                message = format!("{message}\nhelp: {}", finding.help);
+            }
+            format!("::{kind} {}::{}\n", properties.join(","), data(&message))
+        })
+        .collect()
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,64 @@
+//! GitLab's code quality report. A fingerprint stays the same while its line moves, so that
+//! a merge request shows what is new in it.
+
+use super::{all, shown, start_and_end};
+use crate::examine::Report;
+use crate::place::Places;
+use antifreeze_lint::finding::Finding;
+use antifreeze_lint::rule::Severity;
+use serde_json::json;
+use std::collections::HashMap;
+
+pub fn gitlab(reports: &[Report]) -> String {
+    let mut fingerprints = Fingerprints::default();
+    let issues = all(reports).map(|(report, places, finding)| {
+        let (start, end) = start_and_end(places, finding);
+        let cell = start.cell.map(|cell| format!("cell {cell}: "));
+        json!({
+            "description": format!("{}{}", cell.unwrap_or_default(), finding.message),
+            "check_name": finding.rule.name,
+            "fingerprint": fingerprints.of(report, places, finding),
+            "severity": match finding.rule.severity {
+                Severity::Error => "major",
+                Severity::Warning => "minor",
+                Severity::Info => "info",
+            },
+            "location": {
+                "path": shown(&report.path),
+                "positions": {
+                    "begin": {"line": start.line, "column": start.column},
+                    "end": {"line": end.line, "column": end.column},
+                },
+            },
+        })
+    });
+    let issues: Vec<_> = issues.collect();
+    // Strings and numbers are always JSON.
+    serde_json::to_string_pretty(&issues).unwrap_or_default() + "\n"
+}
+
+/// Made of the file, the rule and the text of the line, and of how many such there were.
+#[derive(Default)]
+pub struct Fingerprints(HashMap<u64, u32>);
+
+impl Fingerprints {
+    pub fn of(&mut self, report: &Report, places: &Places, finding: &Finding) -> String {
+        let line = places.line(places.row(finding.range.start()));
+        let parts = [&shown(&report.path), finding.rule.name, line.trim()];
+        let hash = parts.iter().fold(FNV_BASIS, |hash, part| {
+            fnv(fnv(hash, part.as_bytes()), &[0])
+        });
+        let count = self.0.entry(hash).or_default();
+        *count += 1;
+        format!("{:016x}", fnv(hash, &count.to_le_bytes()))
+    }
+}
+
+const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a: the same in every version, which the hash of the standard library is not.
+fn fnv(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

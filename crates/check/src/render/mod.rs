@@ -1,0 +1,98 @@
+//! What was found, for a person or for a program.
+
+mod concise;
+mod diff;
+mod excerpt;
+mod full;
+mod github;
+mod gitlab;
+mod json;
+mod page;
+mod sarif;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+pub use diff::diff;
+pub use page::{list, page};
+pub use summary::summary;
+
+use crate::examine::Report;
+use crate::place::{Place, Places};
+use antifreeze_lint::finding::Finding;
+use antifreeze_lint::rule::Severity;
+use antifreeze_view::{Look, safe};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Who the output is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// A person: the lines, what is wrong with them, and the way out.
+    #[default]
+    Full,
+    /// A person or an editor: one line each.
+    Concise,
+    Json,
+    /// Annotations of GitHub Actions.
+    Github,
+    /// Code scanning, as SARIF 2.1.0.
+    Sarif,
+    /// The code quality report of GitLab.
+    Gitlab,
+}
+
+/// The findings in a format.
+pub fn findings(format: Format, reports: &[Report], look: &Look) -> String {
+    match format {
+        Format::Full => full::full(reports, look),
+        Format::Concise => concise::concise(reports),
+        Format::Json => json::json(reports),
+        Format::Github => github::github(reports),
+        Format::Sarif => sarif::sarif(reports),
+        Format::Gitlab => gitlab::gitlab(reports),
+    }
+}
+
+/// Each finding with its file and its text.
+fn all(reports: &[Report]) -> impl Iterator<Item = (&Report, &Places, &Finding)> {
+    reports.iter().flat_map(|report| {
+        let findings = report.findings.iter();
+        let places = report.places.iter();
+        places.flat_map(move |places| {
+            findings
+                .clone()
+                .map(move |finding| (report, places, finding))
+        })
+    })
+}
+
+/// A path as one may print it.
+pub fn shown(path: &Path) -> String {
+    safe::shown(path.as_os_str().as_bytes())
+}
+
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "info",
+    }
+}
+
+/// "train.py:14:5", "train.ipynb:cell 3:14:5".
+fn address(path: &Path, place: Place) -> String {
+    let cell = place.cell.map(|cell| format!(":cell {cell}"));
+    format!(
+        "{}{}:{}:{}",
+        shown(path),
+        cell.unwrap_or_default(),
+        place.line,
+        place.column
+    )
+}
+
+fn start_and_end(places: &Places, finding: &Finding) -> (Place, Place) {
+    let range = finding.range;
+    (places.of(range.start()), places.of(range.end()))
+}

@@ -1,0 +1,41 @@
+//! A rule's page, and the list of rules, on a terminal.
+
+use super::full::painted;
+use crate::rules;
+use antifreeze_lint::rule::{Rule, Stage};
+use antifreeze_view::Look;
+
+/// The page of a rule: headings bold, code set in, the rest as it is written.
+pub fn page(rule: &Rule, look: &Look) -> String {
+    let mut text = String::new();
+    let mut is_code = false;
+    for line in rule.page().lines() {
+        if line.starts_with("```") {
+            is_code = !is_code;
+            continue;
+        }
+        let heading = line.trim_start_matches('#');
+        match (is_code, heading.len() < line.len()) {
+            (true, _) if line.is_empty() => {}
+            (true, _) => text.push_str(&format!("    {line}")),
+            (false, true) => text.push_str(&painted(look, "1", heading.trim())),
+            (false, false) => text.push_str(line),
+        }
+        text.push('\n');
+    }
+    look.glyphs.render(text)
+}
+
+/// Every rule in a line.
+pub fn list(look: &Look) -> String {
+    let widest = rules::all().map(|rule| rule.name.len()).max().unwrap_or(0);
+    let lines = rules::all().map(|rule| {
+        let stage = match rule.stage {
+            Stage::Stable => "",
+            Stage::Preview => " (preview)",
+        };
+        let name = painted(look, "1", &format!("{:widest$}", rule.name));
+        format!("{}  {name}  {}{stage}\n", rule.code, rule.summary())
+    });
+    look.glyphs.render(lines.collect())
+}

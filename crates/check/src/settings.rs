@@ -1,0 +1,256 @@
+//! Which rules look at which files: what stands in the configuration, what the flags say,
+//! and what comes of both.
+
+use crate::names::{self, Named};
+use crate::rules::{self, SYNTAX_ERROR};
+use antifreeze_lint::rule::{Rule, Stage};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// `[check]` of the configuration.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Settings {
+    select: Option<Vec<String>>,
+    #[serde(default)]
+    extend_select: Vec<String>,
+    #[serde(default)]
+    ignore: Vec<String>,
+    #[serde(default)]
+    per_file_ignores: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    preview: bool,
+    #[serde(default)]
+    exclude: Vec<String>,
+}
+
+/// What the command line says about rules.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// Empty if it does not say.
+    pub select: Vec<String>,
+    pub ignore: Vec<String>,
+    pub preview: bool,
+}
+
+/// The rules for every file.
+#[derive(Debug)]
+pub struct Selection {
+    on: Vec<&'static Rule>,
+    per_file: Vec<(Paths, Vec<&'static Rule>)>,
+    excluded: Paths,
+}
+
+impl Settings {
+    /// `folder` is where the settings stand: patterns are below it. Flags win. The error
+    /// names what is wrong and what may have been meant.
+    pub fn resolve(&self, flags: &Flags, folder: &Path) -> Result<Selection, String> {
+        let preview = self.preview || flags.preview;
+        let usual = || vec!["ALL".to_owned()];
+        let selected = if flags.select.is_empty() {
+            let mut names = self.select.clone().unwrap_or_else(usual);
+            names.extend(self.extend_select.iter().cloned());
+            names
+        } else {
+            flags.select.clone()
+        };
+        let mut on = chosen(&selected, preview)?;
+        // What the command line asks for by name, no file takes away.
+        let asked_for: Vec<_> = flags
+            .select
+            .iter()
+            .filter_map(|name| rules::find(name))
+            .collect();
+        let ignored = all_of(&self.ignore)?;
+        on.retain(|rule| !has(&ignored, rule) || has(&asked_for, rule));
+        if !has(&ignored, &SYNTAX_ERROR) && !has(&on, &SYNTAX_ERROR) {
+            on.insert(0, &SYNTAX_ERROR);
+        }
+        let ignored = all_of(&flags.ignore)?;
+        on.retain(|rule| !has(&ignored, rule));
+        let per_file = self.per_file_ignores.iter().map(|(pattern, names)| {
+            let paths = Paths::new(std::slice::from_ref(pattern), folder)?;
+            Ok((paths, all_of(names)?))
+        });
+        Ok(Selection {
+            on,
+            per_file: per_file.collect::<Result<_, String>>()?,
+            excluded: Paths::new(&self.exclude, folder)?,
+        })
+    }
+}
+
+impl Selection {
+    /// The rules that look at this file, by code.
+    pub fn rules_for(&self, path: &Path) -> Vec<&'static Rule> {
+        let mut on = self.on.clone();
+        if self.per_file.is_empty() {
+            return on;
+        }
+        for (paths, ignored) in &self.per_file {
+            if paths.contain(path) {
+                on.retain(|rule| !has(ignored, rule));
+            }
+        }
+        on
+    }
+
+    /// Whether a folder or file is to be passed over when a folder above it is walked.
+    pub fn excludes(&self, path: &Path) -> bool {
+        self.excluded.contain(path)
+    }
+}
+
+/// A rule in preview is on when it is named, or when all in preview are.
+fn chosen(names: &[String], preview: bool) -> Result<Vec<&'static Rule>, String> {
+    let mut on: Vec<&'static Rule> = Vec::new();
+    for name in names {
+        match names::resolve(name)? {
+            Named::One(rule) => on.push(rule),
+            Named::Many(rules) => on.extend(
+                rules
+                    .into_iter()
+                    .filter(|rule| preview || rule.stage == Stage::Stable),
+            ),
+        }
+    }
+    on.sort_unstable_by_key(|rule| rule.code);
+    on.dedup_by_key(|rule| rule.code);
+    Ok(on)
+}
+
+fn all_of(names: &[String]) -> Result<Vec<&'static Rule>, String> {
+    chosen(names, true)
+}
+
+fn has(rules: &[&'static Rule], rule: &Rule) -> bool {
+    rules.iter().any(|other| other.code == rule.code)
+}
+
+/// Patterns for paths below a folder: of a path, of a file's name, or of a folder above it.
+#[derive(Debug)]
+struct Paths {
+    patterns: GlobSet,
+    folder: PathBuf,
+}
+
+impl Paths {
+    fn new(patterns: &[String], folder: &Path) -> Result<Paths, String> {
+        let mut set = GlobSetBuilder::new();
+        for pattern in patterns {
+            let bare = pattern.trim_start_matches("./").trim_end_matches('/');
+            let glob = GlobBuilder::new(bare)
+                .literal_separator(true)
+                .build()
+                .map_err(|error| {
+                    format!("`{pattern}` is no pattern for paths: {}", error.kind())
+                })?;
+            set.add(glob);
+        }
+        Ok(Paths {
+            patterns: set.build().map_err(|error| error.to_string())?,
+            folder: folder.to_owned(),
+        })
+    }
+
+    fn contain(&self, path: &Path) -> bool {
+        if self.patterns.is_empty() {
+            return false;
+        }
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let below = absolute.strip_prefix(&self.folder).unwrap_or(&absolute);
+        below.ancestors().any(|part| {
+            self.patterns.is_match(part)
+                || part
+                    .file_name()
+                    .is_some_and(|name| self.patterns.is_match(name))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Settings {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn on(settings: &Settings, select: &[&str], ignore: &[&str]) -> Vec<&'static str> {
+        let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let flags = Flags {
+            select: strings(select),
+            ignore: strings(ignore),
+            preview: false,
+        };
+        let selection = settings.resolve(&flags, Path::new("/project")).unwrap();
+        let rules = selection.rules_for(Path::new("/project/train.py"));
+        rules.iter().map(|rule| rule.code).collect()
+    }
+
+    #[test]
+    fn files_choose_and_flags_win() {
+        let file = settings(r#"{"select": ["AF00"], "ignore": ["unused-ignore"]}"#);
+        assert_eq!(on(&file, &[], &[]), ["AF000", "AF002"]);
+        assert_eq!(on(&file, &["AF001"], &[]), ["AF000", "AF001"]);
+        assert_eq!(on(&file, &["AF00"], &[]), ["AF000", "AF002"]);
+        assert_eq!(on(&file, &[], &["AF000", "AF002"]), [""; 0]);
+        let more = settings(r#"{"select": [], "extend-select": ["AF002"]}"#);
+        assert_eq!(on(&more, &[], &[]), ["AF000", "AF002"]);
+    }
+
+    #[test]
+    fn only_stable_rules_are_on_unless_one_is_named() {
+        let usual = on(&Settings::default(), &[], &[]);
+        for rule in rules::all() {
+            assert_eq!(usual.contains(&rule.code), rule.stage == Stage::Stable);
+            assert!(on(&Settings::default(), &[rule.name], &[]).contains(&rule.code));
+        }
+    }
+
+    #[test]
+    fn files_have_their_own_ignores() {
+        let file = settings(
+            r#"{"select": ["AF00"], "per-file-ignores": {"tests/*": ["AF001"], "old_*.py": ["ALL"]}}"#,
+        );
+        let selection = file.resolve(&Flags::default(), Path::new("/p")).unwrap();
+        let count = |path: &str| selection.rules_for(Path::new(path)).len();
+        assert_eq!(count("/p/train.py"), 3);
+        assert_eq!(count("/p/tests/a.py"), 2);
+        assert_eq!(count("/p/tests/deep/a.py"), 2);
+        assert_eq!(count("/p/deep/old_train.py"), 0);
+    }
+
+    #[test]
+    fn folders_and_files_are_excluded_by_pattern() {
+        let file = settings(r#"{"exclude": ["vendor/", "./data/raw", "*_pb2.py"]}"#);
+        let selection = file.resolve(&Flags::default(), Path::new("/p")).unwrap();
+        for (path, excluded) in [
+            ("/p/vendor", true),
+            ("/p/deep/vendor/a.py", true),
+            ("/p/data/raw/a.py", true),
+            ("/p/deep/data/raw", false),
+            ("/p/x_pb2.py", true),
+            ("/p/x.py", false),
+        ] {
+            assert_eq!(selection.excludes(Path::new(path)), excluded, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_an_error() {
+        for text in [
+            r#"{"select": ["unused-ignor"]}"#,
+            r#"{"ignore": ["unused-ignor"]}"#,
+            r#"{"per-file-ignores": {"*": ["unused-ignor"]}}"#,
+        ] {
+            let error = settings(text).resolve(&Flags::default(), Path::new("/"));
+            assert!(error.unwrap_err().contains("did you mean `unused-ignore`"));
+        }
+        let error = settings(r#"{"exclude": ["a["]}"#).resolve(&Flags::default(), Path::new("/"));
+        assert!(error.unwrap_err().contains("`a[`"));
+        assert!(serde_json::from_str::<Settings>(r#"{"selct": []}"#).is_err());
+    }
+}

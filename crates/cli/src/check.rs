@@ -1,0 +1,256 @@
+//! `antifreeze check`: reads training code and says what will freeze the machine.
+
+use crate::args::CheckArguments;
+use crate::config::Settings;
+use crate::look::look_of;
+use crate::output::print;
+use crate::run;
+use antifreeze_check::examine::{self, Fixes, Orders, Report};
+use antifreeze_check::files::{self, Files};
+use antifreeze_check::render::{self, Format};
+use antifreeze_check::settings::{Flags, Selection};
+use antifreeze_check::{crew, names, rules, source};
+use antifreeze_lint::finding::Safety;
+use antifreeze_lint::here::Here;
+use antifreeze_view::Look;
+use std::path::{Path, PathBuf};
+
+const CLEAN: u8 = 0;
+const FOUND: u8 = 1;
+const FAILED: u8 = 2;
+
+/// Checks, and returns the exit status.
+pub fn check(arguments: CheckArguments) -> u8 {
+    let done = match &arguments.explain {
+        Some(name) => explain(name).map(|()| CLEAN),
+        None if arguments.lsp => serve(&arguments).map(|()| CLEAN),
+        None => check_files(arguments),
+    };
+    done.unwrap_or_else(|message| {
+        eprintln!("antifreeze: {message}");
+        FAILED
+    })
+}
+
+fn explain(name: &str) -> Result<(), String> {
+    let look = look_of(rustix::stdio::stdout());
+    match (name, rules::find(name)) {
+        ("", _) => print(render::list(&look)),
+        (_, Some(rule)) => print(render::page(rule, &look)),
+        (_, None) => Err(names::unknown(name)),
+    }
+}
+
+fn serve(arguments: &CheckArguments) -> Result<(), String> {
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let project = Project {
+        arguments,
+        here: here(arguments, &folder),
+        folder,
+    };
+    std::panic::set_hook(Box::new(|_| ()));
+    // On a thread of the crew, for a text may be deep.
+    let served = crew::each(&[()], |()| antifreeze_lsp::serve(&project))
+        .map_err(|error| format!("starting a thread: {error}"))?;
+    served.into_iter().collect()
+}
+
+/// What an editor has open, in the light of the flags and the configuration around it.
+struct Project<'a> {
+    arguments: &'a CheckArguments,
+    here: Here,
+    folder: PathBuf,
+}
+
+impl antifreeze_lsp::Surroundings for Project<'_> {
+    fn here(&self) -> Here {
+        self.here
+    }
+
+    fn selection(&self, file: &Path) -> Result<Selection, String> {
+        let folder = file.parent().filter(|parent| parent.is_absolute());
+        selection(self.arguments, folder.unwrap_or(&self.folder))
+    }
+}
+
+fn check_files(arguments: CheckArguments) -> Result<u8, String> {
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let fixes = fixes(&arguments)?;
+    let selection = selection(&arguments, &folder)?;
+    let orders = Orders {
+        selection: &selection,
+        here: here(&arguments, &folder),
+        fixes,
+    };
+    // A panic is told as the trouble of the file it was in.
+    std::panic::set_hook(Box::new(|_| ()));
+    if is_standard_input(&arguments)? {
+        return standard_input(&arguments, &orders);
+    }
+    let here = [PathBuf::from(".")];
+    let paths = match arguments.paths.as_slice() {
+        [] => &here,
+        paths => paths,
+    };
+    let Files { paths, troubles } = files::find(paths, |path| selection.excludes(path));
+    if paths.is_empty() && troubles.is_empty() {
+        eprintln!("antifreeze: no Python files here");
+    }
+    for trouble in &troubles {
+        eprintln!("antifreeze: {trouble}");
+    }
+    let reports = crew::each(&paths, |path| examine::file(path, &orders))
+        .map_err(|error| format!("starting threads: {error}"))?;
+    let look = look_of(rustix::stdio::stdout());
+    say(&reports, arguments.output_format.into(), fixes, &look)?;
+    Ok(match status(&reports) {
+        _ if !troubles.is_empty() => FAILED,
+        status => status,
+    })
+}
+
+fn fixes(arguments: &CheckArguments) -> Result<Fixes, String> {
+    let safety = match arguments.unsafe_fixes {
+        true => Safety::Unsafe,
+        false => Safety::Safe,
+    };
+    match (arguments.fix, arguments.diff) {
+        (true, _) => Ok(Fixes::Make(safety)),
+        (_, true) => Ok(Fixes::Show(safety)),
+        _ if arguments.unsafe_fixes => {
+            Err("--unsafe-fixes says which fixes to make; add --fix or --diff".to_owned())
+        }
+        _ => Ok(Fixes::None),
+    }
+}
+
+fn selection(arguments: &CheckArguments, folder: &Path) -> Result<Selection, String> {
+    let flags = Flags {
+        select: arguments.select.clone(),
+        ignore: arguments.ignore.clone(),
+        preview: arguments.preview,
+    };
+    // First without the file, so that a mistake is laid at the right door.
+    antifreeze_check::settings::Settings::default().resolve(&flags, folder)?;
+    let (settings, file) = Settings::read(folder)?.check();
+    let home = file.as_deref().and_then(Path::parent).unwrap_or(folder);
+    settings.resolve(&flags, home).map_err(|message| {
+        let file = file.as_deref().unwrap_or(folder);
+        format!("{}: {message}", file.display())
+    })
+}
+
+/// The rules that are on in a folder when nothing is said on the command line.
+pub fn selection_in(folder: &Path) -> Result<Selection, String> {
+    let (settings, file) = Settings::read(folder)?.check();
+    let home = file.as_deref().and_then(Path::parent).unwrap_or(folder);
+    settings.resolve(&Flags::default(), home)
+}
+
+/// The cores that may be used here.
+pub fn cores() -> Option<u32> {
+    let cores = std::thread::available_parallelism().ok()?;
+    u32::try_from(cores.get()).ok()
+}
+
+/// The machine the code is to run on: this one, where no other was named.
+fn here(arguments: &CheckArguments, folder: &Path) -> Here {
+    let memory = || Some(run::memory_of(&run::first_look(folder))).filter(|memory| *memory > 0);
+    Here {
+        ram: arguments.ram.or_else(memory),
+        vram: arguments.vram,
+        cores: arguments.cores.or_else(cores),
+    }
+}
+
+fn is_standard_input(arguments: &CheckArguments) -> Result<bool, String> {
+    match arguments.paths.as_slice() {
+        [] => Ok(arguments.stdin_filename.is_some()),
+        [only] if only.as_os_str() == "-" => Ok(true),
+        paths if paths.iter().any(|path| path.as_os_str() == "-") => {
+            Err("- is standard input, which cannot be checked together with files".to_owned())
+        }
+        _ => Ok(false),
+    }
+}
+
+fn standard_input(arguments: &CheckArguments, orders: &Orders) -> Result<u8, String> {
+    let name = arguments.stdin_filename.clone();
+    let name = name.unwrap_or_else(|| PathBuf::from("-"));
+    let bytes = source::bytes_from(std::io::stdin().lock(), &name)
+        .map_err(|trouble| format!("standard input {trouble}"))?;
+    let mut reports = crew::each(&[()], |()| examine::bytes_at(bytes.clone(), &name, orders))
+        .map_err(|error| format!("starting a thread: {error}"))?;
+    let Fixes::Make(_) = orders.fixes else {
+        let look = look_of(rustix::stdio::stdout());
+        say(
+            &reports,
+            arguments.output_format.into(),
+            orders.fixes,
+            &look,
+        )?;
+        return Ok(status(&reports));
+    };
+    // The fixed text takes standard output, so the findings go beside it.
+    let change = reports.first_mut().and_then(|report| report.change.take());
+    print(change.map_or(bytes, |change| change.after))?;
+    let look = look_of(rustix::stdio::stderr());
+    tell_troubles(&reports);
+    eprint!(
+        "{}",
+        render::findings(arguments.output_format.into(), &reports, &look)
+    );
+    if let Some(summary) = render::summary(&reports, orders.fixes) {
+        eprintln!("{summary}");
+    }
+    Ok(status(&reports))
+}
+
+fn say(reports: &[Report], format: Format, fixes: Fixes, look: &Look) -> Result<(), String> {
+    tell_troubles(reports);
+    let summary = render::summary(reports, fixes);
+    if let Fixes::Show(_) = fixes {
+        print(render::diff(reports))?;
+        if let Some(summary) = summary {
+            eprintln!("antifreeze: {summary}");
+        }
+        return Ok(());
+    }
+    print(render::findings(format, reports, look))?;
+    match summary {
+        _ if format != Format::Full => Ok(()),
+        Some(summary) => print(summary + "\n"),
+        None if is_terminal() && reports.iter().all(|report| report.troubles.is_empty()) => {
+            match reports.len() {
+                0 => Ok(()),
+                1 => print("All clear: 1 file\n"),
+                count => print(format!("All clear: {count} files\n")),
+            }
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_terminal() -> bool {
+    rustix::termios::isatty(rustix::stdio::stdout())
+}
+
+fn tell_troubles(reports: &[Report]) {
+    for report in reports {
+        for trouble in report.troubles.iter().chain(&report.notes) {
+            eprintln!("antifreeze: {} {trouble}", render::shown(&report.path));
+        }
+    }
+}
+
+/// What only would be fixed is still there.
+fn status(reports: &[Report]) -> u8 {
+    let is_found = |report: &Report| !report.findings.is_empty() || report.change.is_some();
+    if reports.iter().any(|report| !report.troubles.is_empty()) {
+        FAILED
+    } else if reports.iter().any(is_found) {
+        FOUND
+    } else {
+        CLEAN
+    }
+}

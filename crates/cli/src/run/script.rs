@@ -1,0 +1,92 @@
+//! A glance at the script before it runs: what the linter is sure of, in three lines at most.
+
+use antifreeze_check::examine::{self, Fixes, Orders, Report};
+use antifreeze_check::settings::Selection;
+use antifreeze_lint::finding::Finding;
+use antifreeze_lint::here::Here;
+use antifreeze_lint::rule::Severity;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Lines that are said before the run; the last says where the rest is.
+const LINES: usize = 3;
+
+/// The Python script that a command starts, if that can be told from its words:
+/// `python train.py`, `python -u -X dev train.py`, `torchrun --nproc-per-node 2 train.py`,
+/// `./train.py`.
+pub fn script_of(command: &[OsString], folder: &Path) -> Option<PathBuf> {
+    let is_script = |word: &&OsString| {
+        let path = Path::new(word);
+        path.extension().is_some_and(|extension| extension == "py") && folder.join(path).is_file()
+    };
+    // `python -c …` and `python -m …` start no file that is named here.
+    let is_file_given = !command.iter().skip(1).any(|word| word == "-c" || word == "-m");
+    let script = command.iter().find(is_script)?;
+    is_file_given.then(|| PathBuf::from(script))
+}
+
+/// What to say about the script, line by line.
+pub fn warnings(script: &Path, folder: &Path, selection: &Selection, here: Here) -> Vec<String> {
+    let orders = Orders {
+        selection,
+        here,
+        fixes: Fixes::None,
+    };
+    let file = folder.join(script);
+    let examined = antifreeze_check::crew::each(&[()], |()| examine::file(&file, &orders));
+    match examined.as_deref() {
+        Ok([report]) => told(report, script),
+        _ => Vec::new(),
+    }
+}
+
+fn told(report: &Report, script: &Path) -> Vec<String> {
+    let Some(places) = &report.places else {
+        return Vec::new();
+    };
+    let mut serious: Vec<&Finding> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.rule.severity > Severity::Info)
+        .collect();
+    serious.sort_by_key(|finding| std::cmp::Reverse(finding.rule.severity));
+    let name = script.display();
+    let line = |finding: &&Finding| {
+        let place = places.of(finding.range.start());
+        format!("{name}:{}: {}", place.line, finding.message)
+    };
+    if serious.len() <= LINES {
+        return serious.iter().map(line).collect();
+    }
+    let mut lines: Vec<String> = serious.iter().take(LINES - 1).map(line).collect();
+    let rest = serious.len() - lines.len();
+    lines.push(format!("and {rest} more: antifreeze check {name}"));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_found_among_the_words() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("train.py"), "").unwrap();
+        let script = |words: &str| {
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            script_of(&words, folder.path())
+        };
+        let found = Some(PathBuf::from("train.py"));
+        for words in [
+            "python train.py",
+            "python3 -u -X dev train.py --data eval.py",
+            "torchrun --nproc-per-node 2 train.py",
+            "train.py",
+        ] {
+            assert_eq!(script(words), found, "{words}");
+        }
+        for words in ["python -m train", "python -c pass train.py", "python other.py", "make"] {
+            assert_eq!(script(words), None, "{words}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Dotted names, traced back to what was imported.
+
+use ruff_python_ast::{Expr, Stmt, StmtImport, StmtImportFrom};
+use rustc_hash::FxHashMap;
+
+/// More segments than any name that a rule asks for.
+const LONGEST: usize = 8;
+
+/// A dotted name from its package on: `F.softmax` is `torch.nn.functional.softmax` where
+/// `F` was imported as such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path<'a> {
+    segments: [&'a str; LONGEST],
+    length: u8,
+}
+
+impl<'a> Path<'a> {
+    fn empty() -> Path<'a> {
+        Path {
+            segments: [""; LONGEST],
+            length: 0,
+        }
+    }
+
+    /// None when it would be longer than any that is known.
+    fn join(mut self, segment: &'a str) -> Option<Path<'a>> {
+        *self.segments.get_mut(usize::from(self.length))? = segment;
+        self.length += 1;
+        Some(self)
+    }
+
+    fn join_dotted(self, dotted: &'a str) -> Option<Path<'a>> {
+        dotted.split('.').try_fold(self, Path::join)
+    }
+
+    pub fn segments(&self) -> &[&'a str] {
+        &self.segments[..usize::from(self.length)]
+    }
+
+    pub fn first(&self) -> &'a str {
+        self.segments[0]
+    }
+
+    pub fn last(&self) -> &'a str {
+        self.segments().last().copied().unwrap_or("")
+    }
+
+    /// Whether it is this dotted name.
+    pub fn is(&self, dotted: &str) -> bool {
+        self.segments().iter().copied().eq(dotted.split('.'))
+    }
+
+    pub fn is_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.is(name))
+    }
+
+    /// Whether it lies in this package or module.
+    pub fn is_in(&self, dotted: &str) -> bool {
+        let mut own = self.segments().iter();
+        dotted
+            .split('.')
+            .all(|segment| own.next().is_some_and(|have| *have == segment))
+            && own.next().is_some()
+    }
+
+    /// Packages that go by several names get one.
+    fn canonical(self) -> Path<'a> {
+        let cut = |skip: usize, head: &'static str| {
+            let mut path = Path::empty();
+            path.segments[0] = head;
+            let rest = self.segments().get(skip..).unwrap_or(&[]);
+            path.segments[1..=rest.len()].copy_from_slice(rest);
+            path.length = rest.len() as u8 + 1;
+            path
+        };
+        match self.segments() {
+            ["tensorflow", "keras", ..] => cut(2, "keras"),
+            ["tensorflow", "python", "keras", ..] => cut(3, "keras"),
+            ["tf_keras", ..] => cut(1, "keras"),
+            ["tensorflow", "compat", "v1" | "v2", ..] => cut(3, "tensorflow"),
+            ["pytorch_lightning", ..] => cut(1, "lightning"),
+            ["lightning", "pytorch", ..] => cut(2, "lightning"),
+            _ => self,
+        }
+    }
+}
+
+/// The names that imports have bound.
+#[derive(Default)]
+pub struct Imports<'a> {
+    names: FxHashMap<&'a str, Path<'a>>,
+}
+
+impl<'a> Imports<'a> {
+    /// Takes in an import statement, wherever it stands.
+    pub fn take_in(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::Import(import) => self.import(import),
+            Stmt::ImportFrom(import) => self.import_from(import),
+            _ => {}
+        }
+    }
+
+    fn import(&mut self, import: &'a StmtImport) {
+        for alias in &import.names {
+            let dotted = alias.name.as_str();
+            match &alias.asname {
+                Some(name) => self.bind(name.as_str(), Path::empty().join_dotted(dotted)),
+                // `import a.b` binds `a`.
+                None => {
+                    let package = dotted.split('.').next().unwrap_or(dotted);
+                    self.bind(package, Path::empty().join(package));
+                }
+            }
+        }
+    }
+
+    fn import_from(&mut self, import: &'a StmtImportFrom) {
+        // What a project imports from itself is not known.
+        let Some(module) = import.module.as_ref().filter(|_| import.level == 0) else {
+            return;
+        };
+        for alias in &import.names {
+            let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+            let path = Path::empty()
+                .join_dotted(module.as_str())
+                .and_then(|path| path.join(alias.name.as_str()));
+            self.bind(name, path);
+        }
+    }
+
+    fn bind(&mut self, name: &'a str, path: Option<Path<'a>>) {
+        if let Some(path) = path {
+            self.names.insert(name, path);
+        }
+    }
+
+    /// Whether anything of this package was imported.
+    pub fn has(&self, package: &str) -> bool {
+        self.names
+            .values()
+            .any(|path| path.canonical().first() == package)
+    }
+
+    /// The dotted name behind an expression, if it begins with an imported name.
+    pub fn resolve(&self, expression: &'a Expr) -> Option<Path<'a>> {
+        self.spelled(expression).map(Path::canonical)
+    }
+
+    fn spelled(&self, expression: &'a Expr) -> Option<Path<'a>> {
+        match expression {
+            Expr::Name(name) => self.names.get(name.id.as_str()).copied(),
+            Expr::Attribute(attribute) => self
+                .spelled(&attribute.value)
+                .and_then(|path| path.join(attribute.attr.as_str())),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The names of one frame while it is gone through.
+
+use super::facts::LoopId;
+use super::value::Value;
+use rustc_hash::FxHashMap;
+
+/// What a name stands for at a moment, and the innermost loop it was bound in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slot {
+    pub value: Value,
+    pub bound_in: Option<LoopId>,
+}
+
+/// Names may be dotted (`self.total`) or indexed by a literal (`sums["loss"]`).
+#[derive(Default)]
+pub struct Scope<'a> {
+    places: FxHashMap<&'a str, usize>,
+    slots: Vec<Option<Slot>>,
+}
+
+/// The slots at a fork of the way.
+pub struct Fork(Vec<Option<Slot>>);
+
+impl<'a> Scope<'a> {
+    pub fn get(&self, name: &str) -> Option<Slot> {
+        *self.slots.get(*self.places.get(name)?)?
+    }
+
+    pub fn set(&mut self, name: &'a str, slot: Slot) {
+        let fresh = self.places.len();
+        let place = *self.places.entry(name).or_insert(fresh);
+        if place >= self.slots.len() {
+            self.slots.resize(place + 1, None);
+        }
+        self.slots[place] = Some(slot);
+    }
+
+    /// Changes what a name stands for without binding it anew.
+    pub fn revise(&mut self, name: &str, revise: impl FnOnce(&mut Value)) {
+        if let Some(place) = self.places.get(name)
+            && let Some(Some(slot)) = self.slots.get_mut(*place)
+        {
+            revise(&mut slot.value);
+        }
+    }
+
+    pub fn forget(&mut self, name: &str) {
+        if let Some(place) = self.places.get(name)
+            && let Some(slot) = self.slots.get_mut(*place)
+        {
+            *slot = None;
+        }
+    }
+
+    pub fn fork(&self) -> Fork {
+        Fork(self.slots.clone())
+    }
+
+    /// Goes back to a fork; returns where this way had come to.
+    pub fn back_to(&mut self, fork: &Fork) -> Fork {
+        Fork(std::mem::replace(&mut self.slots, fork.0.clone()))
+    }
+
+    /// Another way comes in here. What was bound in a loop on either way was: it may be new
+    /// in each turn.
+    pub fn meet(&mut self, other: &Fork) {
+        if self.slots.len() < other.0.len() {
+            self.slots.resize(other.0.len(), None);
+        }
+        for (slot, theirs) in self.slots.iter_mut().zip(&other.0) {
+            *slot = match (*slot, *theirs) {
+                (Some(one), Some(two)) => Some(Slot {
+                    value: one.value.join(two.value),
+                    bound_in: one.bound_in.max(two.bound_in),
+                }),
+                (one, two) => one.or(two),
+            };
+        }
+    }
+
+    pub fn into_values(self) -> FxHashMap<&'a str, Value> {
+        let slots = self.slots;
+        self.places
+            .into_iter()
+            .filter_map(|(name, place)| Some((name, slots.get(place)?.as_ref()?.value)))
+            .collect()
+    }
+}

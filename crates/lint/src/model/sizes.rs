@@ -1,0 +1,261 @@
+//! Numbers and sizes that are written in the text, as far as they can be computed.
+
+use super::path::Path;
+use super::value::{Kind, Size, Value};
+use ruff_python_ast::{Expr, ExprCall, Number, Operator};
+
+/// The size of an element where the text does not say.
+const FLOAT32: f64 = 4.0;
+const FLOAT64: f64 = 8.0;
+
+/// A literal number.
+pub fn literal(number: &Number) -> Value {
+    match number {
+        Number::Int(int) => int
+            .as_u64()
+            .map_or(Value::of(Kind::Number), |int| Value::number(int as f64)),
+        Number::Float(float) => Value::number(*float),
+        Number::Complex { .. } => Value::of(Kind::Number),
+    }
+}
+
+/// An index into a row of this length; negative ones count from the end.
+pub fn index(expression: &Expr, length: usize) -> Option<usize> {
+    let (number, from_end) = match expression {
+        Expr::NumberLiteral(number) => (&number.value, false),
+        Expr::UnaryOp(operation) if operation.op == ruff_python_ast::UnaryOp::USub => {
+            match &*operation.operand {
+                Expr::NumberLiteral(number) => (&number.value, true),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    let Number::Int(int) = number else { return None };
+    let at = usize::try_from(int.as_u64()?).ok()?;
+    let at = if from_end { length.checked_sub(at)? } else { at };
+    (at < length).then_some(at)
+}
+
+/// What an operator makes of two values.
+pub fn operated(operator: Operator, left: Value, right: Value) -> Value {
+    if let (Some(left), Some(right)) = (left.as_number(), right.as_number()) {
+        let number = match operator {
+            Operator::Add => left + right,
+            Operator::Sub => left - right,
+            Operator::Mult => left * right,
+            Operator::Div => left / right,
+            Operator::FloorDiv => (left / right).floor(),
+            Operator::Mod => left % right,
+            Operator::Pow => left.powf(right),
+            Operator::LShift => left * right.exp2(),
+            _ => f64::NAN,
+        };
+        return if number.is_finite() {
+            Value::number(number)
+        } else {
+            Value::of(Kind::Number)
+        };
+    }
+    let is = |kind| left.is(kind) || right.is(kind);
+    let graph = left.graph || right.graph || is(Kind::Parameter);
+    let kind = if graph || is(Kind::Tensor) {
+        Kind::Tensor
+    } else if is(Kind::Array) {
+        Kind::Array
+    } else if left.is(Kind::Number) && right.is(Kind::Number) {
+        Kind::Number
+    } else if left.is(Kind::List) && right.is(Kind::List) {
+        Kind::List
+    } else {
+        Kind::Unknown
+    };
+    Value {
+        kind,
+        graph,
+        predicted: left.predicted || right.predicted,
+        unreduced: left.unreduced || right.unreduced,
+        ..sized_like(left, right)
+    }
+}
+
+/// `x / 255` is as large as `x`.
+fn sized_like(left: Value, right: Value) -> Value {
+    let of = match (left.size, right.size) {
+        (Size::Bytes { .. }, _) if right.is(Kind::Number) => left,
+        (_, Size::Bytes { .. }) if left.is(Kind::Number) => right,
+        _ => return Value::UNKNOWN,
+    };
+    Value {
+        size: of.size,
+        shape: of.shape,
+        device: of.device,
+        ..Value::UNKNOWN
+    }
+}
+
+/// The length that a window leaves when it moves along an axis.
+pub fn windowed(length: f64, kernel: f64, stride: f64, padding: f64, dilation: f64) -> f64 {
+    ((length + 2.0 * padding - dilation * (kernel - 1.0) - 1.0) / stride.max(1.0)).floor() + 1.0
+}
+
+/// An argument by its name.
+pub fn keyword<'a>(call: &'a ExprCall, name: &str) -> Option<&'a Expr> {
+    call.arguments.find_keyword(name).map(|keyword| &keyword.value)
+}
+
+/// An option of the command line and the number it is by default:
+/// `parser.add_argument("--batch-size", type=int, default=64)`.
+pub fn option(call: &ExprCall) -> Option<(String, Value)> {
+    let Expr::Attribute(attribute) = &*call.func else {
+        return None;
+    };
+    let default = match attribute.attr.as_str() {
+        "add_argument" => keyword(call, "default"),
+        "DEFINE_integer" | "DEFINE_float" => call.arguments.args.get(1),
+        _ => return None,
+    };
+    let texts = call.arguments.args.iter().map_while(|name| match name {
+        Expr::StringLiteral(text) => Some(text.value.to_str()),
+        _ => None,
+    });
+    let name = match keyword(call, "dest") {
+        Some(Expr::StringLiteral(text)) => text.value.to_str(),
+        Some(_) => return None,
+        // The first long one, or the first.
+        None => {
+            let names: Vec<&str> = texts.collect();
+            let long = names.iter().find(|name| name.starts_with("--"));
+            long.or(names.first())?.trim_start_matches('-')
+        }
+    };
+    let value = match default {
+        Some(Expr::NumberLiteral(number)) => literal(&number.value),
+        // It is there, and not known: it is no other one's default either.
+        _ => Value::UNKNOWN,
+    };
+    Some((name.replace('-', "_"), value))
+}
+
+/// An array whose lengths are known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    pub lengths: Vec<f64>,
+    /// Bytes of an element.
+    pub each: f64,
+}
+
+impl Array {
+    pub fn size(&self) -> Size {
+        match self.lengths.first() {
+            Some(rows) => Size::Bytes {
+                bytes: self.lengths.iter().product::<f64>() * self.each,
+                rows: *rows,
+            },
+            None => Size::Unknown,
+        }
+    }
+}
+
+/// The array that a library function makes from literal sizes.
+pub fn made_by<'a>(
+    path: &Path<'a>,
+    call: &'a ExprCall,
+    lengths: impl Fn(&'a Expr) -> Option<Vec<f64>>,
+) -> Option<Array> {
+    let (package, function) = match path.segments() {
+        [package @ ("torch" | "numpy" | "tensorflow"), function] => (*package, *function),
+        ["numpy", "random", function] => ("numpy", *function),
+        ["tensorflow", "random", function] => ("tensorflow", *function),
+        _ => return None,
+    };
+    let first = match function {
+        "zeros" | "ones" | "empty" | "full" | "rand" | "randn" | "random" | "standard_normal"
+        | "random_sample" => 0,
+        "normal" | "uniform" if package == "tensorflow" => 0,
+        "randint" if package == "torch" => usize::from(!second_is_shape(call)) + 1,
+        "randint" | "normal" | "uniform" => 2,
+        _ => return None,
+    };
+    let takes_many = matches!(function, "rand" | "randn") || (package == "torch" && function != "full");
+    let whole = match (package, function) {
+        (_, "randint") => FLOAT64,
+        ("numpy", _) => FLOAT64,
+        _ => FLOAT32,
+    };
+    let place = matches!((package, function), ("numpy" | "tensorflow", "zeros" | "ones" | "empty"));
+    let dtype = keyword(call, "dtype").or_else(|| call.arguments.args.get(1).filter(|_| place));
+    array(call, first, takes_many, dtype, whole, lengths)
+}
+
+/// The array that a generator of NumPy makes: `rng.random((rows, columns))`.
+pub fn drawn_by<'a>(
+    method: &str,
+    call: &'a ExprCall,
+    lengths: impl Fn(&'a Expr) -> Option<Vec<f64>>,
+) -> Option<Array> {
+    let first = match method {
+        "random" | "standard_normal" => 0,
+        "integers" | "normal" | "uniform" => 2,
+        _ => return None,
+    };
+    array(call, first, false, keyword(call, "dtype"), FLOAT64, lengths)
+}
+
+fn array<'a>(
+    call: &'a ExprCall,
+    first: usize,
+    takes_many: bool,
+    dtype: Option<&Expr>,
+    whole: f64,
+    lengths: impl Fn(&'a Expr) -> Option<Vec<f64>>,
+) -> Option<Array> {
+    let shape = keyword(call, "size").or_else(|| keyword(call, "shape"));
+    let lengths: Vec<f64> = match shape {
+        Some(shape) => lengths(shape)?,
+        None if takes_many && first == 0 => {
+            let parts = call.arguments.args.iter().map(lengths);
+            parts.collect::<Option<Vec<_>>>()?.concat()
+        }
+        None => lengths(call.arguments.args.get(first)?)?,
+    };
+    let is_shape = !lengths.is_empty() && lengths.iter().all(|length| *length >= 1.0 && length.fract() == 0.0);
+    let each = dtype.map_or(Some(whole), element)?;
+    is_shape.then_some(Array { lengths, each })
+}
+
+/// `torch.randint(high, (shape))` against `torch.randint(low, high, (shape))`.
+fn second_is_shape(call: &ExprCall) -> bool {
+    call.arguments
+        .args
+        .get(1)
+        .is_some_and(|second| second.is_tuple_expr() || second.is_list_expr())
+}
+
+/// Bytes of an element of this type, by the last part of its name.
+pub fn element(dtype: &Expr) -> Option<f64> {
+    let name = match dtype {
+        Expr::Attribute(attribute) => attribute.attr.as_str(),
+        Expr::Name(name) => name.id.as_str(),
+        Expr::StringLiteral(text) => text.value.to_str(),
+        _ => return None,
+    };
+    let bytes = match name {
+        "float64" | "double" | "int64" | "long" | "uint64" | "complex64" | "float" if name != "float" => 8,
+        "float" => match dtype {
+            // `torch.float` has four bytes, Python's own `float` eight.
+            Expr::Attribute(_) => 4,
+            _ => 8,
+        },
+        "int" => match dtype {
+            Expr::Attribute(_) => 4,
+            _ => 8,
+        },
+        "float32" | "int32" | "uint32" => 4,
+        "float16" | "half" | "bfloat16" | "int16" | "uint16" | "short" => 2,
+        "int8" | "uint8" | "bool" | "bool_" => 1,
+        "complex128" => 16,
+        _ => return None,
+    };
+    Some(f64::from(bytes))
+}

@@ -1,0 +1,281 @@
+//! # accumulation-undefined-index (AF304)
+//!
+//! The number that counts the batches is bound nowhere.
+//!
+//! ## Why it crashes
+//!
+//! The first batch is loaded, computed and gone back through, then the condition of the step
+//! raises `NameError`. In a notebook it is worse: a name left over from another cell stands
+//! still, and the step comes in each turn or never.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! for x, y in loader:
+//!     loss = criterion(model(x), y) / 4
+//!     loss.backward()
+//!     if (i + 1) % 4 == 0:
+//!         optimizer.step()
+//!         optimizer.zero_grad()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! for i, (x, y) in enumerate(loader):
+//!     loss = criterion(model(x), y) / 4
+//!     loss.backward()
+//!     if (i + 1) % 4 == 0:
+//!         optimizer.step()
+//!         optimizer.zero_grad()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! Never. A name that an outer function, the file or an import binds is not reported.
+//!
+//! ## Fix
+//!
+//! Safe: the loop counts with `enumerate`, or the name that it counts with is used.
+
+use super::steps::{Accumulation, accumulations};
+use crate::finding::{Edit, Finding, Fix, Safety};
+use crate::model::Module;
+use crate::model::uses::uses_of;
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{ExceptHandler, Expr, ExprName, Pattern, Stmt};
+use ruff_text_size::Ranged;
+
+pub static RULE: Rule = Rule {
+    code: "AF304",
+    name: "accumulation-undefined-index",
+    severity: Severity::Error,
+    stage: Stage::Stable,
+    source: include_str!("accumulation_undefined_index.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    for accumulation in accumulations(module) {
+        if let Some(name) = counter(accumulation.counter())
+            && !is_bound(module, &accumulation, name.id.as_str())
+        {
+            findings.push(finding(module, &accumulation, name));
+        }
+    }
+}
+
+/// The name that counts: `i`, `i + 1`, `1 + i`.
+fn counter(expression: &Expr) -> Option<&ExprName> {
+    match expression {
+        Expr::Name(name) => Some(name),
+        Expr::BinOp(sum) => match (&*sum.left, &*sum.right) {
+            (Expr::Name(name), Expr::NumberLiteral(_))
+            | (Expr::NumberLiteral(_), Expr::Name(name)) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether anything could bind the name where it is used.
+fn is_bound(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, name: &str) -> bool {
+    let mut frame = Some(accumulation.frame);
+    while let Some(id) = frame {
+        let here = module.frame(id);
+        let is_parameter = here.def.is_some_and(|def| {
+            def.parameters
+                .iter()
+                .any(|parameter| parameter.name().as_str() == name)
+        });
+        if is_parameter || here.names.contains_key(name) || Bindings::has(here.body, name) {
+            return true;
+        }
+        frame = here.parent;
+    }
+    // A name that another function declares to be everyone's.
+    module
+        .frames()
+        .iter()
+        .any(|frame| Bindings::has_global(frame.body, name))
+}
+
+/// Looks for what binds a name in a block, be it in a function inside it.
+struct Bindings<'n> {
+    name: &'n str,
+    only_global: bool,
+    found: bool,
+}
+
+impl Bindings<'_> {
+    fn has(block: &[Stmt], name: &str) -> bool {
+        Bindings::search(block, name, false)
+    }
+
+    fn has_global(block: &[Stmt], name: &str) -> bool {
+        Bindings::search(block, name, true)
+    }
+
+    fn search(block: &[Stmt], name: &str, only_global: bool) -> bool {
+        let mut bindings = Bindings {
+            name,
+            only_global,
+            found: false,
+        };
+        bindings.visit_body(block);
+        bindings.found
+    }
+}
+
+impl<'a> Visitor<'a> for Bindings<'_> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        let is_name = |text: &str| text == self.name;
+        self.found |= match statement {
+            Stmt::Global(global) => global.names.iter().any(|name| is_name(name.as_str())),
+            _ if self.only_global => false,
+            Stmt::Import(import) => import.names.iter().any(|alias| {
+                is_name(
+                    alias
+                        .asname
+                        .as_ref()
+                        .unwrap_or(&alias.name)
+                        .as_str()
+                        .split('.')
+                        .next()
+                        .unwrap_or(""),
+                )
+            }),
+            Stmt::ImportFrom(import) => import.names.iter().any(|alias| {
+                alias.name.as_str() == "*"
+                    || is_name(alias.asname.as_ref().unwrap_or(&alias.name).as_str())
+            }),
+            Stmt::FunctionDef(def) => is_name(def.name.as_str()),
+            Stmt::ClassDef(def) => is_name(def.name.as_str()),
+            Stmt::Try(attempt) => {
+                attempt
+                    .handlers
+                    .iter()
+                    .any(|ExceptHandler::ExceptHandler(handler)| {
+                        handler
+                            .name
+                            .as_ref()
+                            .is_some_and(|name| is_name(name.as_str()))
+                    })
+            }
+            // A magic command may bind what it likes.
+            Stmt::IpyEscapeCommand(command) => {
+                let value = command.value.as_ref();
+                value.starts_with("run") || value.contains(self.name)
+            }
+            _ => false,
+        };
+        if !self.found {
+            visitor::walk_stmt(self, statement);
+        }
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        if let Expr::Name(name) = expression {
+            self.found |= !self.only_global && !name.ctx.is_load() && name.id.as_str() == self.name;
+        }
+        visitor::walk_expr(self, expression);
+    }
+
+    fn visit_pattern(&mut self, pattern: &'a Pattern) {
+        // What a pattern binds is not worth the list.
+        self.found |= !self.only_global;
+        visitor::walk_pattern(self, pattern);
+    }
+}
+
+fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, name: &ExprName) -> Finding {
+    let fix = fix(module, accumulation, name.id.as_str());
+    let head = match &fix {
+        Some((_, head)) => head.clone(),
+        None => format!("bind `{}` in the loop", name.id),
+    };
+    Finding {
+        rule: &RULE,
+        range: name.range(),
+        message: format!(
+            "`{}` is bound nowhere: the loop at line {} fails with its first batch",
+            name.id,
+            module.line(module.head(accumulation.id))
+        ),
+        label: "no such name".to_owned(),
+        help: head,
+        fix: fix.map(|(edits, _)| Fix {
+            edits,
+            safety: Safety::Safe,
+            title: "Count the batches".to_owned(),
+        }),
+    }
+}
+
+/// Edits that make the loop count, and what its head reads like then.
+fn fix(
+    module: &Module<'_>,
+    accumulation: &Accumulation<'_, '_>,
+    name: &str,
+) -> Option<(Vec<Edit>, String)> {
+    let around = module.loop_at(accumulation.id);
+    let (target, iter) = around.over?;
+    if let Some(counted) = counted(target, iter) {
+        // It counts already, by another name.
+        let edits: Vec<Edit> = uses_of(module.text, name, around.body)
+            .iter()
+            .map(|used| Edit {
+                range: used.expr.range(),
+                content: counted.to_owned(),
+            })
+            .collect();
+        return Some((edits, format!("the loop counts with `{counted}`")));
+    }
+    let item = match target {
+        Expr::Name(_) => module.source(target).to_owned(),
+        Expr::Tuple(tuple) if tuple.parenthesized => module.source(target).to_owned(),
+        Expr::Tuple(_) => format!("({})", module.source(target)),
+        _ => return None,
+    };
+    if matches!(iter, Expr::Tuple(tuple) if !tuple.parenthesized) || iter.is_starred_expr() {
+        return None;
+    }
+    let source = module.source(iter);
+    let head = format!("let the loop count: for {name}, {item} in enumerate({source}):");
+    let edits = vec![
+        Edit {
+            range: target.range(),
+            content: format!("{name}, {item}"),
+        },
+        Edit {
+            range: iter.range(),
+            content: format!("enumerate({source})"),
+        },
+    ];
+    Some((edits, head))
+}
+
+/// The name that a loop counts with: `for i, … in enumerate(…)`.
+pub fn counted<'a>(target: &'a Expr, iter: &'a Expr) -> Option<&'a str> {
+    let (Expr::Tuple(tuple), Expr::Call(call)) = (target, iter) else {
+        return None;
+    };
+    let is_enumerate = enumerated(call).is_some();
+    match tuple.elts.first() {
+        Some(Expr::Name(name)) if is_enumerate && tuple.elts.len() == 2 => Some(name.id.as_str()),
+        _ => None,
+    }
+}
+
+/// The `enumerate(…)` of a loop, bare or in a progress bar.
+pub fn enumerated(call: &ruff_python_ast::ExprCall) -> Option<&ruff_python_ast::ExprCall> {
+    match &*call.func {
+        Expr::Name(name) if name.id.as_str() == "enumerate" => Some(call),
+        Expr::Name(name) if name.id.as_str() == "tqdm" => match call.arguments.args.first() {
+            Some(Expr::Call(inner)) => enumerated(inner),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,280 @@
+//! # accumulation-without-division (AF303)
+//!
+//! Gradients of several batches add up, and nothing divides by their number.
+//!
+//! ## Why it crashes
+//!
+//! The sum over `k` batches is `k` times as large as the gradient of one large batch, as if the
+//! learning rate were `k` times as high: the loss jumps, and often becomes NaN.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! for i, (x, y) in enumerate(loader):
+//!     loss = criterion(model(x), y)
+//!     loss.backward()
+//!     if (i + 1) % k == 0:
+//!         optimizer.step()
+//!         optimizer.zero_grad()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! for i, (x, y) in enumerate(loader):
+//!     loss = criterion(model(x), y) / k
+//!     loss.backward()
+//!     if (i + 1) % k == 0:
+//!         optimizer.step()
+//!         optimizer.zero_grad()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When the loss is a sum and not a mean, when the learning rate was chosen for the sum, or
+//! when an engine divides. Text that divides by the number anywhere is not reported.
+//!
+//! ## Fix
+//!
+//! Unsafe, as training goes another way afterwards: the loss divided by the number of batches.
+
+use super::accumulation_zeroes_every_step::clears_each_turn;
+use super::backward::keys_in;
+use super::steps::{Accumulation, accumulations};
+use crate::finding::{Edit, Finding, Fix, Safety};
+use crate::model::uses::uses_of;
+use crate::model::{Call, Kind, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, Operator};
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF303",
+    name: "accumulation-without-division",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("accumulation_without_division.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    for accumulation in accumulations(module) {
+        if let [back] = accumulation.backwards.as_slice()
+            && is_of_tensor(back)
+            && clears_each_turn(module, &accumulation).is_none()
+            && !divides_somewhere(module, &accumulation)
+            && !is_weighed(module, &accumulation, back)
+        {
+            findings.push(finding(module, &accumulation, back));
+        }
+    }
+}
+
+/// `loss.backward()`, `scaler.scale(loss).backward()`: engines divide for themselves.
+fn is_of_tensor(back: &Call<'_>) -> bool {
+    back.expr.arguments.args.is_empty()
+        && back
+            .receiver
+            .is_some_and(|receiver| matches!(receiver.kind, Kind::Tensor | Kind::Unknown))
+}
+
+/// Whether the number of batches is used for anything but counting, or anything else makes the
+/// sum a mean.
+fn divides_somewhere(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
+    let text = module.text;
+    let sums = [
+        "\"sum\"",
+        "'sum'",
+        "size_average=False",
+        "scale_loss",
+        "gradient_accumulation_steps=",
+        "no_sync",
+    ];
+    if sums.iter().any(|word| text.contains(word)) || touches_gradients(module, accumulation) {
+        return true;
+    }
+    let Some(key) = module.key(accumulation.every()) else {
+        return !accumulation.every().is_number_literal_expr();
+    };
+    let name = key.rsplit('.').next().unwrap_or(key);
+    is_divisor(text, name)
+        || uses_of(text, key, module.loop_at(accumulation.id).body).iter().any(|used| {
+            !matches!(used.around[0], Some(Expr::BinOp(operation)) if operation.op == Operator::Mod)
+        })
+}
+
+/// `p.grad /= k` and the like in the loop.
+fn touches_gradients(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
+    let source = module.source(module.loop_at(accumulation.id).statement);
+    source.match_indices(".grad").any(|(at, word)| {
+        let rest = source.get(at + word.len()..).unwrap_or("");
+        !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
+    })
+}
+
+/// Whether something is divided by this name anywhere: `/ k`, `/ float(args.k)`, `div_(k)`.
+fn is_divisor(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        // As far back as anyone writes between the two.
+        let near = (at.saturating_sub(80)..=at)
+            .find_map(|start| text.get(start..at))
+            .unwrap_or("");
+        let before = near.trim_end_matches(|c: char| c.is_alphanumeric() || "_.( [".contains(c));
+        let is_quotient = before.ends_with('/') && !before.ends_with("//");
+        is_quotient
+            || before.ends_with("/=")
+            || near
+                .strip_prefix(before)
+                .is_some_and(|between| between.contains("div"))
+    })
+}
+
+/// Whether what goes back is a product, a quotient or a sum over elements, or comes from where
+/// that cannot be seen.
+fn is_weighed(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call<'_>) -> bool {
+    let mut names = Vec::new();
+    let Some(object) = back.object() else {
+        return true;
+    };
+    if has_factor(object) {
+        return true;
+    }
+    keys_in(module, object, &mut names);
+    let mut next = 0;
+    while let Some(name) = names.get(next).copied() {
+        next += 1;
+        for store in module.stores() {
+            if store.place.within != Some(accumulation.id) || module.key(store.target) != Some(name)
+            {
+                continue;
+            }
+            let Some(source) = store.source else { continue };
+            if matches!(store.operator, Some(Operator::Div | Operator::Mult))
+                || has_factor(source)
+                || is_unseen(module, source, accumulation)
+            {
+                return true;
+            }
+            if next < 8 {
+                let mut found = Vec::new();
+                keys_in(module, source, &mut found);
+                found.retain(|name| !names.contains(name));
+                names.extend(found);
+            }
+        }
+    }
+    false
+}
+
+fn has_factor(expression: &Expr) -> bool {
+    struct Factors(bool);
+    impl<'a> Visitor<'a> for Factors {
+        fn visit_expr(&mut self, expression: &'a Expr) {
+            self.0 |= match expression {
+                Expr::BinOp(operation) => matches!(operation.op, Operator::Div | Operator::Mult),
+                Expr::Attribute(attribute) => {
+                    matches!(
+                        attribute.attr.as_str(),
+                        "div" | "div_" | "mul" | "mul_" | "sum"
+                    )
+                }
+                _ => false,
+            };
+            visitor::walk_expr(self, expression);
+        }
+    }
+    let mut factors = Factors(false);
+    factors.visit_expr(expression);
+    factors.0
+}
+
+/// A method of an object whose class is elsewhere, or a function of this text that speaks of
+/// the number.
+fn is_unseen(module: &Module<'_>, source: &Expr, accumulation: &Accumulation<'_, '_>) -> bool {
+    let Expr::Call(wanted) = source else {
+        return false;
+    };
+    let Some(call) = module
+        .calls()
+        .iter()
+        .find(|call| call.expr.range() == wanted.range())
+    else {
+        return true;
+    };
+    if let Some(own) = call.own {
+        let name = module.source(accumulation.every());
+        let name = name.rsplit('.').next().unwrap_or(name);
+        let body = module.frame(own).body;
+        let range = body
+            .first()
+            .zip(body.last())
+            .map(|(first, last)| TextRange::new(first.start(), last.end()));
+        return range.is_some_and(|range| module.source(range).contains(name));
+    }
+    let is_known = matches!(call.callee.kind, Kind::Model | Kind::Criterion) || call.path.is_some();
+    !is_known
+        && module.source(&*wanted.func).starts_with("self.")
+        && call
+            .receiver
+            .is_none_or(|receiver| !receiver.is(Kind::Tensor))
+}
+
+fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call<'_>) -> Finding {
+    let every = module.source(accumulation.every());
+    let fixed = divided(module, back, every);
+    Finding {
+        rule: &RULE,
+        range: back.expr.range(),
+        message: format!(
+            "gradients of `{every}` batches add up before the step at line {}, and nothing divides by `{every}`: the step is `{every}` times too large",
+            module.line(accumulation.choice)
+        ),
+        label: "adds the whole gradient each time".to_owned(),
+        help: match &fixed {
+            Some(edits) => format!("divide the loss: {}", applied(module, back, edits)),
+            None => format!("divide the loss by {every} before `backward()`"),
+        },
+        fix: fixed.map(|edits| Fix {
+            edits,
+            safety: Safety::Unsafe,
+            title: "Divide the loss by the number of batches".to_owned(),
+        }),
+    }
+}
+
+/// Edits that divide what goes back.
+fn divided(module: &Module<'_>, back: &Call<'_>, every: &str) -> Option<Vec<Edit>> {
+    let object = back.object()?;
+    let insert = |at: TextRange, content: String| Edit { range: at, content };
+    match object {
+        Expr::Name(_) | Expr::Attribute(_) => Some(vec![
+            insert(TextRange::empty(object.start()), "(".to_owned()),
+            insert(TextRange::empty(object.end()), format!(" / {every})")),
+        ]),
+        Expr::Call(scale) => match &*scale.arguments.args {
+            [loss @ (Expr::Name(_) | Expr::Attribute(_))]
+                if module.source(&*scale.func).ends_with(".scale") =>
+            {
+                Some(vec![insert(
+                    TextRange::empty(loss.end()),
+                    format!(" / {every}"),
+                )])
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The call as it reads after its edits.
+fn applied(module: &Module<'_>, back: &Call<'_>, edits: &[Edit]) -> String {
+    let mut text = module.source(back.expr).to_owned();
+    for edit in edits.iter().rev() {
+        let at = usize::from(edit.range.start() - back.expr.start());
+        if text.is_char_boundary(at) {
+            text.insert_str(at, &edit.content);
+        }
+    }
+    text
+}

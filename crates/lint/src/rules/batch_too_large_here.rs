@@ -1,0 +1,176 @@
+//! # batch-too-large-here (AF204)
+//!
+//! A step does not fit in this machine's memory, by the sizes that are written in the script.
+//!
+//! ## Why it crashes
+//!
+//! The weights with their gradients and the optimizer's state, the batch, and what the layers
+//! keep of it for the way back have to be in memory at the same time. If their sum is larger
+//! than the card's memory, the first step ends with "CUDA out of memory"; in main memory the
+//! machine swaps until it is stopped.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! model = nn.Sequential(nn.Linear(1024, 8192), nn.ReLU(), nn.Linear(8192, 8192), nn.ReLU()).cuda()
+//! for x in batches(131_072):        # 8.6 GB of activations, on a GPU with 8 GB
+//!     model(x).mean().backward()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! for x in batches(4096):
+//!     model(x).mean().backward()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! On a larger machine: say which with `--vram` and `--ram`. Only what can be computed is
+//! counted, so the need that is named is the least there can be; models that recompute
+//! activations or are spread over several cards are not reported.
+//!
+//! ## Fix
+//!
+//! None: another batch size is another training.
+
+use super::backward::{goes_back_during, goes_back_in};
+use super::full_batch::{room, whole_input};
+use super::network::{Need, need};
+use super::words::{bytes, count, memory};
+use crate::finding::Finding;
+use crate::model::{Call, Device, Kind, Module, Value};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::Expr;
+use ruff_text_size::Ranged;
+
+pub static RULE: Rule = Rule {
+    code: "AF204",
+    name: "batch-too-large-here",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("batch_too_large_here.rs"),
+    check,
+};
+
+/// Smaller inputs are not looked at.
+const FEW: f64 = 50_000.0;
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if module.here.ram.is_none() && module.here.vram.is_none() {
+        return;
+    }
+    let mut known: Vec<u32> = Vec::new();
+    for call in module.calls() {
+        let step = match call.method() {
+            Some("fit") => of_fit(module, call),
+            _ => of_forward(module, call),
+        };
+        if let Some((needed, rows, on_gpu)) = step
+            && let Some(room) = room(module, on_gpu)
+            && needed.all() > room as f64
+            && !is_spread(module)
+            && !known.contains(&call.place.frame.0)
+        {
+            known.push(call.place.frame.0);
+            findings.push(finding(call, &needed, rows, on_gpu, room));
+        }
+    }
+}
+
+/// `model(x)` on the way to `backward()`.
+fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(Need, f64, bool)> {
+    if call.path.is_some() || !call.callee.is(Kind::Model) || call.place.no_grad {
+        return None;
+    }
+    let input = *module.arguments(call).first()?;
+    let lengths = large(module, input)?;
+    let trains = match call.place.within {
+        Some(id) => goes_back_in(module, id),
+        None => goes_back_during(module, call.place.frame),
+    };
+    if !trains || whole_input(module, call).is_some() {
+        return None;
+    }
+    let needed = need(module, &call.expr.func, call.place.frame, lengths)?;
+    let on_gpu = input.device == Device::Gpu || is_on_gpu(module);
+    Some((needed, *lengths.first()?, on_gpu))
+}
+
+/// `model.fit(x, y, batch_size=…)` of Keras, which uses the card if there is one.
+fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(Need, f64, bool)> {
+    if !call.receiver?.is(Kind::Model) {
+        return None;
+    }
+    let input = module.argument(call, 0, "x")?;
+    let batch = match call.argument(2, "batch_size") {
+        Some(_) => module.argument(call, 2, "batch_size")?.as_number()?,
+        None => 32.0,
+    };
+    let mut lengths = module.shape(input)?.to_vec();
+    let rows = lengths.first_mut()?;
+    *rows = rows.min(batch);
+    if lengths.iter().product::<f64>() < FEW {
+        return None;
+    }
+    let needed = need(module, call.object()?, call.place.frame, &lengths)?;
+    Some((needed, *lengths.first()?, module.here.vram.is_some()))
+}
+
+fn large<'m>(module: &'m Module<'_>, input: Value) -> Option<&'m [f64]> {
+    module.shape(input).filter(|lengths| lengths.iter().product::<f64>() >= FEW)
+}
+
+/// Whether the text puts things on a card at all.
+fn is_on_gpu(module: &Module<'_>) -> bool {
+    module.calls().iter().any(|call| call.method() == Some("cuda") && call.receiver.is_some_and(|r| r.is(Kind::Model)))
+}
+
+/// Recomputed, offloaded, or spread over several cards.
+fn is_spread(module: &Module<'_>) -> bool {
+    ["checkpoint(", "checkpoint_sequential", "DataParallel", "FullyShard", "deepspeed", "MirroredStrategy", "meta"]
+        .iter()
+        .any(|word| module.text.contains(word))
+}
+
+fn finding(call: &Call<'_>, needed: &Need, rows: f64, on_gpu: bool, room: u64) -> Finding {
+    let here = if on_gpu { "a GPU" } else { "a machine" };
+    // What does not depend on the batch stays.
+    let each = (needed.input + needed.activations) / rows;
+    let left = (room as f64 - needed.weights).max(0.0);
+    let fits = (left / each).floor();
+    let at = match &*call.expr.func {
+        Expr::Attribute(attribute) if call.method() == Some("fit") => {
+            ruff_text_size::TextRange::new(attribute.value.start(), call.expr.end())
+        }
+        _ => call.expr.range(),
+    };
+    Finding {
+        rule: &RULE,
+        range: at,
+        message: format!(
+            "a step with {} rows needs at least {} ({} of activations, {} of weights with gradients and optimizer, {} of \
+             input), on {here} with {}",
+            count(rows),
+            bytes(needed.all()),
+            bytes(needed.activations),
+            bytes(needed.weights),
+            bytes(needed.input),
+            memory(room)
+        ),
+        label: format!("{} more than there is", bytes(needed.all() - room as f64)),
+        help: if fits >= 1.0 {
+            format!(
+                "no more than {} rows can fit: take a smaller batch and add up the gradients of several before the step",
+                count(largest_power(fits))
+            )
+        } else {
+            "the weights alone do not fit: a smaller model, or one spread over several cards".to_owned()
+        },
+        fix: None,
+    }
+}
+
+fn largest_power(number: f64) -> f64 {
+    number.max(1.0).log2().floor().exp2()
+}

@@ -1,0 +1,360 @@
+//! # bias-before-batchnorm (AF308)
+//!
+//! A layer has a bias that the batch normalization after it takes away again.
+//!
+//! ## Why it freezes
+//!
+//! It does not: it wastes. Batch normalization subtracts the mean of each channel, and with it
+//! whatever was added to the whole channel. The bias never matters, yet it has memory, a
+//! gradient and the state of an optimizer, and is added to every activation.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! nn.Sequential(nn.Conv2d(3, 64, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU())
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When weights are loaded that have the bias. Layers that are used elsewhere too, or have an
+//! activation in between, are not reported.
+//!
+//! ## Fix
+//!
+//! Unsafe, as weights that were saved with the bias no longer fit: `bias=False`, in Keras
+//! `use_bias=False`.
+
+use crate::finding::{Edit, Finding, Fix, Safety};
+use crate::model::{Call, Module, Path};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, ExprCall};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+pub static RULE: Rule = Rule {
+    code: "AF308",
+    name: "bias-before-batchnorm",
+    severity: Severity::Info,
+    stage: Stage::Stable,
+    source: include_str!("bias_before_batchnorm.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.text.contains("BatchNorm") && !module.text.contains("BatchNormalization") {
+        return;
+    }
+    side_by_side(module, findings);
+    one_after_the_other(module, findings);
+    findings.dedup_by(|one, two| {
+        one.rule.code == RULE.code && two.rule.code == RULE.code && one.range == two.range
+    });
+}
+
+/// Whether a call makes a normalization over the batch.
+fn is_norm(path: &Path<'_>) -> bool {
+    match path.segments() {
+        ["torch", "nn", name] => {
+            matches!(
+                *name,
+                "BatchNorm1d" | "BatchNorm2d" | "BatchNorm3d" | "SyncBatchNorm"
+            )
+        }
+        ["keras", "layers", "BatchNormalization"] => true,
+        _ => false,
+    }
+}
+
+/// Whether a call makes a layer with a bias and no activation.
+fn has_bias(path: &Path<'_>, call: &ExprCall) -> bool {
+    let arguments = &call.arguments;
+    let is_open = arguments.args.iter().any(Expr::is_starred_expr)
+        || arguments
+            .keywords
+            .iter()
+            .any(|keyword| keyword.arg.is_none());
+    let has = |name: &str| arguments.find_keyword(name).is_some();
+    let by_place = arguments.args.len();
+    let fits = match path.segments() {
+        ["torch", "nn", "Linear"] => by_place < 3 && !has("bias"),
+        ["torch", "nn", "Conv1d" | "Conv2d" | "Conv3d"] => by_place < 8 && !has("bias"),
+        [
+            "torch",
+            "nn",
+            "ConvTranspose1d" | "ConvTranspose2d" | "ConvTranspose3d",
+        ] => by_place < 7 && !has("bias"),
+        ["keras", "layers", "Dense"] => by_place < 2 && !has("activation") && !has("use_bias"),
+        [
+            "keras",
+            "layers",
+            "Conv1D" | "Conv2D" | "Conv3D" | "Conv2DTranspose" | "SeparableConv2D",
+        ] => by_place < 5 && !has("activation") && !has("use_bias"),
+        _ => false,
+    };
+    fits && !is_open
+}
+
+/// Layers next to each other in a list or in the arguments of a `Sequential`, or added to the
+/// same list one after the other.
+fn side_by_side(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    let mut before: Option<&Call<'_>> = None;
+    for call in module.calls() {
+        let Some(path) = call.path else { continue };
+        if is_norm(&path)
+            && let Some(layer) = before.take()
+            && follows(module, layer.expr, call.expr)
+            && !is_argument_of_other(module, layer.expr)
+        {
+            push(module, layer.expr, call.expr, findings);
+        }
+        before = Some(call).filter(|_| has_bias(&path, call.expr));
+    }
+}
+
+/// Whether one layer comes right after another: with a comma between, or by `add` and `append`.
+fn follows(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall) -> bool {
+    let text = module.text;
+    let (Some(between), Some(rest)) = (
+        text.get(usize::from(layer.end())..usize::from(norm.start())),
+        text.get(usize::from(norm.end())..),
+    ) else {
+        return false;
+    };
+    let is_conditional = rest.trim_start().starts_with("if ");
+    let between = dense(between);
+    if is_conditional {
+        return false;
+    }
+    if between == "," {
+        return true;
+    }
+    let line = text.get(..usize::from(layer.start())).unwrap_or("");
+    let line = line.rsplit('\n').next().unwrap_or("").trim();
+    let adds = |line: &str| line.ends_with(".add(") || line.ends_with(".append(");
+    adds(line) && between.strip_prefix(')') == Some(line)
+}
+
+/// The text without white space and comments.
+fn dense(text: &str) -> String {
+    text.lines()
+        .map(|line| line.split('#').next().unwrap_or(""))
+        .flat_map(str::chars)
+        .filter(|c| !c.is_whitespace())
+        .collect()
+}
+
+/// Whether a layer is given to something that may do with it what it likes.
+fn is_argument_of_other(module: &Module<'_>, layer: &ExprCall) -> bool {
+    module.calls().iter().any(|call| {
+        let is_given = call
+            .expr
+            .arguments
+            .args
+            .iter()
+            .any(|argument| argument.range() == layer.range());
+        let is_sequence = call.path.is_some_and(|path| path.last() == "Sequential")
+            || matches!(call.method(), Some("add" | "append" | "Sequential"));
+        is_given && !is_sequence
+    })
+}
+
+/// Layers that are called one after the other: `norm(conv(x))`, or `x = conv(x)` and then
+/// `x = norm(x)`.
+fn one_after_the_other<'a>(module: &Module<'a>, findings: &mut Vec<Finding>) {
+    let layers = Layers::of(module);
+    let calls: Vec<&Call<'a>> = module
+        .calls()
+        .iter()
+        .filter(|call| layers.made(module, call).is_some())
+        .collect();
+    let mut previous: Option<&Call<'a>> = None;
+    for call in calls {
+        let (Some((path, norm)), [argument]) =
+            (layers.made(module, call), &*call.expr.arguments.args)
+        else {
+            previous = Some(call);
+            continue;
+        };
+        let before = previous.replace(call);
+        if !is_norm(&path) {
+            continue;
+        }
+        let Some(before) = before else { continue };
+        let is_nested = argument.range() == before.expr.range();
+        if (is_nested || passes_on(module, before, call, argument))
+            && let Some((path, layer)) = layers.made(module, before)
+            && has_bias(&path, layer)
+            && layers.is_used_once(module, before)
+        {
+            push(module, layer, norm, findings);
+        }
+    }
+}
+
+/// `x = conv(x)` and, on the next line, `x = norm(x)`.
+fn passes_on(module: &Module<'_>, before: &Call<'_>, call: &Call<'_>, argument: &Expr) -> bool {
+    let Expr::Name(name) = argument else {
+        return false;
+    };
+    let (end, start) = (
+        usize::from(before.expr.end()),
+        usize::from(call.expr.start()),
+    );
+    let line = module
+        .text
+        .get(..usize::from(before.expr.start()))
+        .unwrap_or("");
+    let line = line.rsplit('\n').next().unwrap_or("").trim();
+    let is_bound = line
+        .strip_suffix('=')
+        .is_some_and(|target| target.trim() == name.id.as_str());
+    let Some(between) = module.text.get(end..start) else {
+        return false;
+    };
+    let between = dense(between);
+    is_bound
+        && between
+            .strip_suffix('=')
+            .is_some_and(|target| is_plain_name(target))
+}
+
+fn is_plain_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// The layers that classes keep in their attributes.
+struct Layers<'a> {
+    /// The class, the attribute as it is written, and the call that made it.
+    kept: Vec<(u32, &'a str, Path<'a>, &'a ExprCall)>,
+}
+
+impl<'a> Layers<'a> {
+    fn of(module: &Module<'a>) -> Layers<'a> {
+        let mut kept: Vec<(u32, &'a str, Path<'a>, &'a ExprCall)> = Vec::new();
+        let mut twice: Vec<(u32, &'a str)> = Vec::new();
+        for store in module.stores() {
+            let Some(class) = module.frame(store.place.frame).class else {
+                continue;
+            };
+            let Some(key) = module
+                .key(store.target)
+                .filter(|key| key.starts_with("self."))
+            else {
+                continue;
+            };
+            if kept
+                .iter()
+                .any(|(of, known, ..)| *of == class && *known == key)
+            {
+                twice.push((class, key));
+            }
+            if let Some(Expr::Call(call)) = store.source
+                && let Some(path) = module.path(&call.func)
+                && (is_norm(&path) || has_bias(&path, call))
+            {
+                kept.push((class, key, path, call));
+            }
+        }
+        kept.retain(|(class, key, ..)| !twice.contains(&(*class, *key)));
+        Layers { kept }
+    }
+
+    /// The call that made the layer which is called here.
+    fn made(&self, module: &Module<'a>, call: &Call<'a>) -> Option<(Path<'a>, &'a ExprCall)> {
+        if call.path.is_some() {
+            return None;
+        }
+        // Keras: `Conv2D(…)(x)`.
+        if let Expr::Call(layer) = &*call.expr.func {
+            let path = module.path(&layer.func)?;
+            return (is_norm(&path) || has_bias(&path, layer)).then_some((path, layer));
+        }
+        let class = module.frame(call.place.frame).class?;
+        let key = module.key(&call.expr.func)?;
+        let found = self
+            .kept
+            .iter()
+            .find(|(of, known, ..)| *of == class && *known == key)?;
+        Some((found.2, found.3))
+    }
+
+    /// Whether the class speaks of the layer only where it is made and here.
+    fn is_used_once(&self, module: &Module<'a>, call: &Call<'a>) -> bool {
+        if call.expr.func.is_call_expr() {
+            return true;
+        }
+        let (Some(class), Some(key)) = (
+            module.frame(call.place.frame).class,
+            module.key(&call.expr.func),
+        ) else {
+            return false;
+        };
+        let Some(class) = module.classes().get(class as usize) else {
+            return false;
+        };
+        let source = module.source(class.def.range());
+        let uses = source.match_indices(key).filter(|(at, _)| {
+            let rest = source.get(at + key.len()..).unwrap_or("");
+            !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        });
+        uses.count() == 2
+    }
+}
+
+fn push(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall, findings: &mut Vec<Finding>) {
+    let is_keras = !module
+        .path(&layer.func)
+        .is_some_and(|path| path.first() == "torch");
+    let argument = if is_keras {
+        "use_bias=False"
+    } else {
+        "bias=False"
+    };
+    let name = match &*layer.func {
+        Expr::Attribute(attribute) => attribute.attr.as_str(),
+        other => module.source(other),
+    };
+    findings.push(Finding {
+        rule: &RULE,
+        range: layer.range(),
+        message: format!(
+            "the bias of this `{name}` is taken away again by the batch normalization at line {}: memory and time for nothing",
+            module.line(norm.range())
+        ),
+        label: "has a bias".to_owned(),
+        help: format!("leave it out: {argument}"),
+        fix: last_argument(module.text, layer, argument),
+    });
+}
+
+/// A fix that adds an argument at the end of a call.
+fn last_argument(text: &str, call: &ExprCall, argument: &str) -> Option<Fix> {
+    let close = usize::from(call.end()).checked_sub(1)?;
+    let arguments = &call.arguments;
+    let last = arguments
+        .args
+        .iter()
+        .map(Ranged::end)
+        .chain(arguments.keywords.iter().map(Ranged::end))
+        .max()?;
+    let between = text.get(usize::from(last)..close)?;
+    // After a comma that is there already, the text goes before what closes the call.
+    let (at, content) = match between.find(',') {
+        Some(_) if between.contains('#') => return None,
+        Some(comma) => (usize::from(last) + comma + 1, format!(" {argument}")),
+        None => (usize::from(last), format!(", {argument}")),
+    };
+    Some(Fix {
+        edits: vec![Edit {
+            range: TextRange::empty(TextSize::try_from(at).ok()?),
+            content,
+        }],
+        safety: Safety::Unsafe,
+        title: "Leave the bias out".to_owned(),
+    })
+}

@@ -1,0 +1,122 @@
+//! # cuda-in-worker (AF208)
+//!
+//! A loader's worker puts data on the graphics card.
+//!
+//! ## Why it crashes
+//!
+//! Workers are other processes. A forked one cannot use CUDA that its parent has used already
+//! ("Cannot re-initialize CUDA in forked subprocess"); a spawned one can, and then each of them
+//! holds a CUDA context of some hundred megabytes and its batches on the card, and fails with
+//! errors that name something else.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! def __getitem__(self, index):
+//!     return self.rows[index].cuda()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! def __getitem__(self, index):
+//!     return self.rows[index]
+//!
+//! for rows in DataLoader(dataset, num_workers=4, pin_memory=True):
+//!     rows = rows.cuda(non_blocking=True)
+//! ```
+//!
+//! ## When it is fine
+//!
+//! Without workers (`num_workers=0`) all of it runs in one process. Only datasets and functions
+//! that a loader with workers uses in the same file are reported.
+//!
+//! ## Fix
+//!
+//! None: where the batch is used is for its author to say.
+
+use super::loaders::{calls_of, line_of, loaders, with_workers, workers};
+use super::whence::is_gpu;
+use crate::finding::Finding;
+use crate::model::{Call, FrameId, Kind, Module, Role};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_text_size::Ranged;
+
+pub static RULE: Rule = Rule {
+    code: "AF208",
+    name: "cuda-in-worker",
+    severity: Severity::Error,
+    stage: Stage::Stable,
+    source: include_str!("cuda_in_worker.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if loaders(module).next().is_none() || module.text.contains("set_start_method") {
+        return;
+    }
+    for (id, class) in module.classes().iter().enumerate() {
+        if class.is == Role::Dataset
+            && let Some((loader, _)) = with_workers(module, id as u32).next()
+        {
+            for name in ["__getitem__", "__getitems__", "__iter__"] {
+                if let Some(frame) = class.methods.get(name) {
+                    let whose = format!("`{}.{name}`", class.def.name);
+                    report(module, *frame, &whose, loader, findings);
+                }
+            }
+        }
+    }
+    for loader in loaders(module) {
+        let collate = module.argument(loader, 6, "collate_fn");
+        let has_workers = workers(module, loader).is_some_and(|(workers, _)| workers > 0.0);
+        if has_workers && let Some(Kind::Function(id)) = collate.map(|value| value.kind) {
+            let whose = format!("`{}`", module.frame(FrameId(id)).name());
+            report(module, FrameId(id), &whose, loader, findings);
+        }
+    }
+}
+
+fn report(module: &Module<'_>, frame: FrameId, whose: &str, loader: &Call<'_>, findings: &mut Vec<Finding>) {
+    let frames = calls_of(module, frame, 2);
+    let moves = module
+        .calls()
+        .iter()
+        .filter(|call| frames.contains(&call.place.frame) && moves_to_gpu(module, call));
+    for call in moves {
+        let line = line_of(module, loader);
+        let known = findings
+            .iter()
+            .any(|other| other.rule.code == RULE.code && other.range == call.expr.range());
+        if !known {
+            findings.push(Finding {
+                rule: &RULE,
+                range: call.expr.range(),
+                message: format!(
+                    "{whose} runs in the workers of the loader at line {line}, which cannot share the graphics card \
+                     with the process that trains"
+                ),
+                label: "uses CUDA in a worker".to_owned(),
+                help: "leave it on the CPU here, and move the batch in the training loop: \
+                       batch.to(device, non_blocking=True)"
+                    .to_owned(),
+                fix: None,
+            });
+        }
+    }
+}
+
+fn moves_to_gpu<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
+    match call.method() {
+        Some("cuda") => true,
+        Some("to") => {
+            let device = call.argument(0, "device");
+            device.is_some_and(|device| is_gpu(module, device, call.place.frame))
+        }
+        _ => {
+            let of_torch = call.path.is_some_and(|path| path.first() == "torch" && path.last() != "device");
+            let device = call.keyword("device");
+            of_torch && device.is_some_and(|device| is_gpu(module, device, call.place.frame))
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! # dataset-in-ram (AF202)
+//!
+//! A whole dataset is brought into memory before the first step.
+//!
+//! ## Why it freezes
+//!
+//! Stacking what every file holds needs all of it at once, and for a moment twice: the parts and
+//! the whole. With images as 32-bit floats that is a hundred times what the folder takes on
+//! disk. Once memory is full the machine swaps and stops answering. A `DataLoader` around it
+//! does not help: it takes batches out of what is there already.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! images = torch.stack([load(path) for path in paths])
+//! loader = DataLoader(TensorDataset(images), batch_size=8)
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! class Images(Dataset):
+//!     def __init__(self, paths):
+//!         self.paths = paths
+//!
+//!     def __getitem__(self, index):
+//!         return load(self.paths[index])
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When all of it fits several times over. Arrays whose size is written in the text are reported
+//! only if they take more than half of this machine's memory; `mmap_mode="r"` is not reported.
+//!
+//! ## Fix
+//!
+//! None: how to read one element is for its author to say.
+
+use super::files::{are_paths, bound_names, is_lazy, reads_each};
+use super::keeping::is_test;
+use super::whence::{behind_names, trains};
+use super::words::{bytes, count, memory};
+use crate::finding::Finding;
+use crate::model::{Call, Device, FrameId, Kind, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Comprehension, Expr};
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF202",
+    name: "dataset-in-ram",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("dataset_in_ram.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    for call in module.calls() {
+        findings.extend(too_large(module, call));
+    }
+    let mut gathered = module
+        .calls()
+        .iter()
+        .filter_map(|call| gathers(module, call))
+        .peekable();
+    if gathered.peek().is_some() && trains(module) {
+        for (place, what) in gathered {
+            findings.push(finding(module, place, &what));
+        }
+    }
+}
+
+// ---- sizes that are written in the text ----
+
+/// An array that takes more than half of the memory.
+fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
+    let size = call.result.bytes()?;
+    let ram = module.here.ram?;
+    let is_made = match call.path {
+        Some(path) => matches!(path.first(), "torch" | "numpy" | "tensorflow") && !is_copy(path.last()),
+        None => matches!(call.method(), Some("random" | "standard_normal" | "integers" | "normal" | "uniform")),
+    };
+    let is_array = matches!(call.result.kind, Kind::Tensor | Kind::Array);
+    if is_test(module, module.frame(call.place.frame)) {
+        return None;
+    }
+    if !is_made || !is_array || size * 2.0 < ram as f64 || call.result.device == Device::Gpu || is_elsewhere(module, call) {
+        return None;
+    }
+    let source = module.source(call.expr);
+    let short = if source.len() > 60 || source.contains('\n') {
+        "this array".to_owned()
+    } else {
+        format!("`{source}`")
+    };
+    let lengths = module.shape(call.result).map(|lengths| {
+        let lengths: Vec<String> = lengths.iter().map(|length| count(*length)).collect();
+        lengths.join(" × ")
+    });
+    Some(Finding {
+        rule: &RULE,
+        range: call.expr.range(),
+        message: format!("{short} is {}, on a machine with {}", bytes(size), memory(ram)),
+        label: format!("{} elements at once", lengths.unwrap_or_default()),
+        help: "make or read one batch at a time: in __getitem__ of a Dataset, or from np.load(…, mmap_mode=\"r\")"
+            .to_owned(),
+        fix: None,
+    })
+}
+
+fn is_copy(name: &str) -> bool {
+    matches!(name, "tensor" | "as_tensor" | "from_numpy" | "array" | "asarray")
+}
+
+/// On no device, or on one of which nothing is known.
+fn is_elsewhere(module: &Module<'_>, call: &Call<'_>) -> bool {
+    call.keyword("device").is_some() || ["FakeTensor", "\"meta\"", "'meta'"].iter().any(|word| module.text.contains(word))
+}
+
+// ---- files ----
+
+/// What brings together what many files hold, and the functions' word for it.
+fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, String)> {
+    let frame = call.place.frame;
+    if is_lazy(module, frame) || call.place.inline {
+        return None;
+    }
+    if let Some(path) = call.path {
+        let stacks = matches!(
+            path.segments(),
+            ["torch", "stack" | "cat" | "concat"]
+                | ["numpy", "stack" | "concatenate" | "vstack" | "array" | "asarray"]
+                | ["pandas", "concat"]
+                | ["tensorflow", "stack" | "concat"]
+        );
+        let parts = call.expr.arguments.args.first().filter(|_| stacks)?;
+        let over = reads_all_files(module, parts, frame)?;
+        return Some((call.expr.range(), format!("`{}` holds what every file of `{over}` holds", module.source(&*call.expr.func))));
+    }
+    // A list that a dataset keeps.
+    let name = module.key(call.object()?).filter(|name| name.starts_with("self."))?;
+    let added = call.expr.arguments.args.first().filter(|_| call.method() == Some("append"))?;
+    let around = module.loop_at(call.place.within?);
+    let (target, over) = around.over?;
+    let names = bound_names(target);
+    let kept = module.arguments(call).first()?;
+    let is_array = matches!(kept.kind, Kind::Tensor | Kind::Array | Kind::Unknown);
+    let reads = reads_each(module, added, frame, &names) || is_read_before(module, added, &names, call);
+    let in_init = module.frame(frame).name() == "__init__";
+    (in_init && is_array && reads && are_paths(module, over, frame))
+        .then(|| (call.expr.range(), format!("`{name}` keeps what every file of `{}` holds", module.source(over))))
+}
+
+/// `wave, rate = torchaudio.load(path)`, and then `wave` is kept.
+fn is_read_before<'a>(module: &Module<'a>, added: &'a Expr, names: &[&str], call: &Call<'a>) -> bool {
+    let Some(name) = module.key(added) else { return false };
+    let origin = super::whence::bound_to(module, name, call.place.frame, call.expr.start());
+    origin.is_some_and(|origin| {
+        origin.part.is_none_or(|part| part == 0) && reads_each(module, origin.expr, origin.frame, names)
+    })
+}
+
+/// The files that a list of parts is read from, as they are called: a comprehension, `map`, or a
+/// list that a loop before it filled.
+fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> Option<&'a str> {
+    let origin = behind_names(module, parts, frame);
+    match origin.expr {
+        Expr::ListComp(list) => of_comprehension(module, &list.elt, &list.generators, origin.frame),
+        Expr::Generator(list) => of_comprehension(module, &list.elt, &list.generators, origin.frame),
+        Expr::Call(call) => {
+            let Expr::Name(function) = &*call.func else { return None };
+            match (function.id.as_str(), &call.arguments.args[..]) {
+                ("list" | "tuple", [inner]) => reads_all_files(module, inner, origin.frame),
+                ("map", [reader, over]) => {
+                    let reads = match module.path(reader) {
+                        Some(path) => super::files::reads_a_file(&path) && !path.is("torch.load"),
+                        None => match module.settled(reader, origin.frame).kind {
+                            Kind::Function(id) => reads_in(module, FrameId(id)),
+                            _ => false,
+                        },
+                    };
+                    (reads && are_paths(module, over, origin.frame)).then(|| module.source(over))
+                }
+                _ => None,
+            }
+        }
+        Expr::List(list) if list.elts.is_empty() => {
+            let name = module.key(parts)?;
+            module.calls().iter().find_map(|call| {
+                let is_append = call.method() == Some("append")
+                    && call.place.frame == frame
+                    && call.object().and_then(|object| module.key(object)) == Some(name);
+                let around = module.loop_at(call.place.within.filter(|_| is_append)?);
+                let (target, over) = around.over?;
+                let added = call.expr.arguments.args.first()?;
+                let names = bound_names(target);
+                let reads = reads_each(module, added, frame, &names) || is_read_before(module, added, &names, call);
+                (reads && are_paths(module, over, frame)).then(|| module.source(over))
+            })
+        }
+        _ => None,
+    }
+}
+
+fn of_comprehension<'a>(
+    module: &Module<'a>,
+    element: &'a Expr,
+    generators: &'a [Comprehension],
+    frame: FrameId,
+) -> Option<&'a str> {
+    let [generator] = generators else { return None };
+    let names = bound_names(&generator.target);
+    (reads_each(module, element, frame, &names) && are_paths(module, &generator.iter, frame))
+        .then(|| module.source(&generator.iter))
+}
+
+fn reads_in(module: &Module<'_>, frame: FrameId) -> bool {
+    module
+        .calls()
+        .iter()
+        .any(|call| call.place.frame == frame && call.path.is_some_and(|path| super::files::reads_a_file(&path)))
+}
+
+fn finding(module: &Module<'_>, place: TextRange, what: &str) -> Finding {
+    let here = module.here.ram.map_or(String::new(), |ram| format!(", in the {} of this machine", memory(ram)));
+    Finding {
+        rule: &RULE,
+        range: place,
+        message: format!("{what} at once{here}"),
+        label: "all files are in memory before the first step".to_owned(),
+        help: "keep the names and read each file when it is its turn: in __getitem__ of a Dataset, in a generator, or \
+               with np.load(…, mmap_mode=\"r\")"
+            .to_owned(),
+        fix: None,
+    }
+}

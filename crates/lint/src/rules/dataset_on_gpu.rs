@@ -1,0 +1,199 @@
+//! # dataset-on-gpu (AF201)
+//!
+//! A whole dataset is put on the graphics card before training.
+//!
+//! ## Why it crashes
+//!
+//! The card has a fraction of the machine's memory, and weights, gradients and activations need
+//! it. What the dataset takes is gone for the whole run: the batch has to be smaller than it
+//! could be, and one more epoch of logging or a larger input ends with "CUDA out of memory".
+//!
+//! ## Wrong
+//!
+//! ```python
+//! images = torch.load("train.pt").to(device)
+//! loader = DataLoader(TensorDataset(images), batch_size=128)
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! images = torch.load("train.pt")
+//! loader = DataLoader(TensorDataset(images), batch_size=128, pin_memory=True)
+//! for (batch,) in loader:
+//!     batch = batch.to(device, non_blocking=True)
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When the data is small beside the card's memory: then it is even faster. Data whose size is
+//! written in the text is reported from a thirty-second of the memory on; else only what a file held.
+//!
+//! ## Fix
+//!
+//! None: each use of a batch has to move it.
+
+use super::files::is_whole_file;
+use super::full_batch::whole_input;
+use super::words::{bytes, memory};
+use crate::finding::Finding;
+use crate::model::uses::uses_of;
+use crate::model::{Call, Device, FrameId, Kind, Module, Role, Store};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, Stmt};
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF201",
+    name: "dataset-on-gpu",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("dataset_on_gpu.rs"),
+    check,
+};
+
+/// The share of the card's memory from which data is large.
+const LARGE: f64 = 1.0 / 32.0;
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.imports("torch") {
+        return;
+    }
+    let mut places: Vec<TextRange> = Vec::new();
+    for call in module.calls() {
+        if call.path.is_some_and(|path| path.last() == "TensorDataset")
+            && let Some(moved) = first_moved(module, call)
+            && !places.contains(&moved.expr.range())
+        {
+            places.push(moved.expr.range());
+            findings.push(finding(module, moved, &format!("the dataset at line {}", module.line(call.expr.range()))));
+        }
+    }
+    for store in module.stores() {
+        if store.value.device == Device::Gpu
+            && store.value.is(Kind::Tensor)
+            && store.place.within.is_none()
+            && let Some(moved) = mover(module, store)
+            && !places.contains(&moved.expr.range())
+            && is_large(module, moved) == Some(true)
+            && let Some(line) = is_taken_apart(module, store)
+        {
+            places.push(moved.expr.range());
+            findings.push(finding(module, moved, &format!("the batches at line {line}")));
+        }
+    }
+}
+
+/// The first part of a `TensorDataset` that is on the card and large, where it was moved there.
+fn first_moved<'m, 'a>(module: &'m Module<'a>, dataset: &Call<'a>) -> Option<&'m Call<'a>> {
+    module.arguments(dataset).iter().find_map(|part| {
+        if part.device != Device::Gpu {
+            return None;
+        }
+        let moved = module
+            .calls()
+            .iter()
+            .filter(|call| call.expr.start() == part.site && moves(call))
+            .max_by_key(|call| call.expr.end())?;
+        (is_large(module, moved) == Some(true)).then_some(moved)
+    })
+}
+
+/// The call that puts what is bound here on the card.
+fn mover<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'a>> {
+    let source = store.source?.range();
+    module
+        .calls()
+        .iter()
+        .filter(|call| call.expr.start() == source.start() && source.contains_range(call.expr.range()) && moves(call))
+        .max_by_key(|call| call.expr.end())
+}
+
+fn moves(call: &Call<'_>) -> bool {
+    call.result.device == Device::Gpu
+        && (matches!(call.method(), Some("to" | "cuda")) || call.keyword("device").is_some())
+}
+
+/// Whether data is large: by its size, or because a file held it. None: it is small.
+fn is_large<'a>(module: &Module<'a>, moved: &Call<'a>) -> Option<bool> {
+    if let Some(size) = moved.result.bytes() {
+        let vram = module.here.vram? as f64;
+        return (size >= vram * LARGE).then_some(true);
+    }
+    let frame = moved.place.frame;
+    let data = match moved.object() {
+        Some(object) => object,
+        None => moved.expr.arguments.args.first()?,
+    };
+    Some(is_whole_file(module, data, frame))
+}
+
+/// The line where batches are taken out of a tensor: sliced in a loop, split by one, or given by
+/// `__getitem__`; or where all of it is given to a model.
+fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<usize> {
+    let name = module.key(store.target)?;
+    let frame = module.frame(store.place.frame);
+    if name.starts_with("self.") {
+        let class = module.classes().get(frame.class? as usize)?;
+        let item = (class.is == Role::Dataset).then(|| class.methods.get("__getitem__")).flatten()?;
+        return sliced_in(module, name, module.frame(*item).body);
+    }
+    let own = |around: &&crate::model::Loop<'_>| around.frame == store.place.frame && around.parent.is_none();
+    for around in module.loops().iter().filter(own) {
+        if let Some(line) = sliced_in(module, name, around.body) {
+            return Some(line);
+        }
+    }
+    let whole = module.calls().iter().find(|call| {
+        call.place.frame == store.place.frame && whole_input(module, call).is_some_and(|(data, _)| data == name)
+    });
+    if let Some(call) = whole {
+        return Some(module.line(call.expr.range()));
+    }
+    splits(module, name, store.place.frame)
+}
+
+fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<usize> {
+    uses_of(module.text, name, body).iter().find_map(|used| match used.around[0] {
+        Some(Expr::Subscript(subscript))
+            if subscript.value.range() == used.expr.range()
+                && subscript.ctx.is_load()
+                && !subscript.slice.is_number_literal_expr()
+                && !subscript.slice.is_string_literal_expr() =>
+        {
+            Some(module.line(used.expr.range()))
+        }
+        _ => None,
+    })
+}
+
+/// `for part in everything.split(chunk)`.
+fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<usize> {
+    module.loops().iter().find_map(|around| {
+        let (_, Expr::Call(over)) = around.over? else { return None };
+        let Expr::Attribute(method) = &*over.func else { return None };
+        let is_split = around.frame == frame
+            && matches!(method.attr.as_str(), "split" | "chunk")
+            && module.key(&method.value) == Some(name);
+        is_split.then(|| module.line(over.range()))
+    })
+}
+
+fn finding(module: &Module<'_>, moved: &Call<'_>, user: &str) -> Finding {
+    let data = moved.object().map_or_else(|| module.source(moved.expr), |object| module.source(object));
+    let data = if data.len() > 50 || data.contains('\n') { "all of it" } else { data };
+    let card = module.here.vram.map_or("the card".to_owned(), |vram| format!("a GPU with {}", memory(vram)));
+    let size = moved.result.bytes();
+    let message = match size {
+        Some(size) => format!("`{data}` is {}, on {card}, for the whole training", bytes(size)),
+        None => format!("`{data}` is all that a file held, and stays on {card} for the whole training"),
+    };
+    Finding {
+        rule: &RULE,
+        range: moved.expr.range(),
+        message,
+        label: format!("only {user} need it there, a batch at a time"),
+        help: "leave it in main memory and move each batch: batch.to(device, non_blocking=True)".to_owned(),
+        fix: None,
+    }
+}

@@ -1,0 +1,139 @@
+//! # division-by-prediction (AF402)
+//!
+//! Something is divided by what a model puts out, and that may be zero.
+//!
+//! ## Why it crashes
+//!
+//! A model is free to put out 0, and close to 0 at the start of training: the quotient and its
+//! gradient are infinite, and after the next step every weight is NaN. The run goes on for hours
+//! and has learned nothing.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! loss = ((y - y_pred) ** 2 / y_pred).mean()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! loss = ((y - y_pred) ** 2 / (y_pred.abs() + 1e-6)).mean()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! Where the model ends in something that is never zero, or the divisor is kept from it: an
+//! epsilon, `clamp(min=…)`. Such code is not reported, nor is what runs without gradients.
+//!
+//! ## Fix
+//!
+//! Unsafe, as the numbers change a little: a small number is added to the divisor.
+
+use super::numbers::{forms, is_keras_prediction, is_tensor_method};
+use crate::finding::{Edit, Finding, Fix, Safety};
+use crate::model::{Call, Form, Module, Place, Value};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::Expr;
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF402",
+    name: "division-by-prediction",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("division_by_prediction.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !["torch", "tensorflow", "keras"]
+        .iter()
+        .any(|package| module.imports(package))
+    {
+        return;
+    }
+    for division in module.divisions() {
+        let range = TextRange::new(division.above.start(), division.below.end());
+        look_at(
+            module,
+            &division.place,
+            range,
+            division.below,
+            division.by,
+            findings,
+        );
+    }
+    for call in module.calls() {
+        if let Some((below, by)) = divisor(module, call) {
+            look_at(module, &call.place, call.expr.range(), below, by, findings);
+        }
+    }
+}
+
+/// What a function divides by: `torch.div(a, b)`, `a.div(b)`, `tf.divide(a, b)`.
+fn divisor<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
+    let place = match call.path {
+        Some(path) => {
+            let names = [
+                "torch.div",
+                "torch.divide",
+                "torch.true_divide",
+                "tensorflow.divide",
+                "tensorflow.math.divide",
+                "tensorflow.div",
+                "tensorflow.truediv",
+            ];
+            path.is_any(&names).then_some(1)?
+        }
+        None => is_tensor_method(call, &["div", "div_", "divide", "true_divide"]).then_some(0)?,
+    };
+    Some((
+        call.argument(place, "other")?,
+        module.argument(call, place, "other")?,
+    ))
+}
+
+fn look_at<'a>(
+    module: &Module<'a>,
+    place: &Place,
+    range: TextRange,
+    below: &'a Expr,
+    by: Value,
+    findings: &mut Vec<Finding>,
+) {
+    if place.no_grad
+        || findings
+            .iter()
+            .any(|known| known.rule.code == RULE.code && known.range == range)
+    {
+        return;
+    }
+    let is_risky = |form: &Form| matches!(form, Form::Raw | Form::Rectified | Form::Output);
+    if is_keras_prediction(module, place.frame, below)
+        || forms(module, place.frame, below, by).iter().any(is_risky)
+    {
+        findings.push(finding(module, range, below));
+    }
+}
+
+fn finding(module: &Module<'_>, range: TextRange, below: &Expr) -> Finding {
+    let source = module.source(below);
+    let content = format!("({source} + 1e-8)");
+    Finding {
+        rule: &RULE,
+        range,
+        message: format!(
+            "`{source}` is what a model puts out and may be zero: the quotient is infinite then, and the loss NaN"
+        ),
+        label: "a prediction below the line".to_owned(),
+        help: format!("keep it from zero: {content}, or `clamp(min=…)` where it is positive"),
+        fix: Some(Fix {
+            edits: vec![Edit {
+                range: below.range(),
+                content,
+            }],
+            safety: Safety::Unsafe,
+            title: "Keep the divisor from zero".to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,131 @@
+//! # double-softmax (AF403)
+//!
+//! A loss that applies a softmax is given what went through one already.
+//!
+//! ## Why it crashes
+//!
+//! `CrossEntropyLoss` takes raw numbers. Of probabilities its own softmax makes almost equal
+//! ones: with ten classes the best of them cannot exceed 0.23. The loss stays high, gradients
+//! are tiny, and days of training end where they began.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! probs = torch.softmax(model(x), dim=1)
+//! loss = nn.CrossEntropyLoss()(probs, y)
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! logits = model(x)
+//! loss = nn.CrossEntropyLoss()(logits, y)
+//! ```
+//!
+//! ## When it is fine
+//!
+//! Never for training. Models that apply a softmax only for inference are not reported.
+//!
+//! ## Fix
+//!
+//! None: whether the softmax goes, or the loss becomes another, is the author's to say.
+
+use super::numbers::forms;
+use crate::finding::Finding;
+use crate::model::{Call, Form, Kind, Module, Value};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::Expr;
+use ruff_text_size::Ranged;
+
+pub static RULE: Rule = Rule {
+    code: "AF403",
+    name: "double-softmax",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("double_softmax.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    for call in module.calls() {
+        if let Some(given) = given_twice(module, call, Form::Softmax) {
+            findings.push(finding(module, call, given));
+        }
+    }
+}
+
+/// What a loss is given that has been through the same function that the loss applies.
+pub fn given_twice<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<&'a Expr> {
+    let (given, value) = logits(module, call, form)?;
+    let known = forms(module, call.place.frame, given, value);
+    (!known.is_empty() && known.iter().all(|known| *known == form)).then_some(given)
+}
+
+/// The raw numbers that a loss of this kind takes.
+fn logits<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<(&'a Expr, Value)> {
+    let argument = |place: usize, name: &str| {
+        Some((
+            call.argument(place, name)?,
+            module.argument(call, place, name)?,
+        ))
+    };
+    if let Some(path) = call.path {
+        return match (path.segments(), form) {
+            (["torch", "nn", "functional", "cross_entropy"], Form::Softmax)
+            | (
+                [
+                    "torch",
+                    "nn",
+                    "functional",
+                    "binary_cross_entropy_with_logits",
+                ],
+                Form::Sigmoid,
+            ) => argument(0, "input"),
+            (
+                [
+                    "tensorflow",
+                    "nn",
+                    "softmax_cross_entropy_with_logits"
+                    | "sparse_softmax_cross_entropy_with_logits",
+                ],
+                Form::Softmax,
+            )
+            | (["tensorflow", "nn", "sigmoid_cross_entropy_with_logits"], Form::Sigmoid) => {
+                argument(1, "logits")
+            }
+            _ => None,
+        };
+    }
+    if call.method() == Some("compile") {
+        // The model itself is what is given.
+        let model = call.receiver.filter(|receiver| receiver.is(Kind::Model))?;
+        let loss = module.argument(call, 1, "loss")?;
+        let fits = loss.is(Kind::Criterion) && loss.form == form;
+        return Some((call.object()?, model)).filter(|_| fits);
+    }
+    let fits = call.callee.is(Kind::Criterion) && call.callee.form == form;
+    if !fits {
+        return None;
+    }
+    // Losses of Keras are given the truth first.
+    let is_keras = !module.imports("torch");
+    if is_keras {
+        argument(1, "y_pred")
+    } else {
+        argument(0, "input")
+    }
+}
+
+fn finding(module: &Module<'_>, call: &Call<'_>, given: &Expr) -> Finding {
+    Finding {
+        rule: &RULE,
+        range: call.expr.range(),
+        message: format!(
+            "`{}` has been through a softmax, and this loss applies another: the gradients all but vanish",
+            module.source(given)
+        ),
+        label: "takes raw numbers".to_owned(),
+        help: "give the loss the numbers before the softmax, and apply the softmax only where probabilities are wanted".to_owned(),
+        fix: None,
+    }
+}

@@ -1,0 +1,258 @@
+//! # eval-without-no-grad (AF105)
+//!
+//! A model is only asked, not taught, and PyTorch records all that it does.
+//!
+//! ## Why it crashes
+//!
+//! `model.eval()` changes dropout and batch normalisation; it does not stop PyTorch from keeping
+//! every activation for a `backward()` that never comes. The evaluation takes several times the
+//! memory it needs, and the run dies in the validation after the first epoch, or has to be given
+//! smaller batches.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! model.eval()
+//! for x, y in val_loader:
+//!     correct += (model(x).argmax(1) == y).sum().item()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! model.eval()
+//! with torch.no_grad():
+//!     for x, y in val_loader:
+//!         correct += (model(x).argmax(1) == y).sum().item()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When gradients are wanted (attacks, saliency), or who calls the function has turned them off.
+//! Where the file shows that, nothing is reported.
+//!
+//! ## Fix
+//!
+//! Unsafe: `@torch.no_grad()` over a function that does nothing else than evaluate.
+
+use super::attempts::runs_a_model;
+use super::backward::{goes_back_by, goes_back_during, goes_back_in};
+use super::keeping::{is_evaluation, is_test};
+use crate::finding::{Edit, Finding, Fix, Safety};
+use crate::model::uses::lies_in;
+use crate::model::{Call, Feed, Frame, FrameId, Kind, LoopId, Module, Role, each_block};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, Stmt};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+pub static RULE: Rule = Rule {
+    code: "AF105",
+    name: "eval-without-no-grad",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("eval_without_no_grad.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.imports("torch") || is_handled_elsewhere(module) {
+        return;
+    }
+    let mut seen: Vec<(FrameId, LoopId)> = Vec::new();
+    for call in module.calls() {
+        let Some(id) = call.place.within else { continue };
+        let is_suspect = !call.place.no_grad && !call.place.inline && (call.callee.is(Kind::Model) || call.own.is_some());
+        if is_suspect
+            && !seen.contains(&(call.place.frame, id))
+            && records(module, call)
+            && only_asks(module, call, id)
+        {
+            seen.push((call.place.frame, id));
+            findings.push(finding(module, call, id));
+        }
+    }
+}
+
+/// Texts in which gradients are turned off or on in ways that are not followed.
+fn is_handled_elsewhere(module: &Module<'_>) -> bool {
+    ["set_grad_enabled", "volatile", "requires_grad = False", "requires_grad=False", "requires_grad_(False)"]
+        .iter()
+        .any(|sign| module.text.contains(sign))
+}
+
+/// Whether a graph is recorded by this call: of a model, or of a function that runs one.
+fn records(module: &Module<'_>, call: &Call<'_>) -> bool {
+    if call.callee.is(Kind::Model) {
+        return call.result.graph || matches!(call.result.kind, Kind::Tuple(_) | Kind::Fields(_));
+    }
+    call.own.is_some_and(|own| {
+        let frame = module.frame(own);
+        let is_helper = !frame.no_grad && !is_in_model(module, frame) && !is_evaluation(frame.name());
+        is_helper
+            && !goes_back_during(module, own)
+            && module.calls().iter().any(|inner| {
+                inner.place.frame == own && inner.callee.is(Kind::Model) && !inner.place.no_grad
+            })
+    })
+}
+
+/// Whether the model is asked in this loop, and nothing is learned from what it says.
+fn only_asks<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
+    let frame = module.frame(call.place.frame);
+    let source = frame.def.map_or("", |def| module.source(def));
+    if is_in_model(module, frame) || is_test(module, frame) || source.contains("requires_grad") {
+        return false;
+    }
+    if goes_back_in(module, id) || is_under_unknown(module, frame.body, call.expr.range()) {
+        return false;
+    }
+    is_after_eval(module, call) || is_known_evaluation(module, frame, call, id)
+}
+
+/// Whether a function is part of a model: whoever calls the model decides about the graph.
+fn is_in_model(module: &Module<'_>, frame: &Frame<'_>) -> bool {
+    let mut here = Some(frame);
+    while let Some(frame) = here {
+        let class = frame.class.and_then(|class| module.classes().get(class as usize));
+        if class.is_some_and(|class| !matches!(class.is, Role::Other | Role::Dataset)) {
+            return true;
+        }
+        here = frame.parent.map(|parent| module.frame(parent));
+    }
+    frame.name() == "forward"
+}
+
+/// Whether the model was put into evaluation before, and neither is put back into training nor
+/// is anything gone back through until it is.
+fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
+    let here: Vec<&Call<'a>> =
+        module.calls().iter().filter(|other| other.place.frame == call.place.frame).collect();
+    let position = call.expr.start();
+    let turns = |name: &str, other: &Call<'a>| {
+        other.method() == Some(name)
+            && other.expr.arguments.is_empty()
+            && other.object().is_some_and(|object| asks_the_same(module, call, object))
+    };
+    let evaluated = here
+        .iter()
+        .filter(|other| turns("eval", other) && other.expr.start() < position)
+        .map(|other| other.expr.start())
+        .max();
+    let Some(evaluated) = evaluated else {
+        return false;
+    };
+    let is_back = |other: &&&Call<'a>| other.method() == Some("train") && other.expr.start() > evaluated;
+    let trained = here.iter().filter(is_back).map(|other| other.expr.start());
+    if trained.clone().any(|trained| trained < position) {
+        return false;
+    }
+    let end = trained.min().unwrap_or(TextSize::new(u32::MAX));
+    let mut later = here.iter().filter(|other| (evaluated..end).contains(&other.expr.start()));
+    !later.any(|other| goes_back_by(module, other))
+}
+
+/// Whether the object that `.eval()` was called on is the model that is asked; of a function that
+/// runs one it may be any.
+fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> bool {
+    if call.own.is_some() {
+        return true;
+    }
+    let Some(key) = module.key(object) else {
+        return false;
+    };
+    let asked = match call.method() {
+        Some("forward") => call.object().and_then(|object| module.key(object)),
+        _ => module.key(&call.expr.func),
+    };
+    // `self.eval()` or `self.model.eval()` reach what is inside.
+    asked.is_some_and(|asked| {
+        asked == key || asked.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']))
+    })
+}
+
+/// Whether a function is for evaluation by its name, goes over batches, and everyone who calls
+/// it is known and sees no graph.
+fn is_known_evaluation(module: &Module<'_>, frame: &Frame<'_>, call: &Call<'_>, id: LoopId) -> bool {
+    let id_of_frame = call.place.frame;
+    let mut callers = module.calls().iter().filter(|other| other.own == Some(id_of_frame)).peekable();
+    is_evaluation(frame.name())
+        && module.loop_at(id).feed == Feed::Batches
+        && !frame.returns.graph
+        && !goes_back_during(module, id_of_frame)
+        && !module.calls().iter().any(|other| {
+            other.place.frame == id_of_frame && (other.method() == Some("train") || other.method() == Some("step"))
+        })
+        && callers.peek().is_some()
+        && callers.all(|caller| !caller.place.no_grad && !is_test(module, module.frame(caller.place.frame)))
+}
+
+/// Whether a `with` around it is none of those that are known: it may turn gradients off.
+fn is_under_unknown(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bool {
+    block.iter().any(|statement| {
+        if !lies_in(range, statement.range()) {
+            return false;
+        }
+        let is_unknown = match statement {
+            Stmt::With(with) => with.items.iter().any(|item| match &item.context_expr {
+                Expr::Call(call) => {
+                    let name = module.source(&*call.func);
+                    ["grad", "eval", "mode", "context", "ctx", "infer"].iter().any(|word| name.contains(word))
+                }
+                _ => true,
+            }),
+            _ => false,
+        };
+        let mut inside = is_unknown;
+        each_block(statement, |block| inside = inside || is_under_unknown(module, block, range));
+        inside
+    })
+}
+
+fn finding<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Finding {
+    let function = module.source(&*call.expr.func);
+    let line = module.line(module.head(id));
+    let fix = decorate(module, call);
+    let help = match fix {
+        Some(_) => "turn it off for the whole function: `@torch.no_grad()`".to_owned(),
+        None => format!("put the loop at line {line} under `with torch.no_grad():`"),
+    };
+    Finding {
+        rule: &RULE,
+        range: call.expr.range(),
+        message: format!("`{function}` records a graph for `backward()`, which never comes: every activation is kept for nothing"),
+        label: "records all activations".to_owned(),
+        help,
+        fix,
+    }
+}
+
+/// A decorator for the function, if it only evaluates.
+fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
+    let frame = module.frame(call.place.frame);
+    let def = frame.def.filter(|def| !def.is_async)?;
+    let has_torch = module.text.lines().any(|line| {
+        let names = line.trim_start().strip_prefix("import ").unwrap_or("");
+        names.split(',').any(|name| name.split('#').next().unwrap_or("").trim() == "torch")
+    });
+    let id = call.place.frame;
+    if !has_torch || goes_back_during(module, id) || frame.returns.graph || !runs_a_model(module, call) {
+        return None;
+    }
+    // Below the decorators that are there, right above `def`.
+    let from = def.decorator_list.last().map_or(def.start(), Ranged::end);
+    let until = def.name.start();
+    let between = module.text.get(usize::from(from)..usize::from(until))?;
+    let offset = TextSize::try_from(between.rfind("def")?).ok()?;
+    let at = from + offset;
+    let before = module.text.get(..usize::from(at))?;
+    let indent = before.rsplit('\n').next().unwrap_or("");
+    let is_indent = indent.chars().all(char::is_whitespace);
+    is_indent.then(|| Fix {
+        edits: vec![Edit {
+            range: TextRange::empty(at),
+            content: format!("@torch.no_grad()\n{indent}"),
+        }],
+        safety: Safety::Unsafe,
+        title: "Record no graph in this function".to_owned(),
+    })
+}

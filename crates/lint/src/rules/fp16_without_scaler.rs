@@ -1,0 +1,171 @@
+//! # fp16-without-scaler (AF307)
+//!
+//! A model is trained in `float16`, and nothing scales the loss.
+//!
+//! ## Why it crashes
+//!
+//! Gradients below 6e-8 are zero in `float16`: without a scale most of them vanish, the model
+//! learns little, and sums beyond 65,504 become infinite and the loss NaN. A `GradScaler` keeps
+//! them in range and skips the steps that overflow.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! with torch.autocast("cuda", dtype=torch.float16):
+//!     loss = criterion(model(x), y)
+//! loss.backward()
+//! optimizer.step()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! with torch.autocast("cuda", dtype=torch.float16):
+//!     loss = criterion(model(x), y)
+//! scaler.scale(loss).backward()
+//! scaler.step(optimizer)
+//! scaler.update()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! With `bfloat16`, which has the range of `float32`, and where an engine scales. Text that
+//! speaks of a scaler anywhere is not reported.
+//!
+//! ## Fix
+//!
+//! None: the scaler has to be made once, outside of the loop.
+
+use super::backward::is_backward;
+use super::steps::{Steps, mentions};
+use crate::finding::Finding;
+use crate::model::{Call, Kind, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::Expr;
+use ruff_text_size::Ranged;
+
+pub static RULE: Rule = Rule {
+    code: "AF307",
+    name: "fp16-without-scaler",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("fp16_without_scaler.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.text.contains("autocast") || scales(module.text) {
+        return;
+    }
+    for call in module.calls() {
+        if is_half(module, call) && !call.place.no_grad && trains(module, call) {
+            findings.push(finding(call));
+            // One tells it all.
+            return;
+        }
+    }
+}
+
+/// Whether anything in the text may scale the loss.
+fn scales(text: &str) -> bool {
+    [
+        "caler",
+        "scale_loss",
+        "loss_scale",
+        "deepspeed",
+        "accelerate",
+        "lightning",
+        "Fabric",
+    ]
+    .iter()
+    .any(|word| mentions(text, word) > 0)
+}
+
+/// `autocast` on a GPU, to `float16` by its argument or because that is its default there.
+fn is_half<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
+    let Some(path) = call.path else { return false };
+    let is_old =
+        path.is("torch.cuda.amp.autocast") || path.is("torch.cuda.amp.autocast_mode.autocast");
+    let is_new = path.is_any(&[
+        "torch.autocast",
+        "torch.amp.autocast",
+        "torch.amp.autocast_mode.autocast",
+    ]);
+    if !is_old && !is_new || call.is_open() {
+        return false;
+    }
+    let enabled = call
+        .keyword("enabled")
+        .or_else(|| call.argument(0, "enabled").filter(|_| is_old));
+    if enabled.is_some_and(|enabled| !matches!(enabled, Expr::BooleanLiteral(on) if on.value)) {
+        return false;
+    }
+    let device = call.argument(0, "device_type").filter(|_| is_new);
+    let on_gpu = is_old
+        || device.is_some_and(|device| {
+            matches!(device, Expr::StringLiteral(text) if text.value.to_str().starts_with("cuda"))
+        });
+    let dtype = call.keyword("dtype").or_else(|| call.argument(1, "dtype"));
+    match dtype {
+        None => on_gpu,
+        Some(dtype) => {
+            let is_half = is_float16(module, dtype) || is_bound_to_float16(module, call, dtype);
+            let on_cpu =
+                matches!(device, Some(Expr::StringLiteral(text)) if text.value.to_str() == "cpu");
+            is_half && !on_cpu
+        }
+    }
+}
+
+fn is_float16<'a>(module: &Module<'a>, dtype: &'a Expr) -> bool {
+    module
+        .path(dtype)
+        .is_some_and(|path| path.is_any(&["torch.float16", "torch.half"]))
+}
+
+/// A name that only ever stands for `float16` here: `half = torch.float16`.
+fn is_bound_to_float16<'a>(module: &Module<'a>, call: &Call<'a>, dtype: &'a Expr) -> bool {
+    let Some(key) = module.key(dtype) else {
+        return false;
+    };
+    let mut sources = module
+        .stores()
+        .iter()
+        .filter(|store| {
+            store.place.frame == call.place.frame && module.key(store.target) == Some(key)
+        })
+        .map(|store| store.source)
+        .peekable();
+    sources.peek().is_some()
+        && sources.all(|source| source.is_some_and(|source| is_float16(module, source)))
+}
+
+/// Whether the same function goes back and steps, plainly.
+fn trains(module: &Module<'_>, call: &Call<'_>) -> bool {
+    let frame = call.place.frame;
+    let goes_back = module.calls().iter().any(|back| {
+        back.place.frame == frame
+            && is_backward(back)
+            && back.expr.start() > call.expr.start()
+            && back.expr.arguments.is_empty()
+            && back
+                .receiver
+                .is_some_and(|receiver| matches!(receiver.kind, Kind::Tensor | Kind::Unknown))
+    });
+    goes_back
+        && Steps::of(module)
+            .direct()
+            .iter()
+            .any(|(step, _)| step.place.frame == frame)
+}
+
+fn finding(call: &Call<'_>) -> Finding {
+    Finding {
+        rule: &RULE,
+        range: call.expr.range(),
+        message: "this trains in `float16`, and no scaler keeps the gradients in range: small ones vanish, large ones end in NaN".to_owned(),
+        label: "half precision, unscaled".to_owned(),
+        help: "make `scaler = torch.cuda.amp.GradScaler()` once, then scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(); or use dtype=torch.bfloat16 where the card has it".to_owned(),
+        fix: None,
+    }
+}

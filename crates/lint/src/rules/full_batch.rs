@@ -1,0 +1,304 @@
+//! # full-batch (AF203)
+//!
+//! One batch is the whole dataset.
+//!
+//! ## Why it freezes
+//!
+//! A step keeps what every layer put out for every element of the batch until it has gone back
+//! through it. For a whole dataset that is the dataset times the width of the network. It works
+//! with the first thousand rows, and takes all memory with the rest.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! loader = DataLoader(dataset, batch_size=len(dataset))
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! loader = DataLoader(dataset, batch_size=256, shuffle=True)
+//! ```
+//!
+//! ## When it is fine
+//!
+//! With small data, or with an optimizer that wants all of it (L-BFGS). Where the size can be
+//! computed it is held against this machine's memory, and small data is not reported.
+//!
+//! ## Fix
+//!
+//! None: another batch size is another training.
+
+use super::backward::goes_back_in;
+use super::keeping::is_test;
+use super::loaders::loaders;
+use super::network::need;
+use super::whence::{base, behind_names};
+use super::words::{bytes, count, memory};
+use crate::finding::Finding;
+use crate::model::{Call, Device, FrameId, Kind, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, ExprCall};
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF203",
+    name: "full-batch",
+    severity: Severity::Error,
+    stage: Stage::Stable,
+    source: include_str!("full_batch.rs"),
+    check,
+};
+
+/// The share of memory from which the input of a step is large: what it is turned into is many
+/// times that.
+const LARGE_INPUT: f64 = 1.0 / 64.0;
+/// And from which all that the step keeps is.
+const LARGE_STEP: f64 = 1.0 / 20.0;
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if module.text.contains("LBFGS") {
+        return;
+    }
+    for loader in loaders(module) {
+        if loader.path.is_some_and(|path| path.first() == "torch")
+            && !is_test(module, module.frame(loader.place.frame))
+        {
+            findings.extend(of_loader(module, loader));
+        }
+    }
+    for call in module.calls() {
+        match call.method() {
+            Some("fit") => findings.extend(of_fit(module, call)),
+            Some("batch") => findings.extend(of_pipeline(module, call)),
+            _ => findings.extend(of_forward(module, call)),
+        }
+    }
+}
+
+/// `DataLoader(dataset, batch_size=len(dataset))`, or as many as there are.
+fn of_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
+    let size = loader.argument(1, "batch_size")?;
+    let dataset = loader.argument(0, "dataset")?;
+    let value = module.argument(loader, 0, "dataset")?;
+    let frame = loader.place.frame;
+    let known = known_size(module, dataset, frame, value);
+    let all = if is_length_of(module, size, frame, &names_of(module, dataset)) {
+        known.map(|(rows, _)| rows)
+    } else {
+        let batch = module.argument(loader, 1, "batch_size")?.as_number()?;
+        Some(known.map(|(rows, _)| rows).filter(|rows| batch >= *rows)?)
+    };
+    let input = match known {
+        Some((_, input)) if is_small(module, input) => return None,
+        Some((_, input)) => Some(input),
+        None => None,
+    };
+    Some(finding(module, size.range(), module.source(dataset), all, input))
+}
+
+/// `model.fit(x, y, batch_size=len(x))`.
+fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
+    let size = call.keyword("batch_size")?;
+    let data = call.argument(0, "x")?;
+    let name = module.key(data)?;
+    // A loop that fits again and again fits what it has just gathered.
+    if !call.receiver?.is(Kind::Model) || call.place.within.is_some() || !is_data_name(name) {
+        return None;
+    }
+    let value = module.argument(call, 0, "x")?;
+    let is_all = is_length_of(module, size, call.place.frame, &[name]);
+    let by_number = value
+        .rows()
+        .zip(module.argument(call, usize::MAX, "batch_size").and_then(|batch| batch.as_number()))
+        .is_some_and(|(rows, batch)| batch >= rows);
+    if !is_all && !by_number {
+        return None;
+    }
+    let input = value.bytes();
+    if input.is_some_and(|input| is_small(module, input)) {
+        return None;
+    }
+    Some(finding(module, size.range(), name, value.rows(), input))
+}
+
+fn is_data_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["train", "data", "images", "inputs", "features"].iter().any(|word| name.contains(word)) || name == "x"
+}
+
+/// `data.batch(rows)` of a dataset with as many rows.
+fn of_pipeline<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
+    let receiver = call.receiver.filter(|receiver| receiver.is(Kind::Dataset))?;
+    let size = call.argument(0, "batch_size")?;
+    let rows = receiver.rows()?;
+    let input = receiver.bytes()?;
+    let batch = module.argument(call, 0, "batch_size")?.as_number()?;
+    let name = module.source(base(call.object()?));
+    (batch >= rows && rows > 1.0 && !is_small(module, input))
+        .then(|| finding(module, size.range(), name, Some(rows), Some(input)))
+}
+
+/// `model(table)` in the loop that trains, with all of a table that was made before it.
+fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
+    let (data, lengths) = whole_input(module, call)?;
+    let value = *module.arguments(call).first()?;
+    let input = value.bytes()?;
+    let rows = value.rows()?;
+    let room = room(module, value.device == Device::Gpu)?;
+    let needed = need(module, &call.expr.func, call.place.frame, &lengths);
+    let large = match &needed {
+        Some(needed) => needed.input + needed.activations >= room as f64 * LARGE_STEP,
+        None => input >= room as f64 * LARGE_INPUT,
+    };
+    if !large || call.place.no_grad {
+        return None;
+    }
+    let kept = match needed {
+        Some(needed) => format!("{} for what the layers keep", bytes(needed.activations)),
+        None => format!("{} for each column that a layer puts out", bytes(rows * 4.0)),
+    };
+    let here = if value.device == Device::Gpu { "a GPU" } else { "a machine" };
+    Some(Finding {
+        rule: &RULE,
+        range: call.expr.range(),
+        message: format!(
+            "each step goes through all {} rows of `{data}`: {} for them and another {kept}, on {here} with {}",
+            count(rows),
+            bytes(input),
+            memory(room)
+        ),
+        label: "the whole table in one batch".to_owned(),
+        help: format!("take a part of it in each step: {data}[torch.randint(0, len({data}), (4096,))]"),
+        fix: None,
+    })
+}
+
+/// The name of what a model is given, if that was made before the loop, and its lengths.
+pub fn whole_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str, Vec<f64>)> {
+    if !call.callee.is(Kind::Model) || call.path.is_some() {
+        return None;
+    }
+    let id = call.place.within?;
+    let data = call.expr.arguments.args.first().and_then(|data| module.key(data))?;
+    let lengths = module.shape(*module.arguments(call).first()?)?.to_vec();
+    let made_in_loop = module.stores().iter().any(|store| {
+        module.key(store.target) == Some(data) && module.is_within(&store.place, id)
+    });
+    let bound_by_loop = module
+        .loops_around(Some(id))
+        .filter_map(|around| around.over)
+        .any(|(target, _)| super::files::bound_names(target).contains(&data));
+    (!made_in_loop && !bound_by_loop && goes_back_in(module, id)).then_some((data, lengths))
+}
+
+/// The memory that a step has to fit in.
+pub fn room(module: &Module<'_>, on_gpu: bool) -> Option<u64> {
+    if on_gpu { module.here.vram } else { module.here.ram }
+}
+
+fn is_small(module: &Module<'_>, input: f64) -> bool {
+    match module.here.vram.or(module.here.ram) {
+        Some(room) => input < room as f64 * LARGE_INPUT,
+        None => true,
+    }
+}
+
+/// Whether a size is the length of one of these: `len(x)`, `x.shape[0]`.
+fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: &[&str]) -> bool {
+    // One that is something else in another branch is not known.
+    let is_plain = module.key(size).is_none_or(|name| {
+        let stores = module.stores().iter().filter(|store| store.place.frame == frame);
+        stores.filter(|store| module.key(store.target) == Some(name)).count() == 1
+    });
+    if !is_plain {
+        return false;
+    }
+    match behind_names(module, size, frame).expr {
+        Expr::Call(call) => {
+            let is_len = matches!(&*call.func, Expr::Name(name) if name.id == "len");
+            let of = call.arguments.args.first().and_then(|of| module.key(of));
+            is_len && of.is_some_and(|of| names.contains(&of))
+        }
+        Expr::Subscript(subscript) => match (&*subscript.value, &*subscript.slice) {
+            (Expr::Attribute(attribute), Expr::NumberLiteral(_)) => {
+                attribute.attr.as_str() == "shape"
+                    && module.source(&*subscript.slice) == "0"
+                    && module.key(&attribute.value).is_some_and(|of| names.contains(&of))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The names that a dataset goes by: its own, and those of the tensors it is made of.
+fn names_of<'a>(module: &Module<'a>, dataset: &'a Expr) -> Vec<&'a str> {
+    match dataset {
+        Expr::Call(call) if is_tensor_dataset(module, call) => {
+            call.arguments.args.iter().filter_map(|part| module.key(part)).collect()
+        }
+        _ => module.key(dataset).into_iter().collect(),
+    }
+}
+
+fn is_tensor_dataset<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
+    module.path(&call.func).is_some_and(|path| path.last() == "TensorDataset")
+}
+
+/// Rows and bytes of a dataset: as they were computed, as its class says, or as everybody knows.
+fn known_size<'a>(
+    module: &Module<'a>,
+    dataset: &'a Expr,
+    frame: FrameId,
+    value: crate::model::Value,
+) -> Option<(f64, f64)> {
+    if let Some(known) = value.rows().zip(value.bytes()) {
+        return Some(known);
+    }
+    if let Some(class) = value.class.and_then(|class| module.classes().get(class as usize)) {
+        let rows = module.frame(*class.methods.get("__len__")?).returns.as_number()?;
+        let all: f64 = class.attributes.values().filter_map(|attribute| attribute.bytes()).sum();
+        return (all > 0.0).then_some((rows, all));
+    }
+    let Expr::Call(call) = behind_names(module, dataset, frame).expr else {
+        return None;
+    };
+    let path = module.path(&call.func).filter(|path| path.first() == "torchvision")?;
+    let is_test = ["train=False", "split=\"test\"", "split='test'"]
+        .iter()
+        .any(|way| module.source(call).contains(way));
+    // As 32-bit floats, which is what a network is given.
+    let (train, test, each) = match path.last() {
+        "MNIST" | "FashionMNIST" | "KMNIST" | "QMNIST" => (60_000.0, 10_000.0, 28.0 * 28.0 * 4.0),
+        "CIFAR10" | "CIFAR100" => (50_000.0, 10_000.0, 3.0 * 32.0 * 32.0 * 4.0),
+        "SVHN" => (73_257.0, 26_032.0, 3.0 * 32.0 * 32.0 * 4.0),
+        "STL10" => (5_000.0, 8_000.0, 3.0 * 96.0 * 96.0 * 4.0),
+        _ => return None,
+    };
+    let rows = if is_test { test } else { train };
+    Some((rows, rows * each))
+}
+
+fn finding(module: &Module<'_>, place: TextRange, name: &str, rows: Option<f64>, input: Option<f64>) -> Finding {
+    let rows = rows.map_or("all rows".to_owned(), |rows| format!("all {} rows", count(rows)));
+    let size = match (input, module.here.vram, module.here.ram) {
+        (Some(input), Some(vram), _) => {
+            format!(": {} of input alone, on a GPU with {}", bytes(input), memory(vram))
+        }
+        (Some(input), None, Some(ram)) => {
+            format!(": {} of input alone, on a machine with {}", bytes(input), memory(ram))
+        }
+        _ => ", and a step keeps what every layer puts out for each of them".to_owned(),
+    };
+    Finding {
+        rule: &RULE,
+        range: place,
+        message: format!("one batch is {rows} of `{name}`{size}"),
+        label: "the whole dataset in one batch".to_owned(),
+        help: "take a batch that fits, such as batch_size=256; to step once for all rows, add up the gradients of \
+               several batches before the step"
+            .to_owned(),
+        fix: None,
+    }
+}

@@ -1,0 +1,204 @@
+//! # graph-in-container (AF102)
+//!
+//! A list, a dict or a meter keeps the graph of every step.
+//!
+//! ## Why it freezes
+//!
+//! A loss or an output in PyTorch knows how it was computed. Put into a list as it is, it stays,
+//! and with it what it was computed by. After `backward()` that is a little with every step, and
+//! the run ends hours later for no reason one can see; without `backward()` it is every
+//! activation of every batch, and memory is full after a few hundred steps.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! for x, y in loader:
+//!     loss = criterion(model(x), y)
+//!     loss.backward()
+//!     history.append(loss)
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! for x, y in loader:
+//!     loss = criterion(model(x), y)
+//!     loss.backward()
+//!     history.append(loss.item())
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When what is in the list is gone back through later (`torch.stack(losses).mean().backward()`),
+//! when the list is emptied in every step, or when no graph is recorded (`torch.no_grad()`).
+//! Such code is not reported. Of functions and meters only those are known that are in the same
+//! file.
+//!
+//! ## Fix
+//!
+//! Safe: `.item()` where a number will do, `.detach()` where a tensor may be wanted.
+
+use super::keeping::{
+    Keeper, Kept, Pace, arguments_of, empties, graph_stays, is_stepped_with, keepers, kept_items, root_of,
+};
+use super::words::{append_to, every_step};
+use crate::finding::Finding;
+use crate::model::uses::uses_of;
+use crate::model::{Call, Module, Value};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, Stmt};
+use ruff_text_size::Ranged;
+
+pub static RULE: Rule = Rule {
+    code: "AF102",
+    name: "graph-in-container",
+    severity: Severity::Error,
+    stage: Stage::Stable,
+    source: include_str!("graph_in_container.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.imports("torch") && !module.imports("lightning") {
+        return;
+    }
+    let items = kept_items(module);
+    for kept in &items {
+        if kept.value.graph
+            && !kept.place.no_grad
+            && let Some(pace) = graph_stays(module, kept.name, kept.item, &kept.place, kept.carried)
+        {
+            findings.push(in_container(module, kept, pace));
+        }
+    }
+    if module.calls().iter().any(is_suspect) {
+        let keepers = keepers(module, &items);
+        for call in module.calls().iter().filter(|call| is_suspect(call)) {
+            findings.extend(by_keeper(module, call, &keepers));
+        }
+    }
+}
+
+/// A call of a function of this text that may be given a graph.
+fn is_suspect(call: &Call<'_>) -> bool {
+    call.own.is_some() && !call.place.no_grad && !call.place.inline
+}
+
+fn in_container(module: &Module<'_>, kept: &Kept<'_>, pace: Pace) -> Finding {
+    let name = kept.name;
+    let message = match pace {
+        Pace::Slow => format!("`{name}` keeps the graph of each step, a little more memory every time"),
+        Pace::Fast => format!(
+            "`{name}` keeps the graph of each step, with all its activations: memory is full after a few hundred"
+        ),
+    };
+    let suffix = if is_number(module, kept) { ".item()" } else { ".detach()" };
+    let single = carrier(module, kept.item);
+    let fixed = single.map(|part| format!("{}{suffix}", wrapped(module, part)));
+    let help = match (&fixed, single) {
+        (Some(fixed), Some(part)) => {
+            let whole = module.source(kept.range);
+            let from = usize::from(part.start() - kept.range.start());
+            let to = usize::from(part.end() - kept.range.start());
+            let before = whole.get(..from).unwrap_or("");
+            let after = whole.get(to..).unwrap_or("");
+            format!("keep the value, not the graph: {before}{fixed}{after}")
+        }
+        _ => "keep values, not graphs: put `.detach()` or `.item()` after what is kept".to_owned(),
+    };
+    Finding {
+        rule: &RULE,
+        range: kept.range,
+        message,
+        label: format!("grows {}", every_step(module, kept.carried)),
+        help,
+        fix: single.map(|part| append_to(part, suffix, "Keep the value, not the graph")),
+    }
+}
+
+/// The part of what is kept that has the graph, where it is only one.
+fn carrier<'a>(module: &Module<'a>, item: &'a Expr) -> Option<&'a Expr> {
+    let parts = match item {
+        Expr::Tuple(tuple) => &tuple.elts,
+        Expr::List(list) => &list.elts,
+        Expr::Dict(_) | Expr::ListComp(_) | Expr::Generator(_) | Expr::Starred(_) => return None,
+        _ => return Some(item),
+    };
+    // In `(epoch, step, loss)` what was stored with a graph under its name.
+    let mut carriers = parts.iter().filter(|part| {
+        let key = module.key(part);
+        let is_stored = module.stores().iter().any(|store| store.value.graph && module.key(store.target) == key);
+        key.is_some() && is_stored
+    });
+    let first = carriers.next()?;
+    carriers.next().is_none().then_some(first)
+}
+
+fn wrapped(module: &Module<'_>, expression: &Expr) -> String {
+    let source = module.source(expression);
+    match expression {
+        Expr::Name(_) | Expr::Attribute(_) | Expr::Call(_) | Expr::Subscript(_) => source.to_owned(),
+        _ => format!("({source})"),
+    }
+}
+
+/// Whether it is a loss that gradients were computed of, and only numbers are wanted of the
+/// list: it is printed, averaged, drawn.
+fn is_number(module: &Module<'_>, kept: &Kept<'_>) -> bool {
+    if !is_stepped_with(module, kept.item, kept.place.frame) || !matches!(kept.item, Expr::Name(_)) {
+        return false;
+    }
+    let root = root_of(kept.name);
+    if root.starts_with("self.") {
+        return false;
+    }
+    uses_of(module.text, root, module.frame(kept.place.frame).body).iter().all(|used| {
+        if used.is_store || matches!(used.method(), Some("append" | "extend")) {
+            return true;
+        }
+        let calls = used.around.iter().flatten().filter_map(|around| around.as_call_expr());
+        let is_looked_at = calls.into_iter().any(|call| {
+            let name = module.source(&*call.func);
+            matches!(name, "print" | "len" | "float" | "sum" | "max" | "min")
+                || ["np.", "numpy.", "plt.", "ax.", "statistics."].iter().any(|start| name.starts_with(start))
+        });
+        let is_put_to = matches!(used.around[1], Some(Expr::Attribute(attribute)) if attribute.attr.as_str() == "append");
+        is_put_to || (is_looked_at && !matches!(used.statement, Stmt::Return(_)))
+    })
+}
+
+fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -> Option<Finding> {
+    let own = call.own?;
+    let mut kept = keepers.iter().filter(|keeper| keeper.frame == own).peekable();
+    kept.peek()?;
+    let arguments = arguments_of(module, call, own);
+    let (keeper, argument) = kept.find_map(|keeper| {
+        let is_kept = |(name, _, value): &&(&str, &Expr, Value)| *name == keeper.parameter && value.graph;
+        arguments.iter().find(is_kept).map(|(_, argument, _)| (keeper, *argument))
+    })?;
+    if !is_stepped_with(module, argument, call.place.frame) || !stays_between_steps(module, call) {
+        return None;
+    }
+    let function = module.source(&*call.expr.func);
+    let how = if keeper.is_total { "adds" } else { "puts" };
+    Some(Finding {
+        rule: &RULE,
+        range: call.expr.range(),
+        message: format!(
+            "`{function}` {how} what it is given to `{}`, which keeps the graph of each step, a little more memory every time",
+            keeper.name
+        ),
+        label: format!("grows {}", every_step(module, call.carried)),
+        help: format!("give it the value, not the graph: `{}.detach()`", wrapped(module, argument)),
+        fix: Some(append_to(argument, ".detach()", "Give the value, not the graph")),
+    })
+}
+
+/// Whether what the function adds to is the same one in the next step.
+fn stays_between_steps(module: &Module<'_>, call: &Call<'_>) -> bool {
+    let object = call.object().and_then(|object| module.key(object));
+    match call.carried {
+        Some(id) => object.is_none_or(|name| !empties(module, name, module.loop_at(id).body)),
+        None => call.place.within.is_none() && object.is_some_and(|name| name.starts_with("self.")),
+    }
+}

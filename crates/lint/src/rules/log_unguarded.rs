@@ -1,0 +1,319 @@
+//! # log-unguarded (AF401)
+//!
+//! The logarithm of a probability, with nothing that keeps it above zero.
+//!
+//! ## Why it crashes
+//!
+//! `softmax` and `sigmoid` round to exactly 0 or 1 as soon as a model is sure of itself. The
+//! logarithm is minus infinity then, the gradient NaN, and after the next step every weight is.
+//! The run goes on for hours and has learned nothing. Sums of exponentials are the same the
+//! other way: `exp` of 89 is infinite.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! probs = torch.softmax(logits, dim=1)
+//! loss = -(target * torch.log(probs)).sum(dim=1).mean()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! log_probs = torch.log_softmax(logits, dim=1)
+//! loss = -(target * log_probs).sum(dim=1).mean()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! Where the probabilities are kept away from zero: `torch.log(probs + 1e-8)`,
+//! `probs.clamp(min=1e-8).log()`. Such code is not reported, nor is what runs without gradients.
+//!
+//! ## Fix
+//!
+//! Unsafe, as the numbers change a little: `log_softmax` where the softmax stands inside the
+//! logarithm, `logsumexp` for a sum of exponentials, else a bound from below.
+
+use super::numbers::{forms, grouped, is_keras_prediction, is_tensor_method, parameter};
+use crate::finding::{Edit, Finding, Fix, Safety};
+use crate::model::{Call, Form, Module, Value};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, ExprCall};
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF401",
+    name: "log-unguarded",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("log_unguarded.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    for call in module.calls() {
+        let Some((of, value)) = logarithm(module, call) else {
+            continue;
+        };
+        if call.place.no_grad {
+            continue;
+        }
+        if let Some(form) = risky(module, call, of, value) {
+            if !is_chosen(module, call) && !is_only_shown(module, call) {
+                findings.push(finding(module, call, of, form));
+            }
+        } else if let Some((summand, dimensions)) = sum_of_exponentials(module, call, of) {
+            findings.push(overflowing(module, call, summand, &dimensions));
+        }
+    }
+}
+
+/// What the logarithm is taken of.
+fn logarithm<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
+    if let Some(path) = call.path {
+        let is_log = match path.segments() {
+            ["torch", "log" | "log2" | "log10"]
+            | ["tensorflow", "log"]
+            | ["tensorflow", "math", "log"]
+            | ["keras", "backend" | "ops", "log"] => true,
+            _ => false,
+        };
+        let name = if path.first() == "torch" {
+            "input"
+        } else {
+            "x"
+        };
+        return Some((call.argument(0, name)?, module.argument(call, 0, name)?)).filter(|_| is_log);
+    }
+    let is_log =
+        is_tensor_method(call, &["log", "log2", "log10"]) && call.expr.arguments.is_empty();
+    Some((call.object()?, call.receiver?)).filter(|_| is_log)
+}
+
+fn risky<'a>(module: &Module<'a>, call: &Call<'a>, of: &'a Expr, value: Value) -> Option<Form> {
+    let frame = call.place.frame;
+    if is_keras_prediction(module, frame, of) {
+        return Some(Form::Output);
+    }
+    let mut known = forms(module, frame, of, value).into_iter();
+    known.find(|form| matches!(form, Form::Softmax | Form::Sigmoid | Form::Rectified))
+}
+
+/// Whether another value is taken where this one is infinite: `torch.where(p > 0, p.log(), 0)`.
+fn is_chosen(module: &Module<'_>, call: &Call<'_>) -> bool {
+    module.calls().iter().any(|choice| {
+        let is_choice = match choice.path {
+            Some(path) => path.last() == "where",
+            None => matches!(choice.method(), Some("where" | "masked_fill")),
+        };
+        is_choice && choice.expr.range().contains_range(call.expr.range())
+    })
+}
+
+/// Whether the logarithm ends as a mere number: `p.log().cpu().numpy()`.
+fn is_only_shown(module: &Module<'_>, call: &Call<'_>) -> bool {
+    module.calls().iter().any(|shown| {
+        matches!(
+            shown.method(),
+            Some("item" | "cpu" | "numpy" | "detach" | "tolist")
+        ) && shown.object().is_some_and(|object| {
+            object.start() == call.expr.start() && object.range().contains_range(call.expr.range())
+        })
+    })
+}
+
+/// `torch.exp(x).sum(dim=1)`, `torch.sum(torch.exp(x), dim=1)`: the `x`, and the arguments of
+/// the sum. Where the largest was taken off before, nothing overflows.
+fn sum_of_exponentials<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    of: &'a Expr,
+) -> Option<(&'a Expr, String)> {
+    let is_torch = call.path.is_none_or(|path| path.first() == "torch");
+    let Expr::Call(sum) = of else { return None };
+    let (summed, rest) = with_name(module, sum, "sum").filter(|_| is_torch)?;
+    let Expr::Call(exponential) = summed else {
+        return None;
+    };
+    let (summand, _) = with_name(module, exponential, "exp")?;
+    let names_bound = |name: &str| {
+        module
+            .stores()
+            .iter()
+            .filter(|store| {
+                store.place.frame == call.place.frame && module.key(store.target) == Some(name)
+            })
+            .filter_map(|store| store.source)
+            .any(|source| is_bounded_above(module, source))
+    };
+    let is_bounded =
+        is_bounded_above(module, summand) || module.key(summand).is_some_and(names_bound);
+    let is_parameter = matches!(summand, Expr::Name(name)
+        if parameter(module, call.place.frame, name.id.as_str()).is_some());
+    (!is_bounded && !is_parameter).then(|| (summand, rest))
+}
+
+/// What a function or method of this name is applied to, and its other arguments.
+fn with_name<'a>(
+    module: &Module<'a>,
+    call: &'a ExprCall,
+    name: &str,
+) -> Option<(&'a Expr, String)> {
+    let Expr::Attribute(attribute) = &*call.func else {
+        return None;
+    };
+    if attribute.attr.as_str() != name {
+        return None;
+    }
+    let (of, skip) = match module.path(&call.func) {
+        Some(path) if path.first() == "torch" => (call.arguments.args.first()?, 1),
+        Some(_) => return None,
+        None => (&*attribute.value, 0),
+    };
+    let rest = call
+        .arguments
+        .args
+        .iter()
+        .skip(skip)
+        .map(|argument| module.source(argument));
+    let named = call
+        .arguments
+        .keywords
+        .iter()
+        .map(|keyword| module.source(keyword));
+    Some((of, rest.chain(named).collect::<Vec<_>>().join(", ")))
+}
+
+/// Whether something is taken off, or may keep it small: then what is left may be small.
+fn is_bounded_above(module: &Module<'_>, expression: &Expr) -> bool {
+    let source = module.source(expression);
+    source.contains(" - ")
+        || source.starts_with('-')
+        || ["max", "clamp", "log", "clip", "neg"]
+            .iter()
+            .any(|word| source.contains(word))
+}
+
+fn overflowing(module: &Module<'_>, call: &Call<'_>, summand: &Expr, dimensions: &str) -> Finding {
+    let source = module.source(summand);
+    let merged = format!("torch.logsumexp({source}, {dimensions})");
+    let has_dimensions = !dimensions.is_empty();
+    Finding {
+        rule: &RULE,
+        range: call.expr.range(),
+        message: format!(
+            "the exponentials of `{source}` are infinite beyond 88, and their logarithm is: the loss becomes NaN"
+        ),
+        label: "overflows before the logarithm".to_owned(),
+        help: if has_dimensions {
+            format!("let one function do it all, which takes the largest off first: {merged}")
+        } else {
+            format!(
+                "let one function do it all, which takes the largest off first: torch.logsumexp({source}, dim=…)"
+            )
+        },
+        fix: (has_dimensions && module.imports("torch") && module.text.contains("import torch\n"))
+            .then(|| Fix {
+                edits: vec![Edit {
+                    range: call.expr.range(),
+                    content: merged,
+                }],
+                safety: Safety::Unsafe,
+                title: "Use logsumexp".to_owned(),
+            }),
+    }
+}
+
+fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, form: Form) -> Finding {
+    let source = module.source(of);
+    let what = match form {
+        Form::Softmax => "a softmax rounds to 0 where the model is sure",
+        Form::Sigmoid => "a sigmoid rounds to 0 where the model is sure",
+        Form::Rectified => "a ReLU is 0 for all that is negative",
+        _ => "a prediction may be 0",
+    };
+    let fix = merged(module, call, of).unwrap_or_else(|| bounded(module, call, of));
+    let shown = match &*fix {
+        [edit] => edit.content.clone(),
+        _ => "log_softmax(…)".to_owned(),
+    };
+    Finding {
+        rule: &RULE,
+        range: call.expr.range(),
+        message: format!(
+            "nothing keeps `{source}` from zero: {what}, its logarithm is infinite and the loss NaN"
+        ),
+        label: "minus infinity at zero".to_owned(),
+        help: match &*fix {
+            [_] => format!("bound it from below: {shown}"),
+            _ => "let one function do both: log_softmax(…)".to_owned(),
+        },
+        fix: Some(Fix {
+            edits: fix,
+            safety: Safety::Unsafe,
+            title: "Keep the logarithm finite".to_owned(),
+        }),
+    }
+}
+
+/// `torch.log(torch.softmax(x, dim=1))` as `torch.log_softmax(x, dim=1)`.
+fn merged(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> {
+    let Expr::Call(inner) = of else { return None };
+    let Expr::Attribute(function) = &*inner.func else {
+        return None;
+    };
+    let has_merged = module
+        .calls()
+        .iter()
+        .find(|other| other.expr.range() == inner.range())
+        .and_then(|inner| inner.path)
+        .is_some_and(|path| {
+            path.is_any(&[
+                "torch.softmax",
+                "torch.nn.functional.softmax",
+                "tensorflow.nn.softmax",
+            ])
+        });
+    // Other logarithms, or with arguments of their own, stay.
+    let is_plain = call.path.is_some_and(|path| path.last() == "log")
+        && call.expr.arguments.len() == 1
+        && call.expr.arguments.keywords.is_empty();
+    if !has_merged || !is_plain {
+        return None;
+    }
+    Some(vec![
+        Edit {
+            range: TextRange::new(call.expr.start(), inner.start()),
+            content: String::new(),
+        },
+        Edit {
+            range: function.attr.range(),
+            content: "log_softmax".to_owned(),
+        },
+        Edit {
+            range: TextRange::new(inner.end(), call.expr.end()),
+            content: String::new(),
+        },
+    ])
+}
+
+fn bounded(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Vec<Edit> {
+    let is_torch = call.path.is_none_or(|path| path.first() == "torch");
+    let content = match (is_torch, of) {
+        (true, _) => format!("{}.clamp(min=1e-8)", grouped(module, of)),
+        (
+            false,
+            Expr::BinOp(_)
+            | Expr::Name(_)
+            | Expr::Attribute(_)
+            | Expr::Call(_)
+            | Expr::Subscript(_),
+        ) => {
+            format!("{} + 1e-7", module.source(of))
+        }
+        (false, _) => format!("({}) + 1e-7", module.source(of)),
+    };
+    vec![Edit {
+        range: of.range(),
+        content,
+    }]
+}

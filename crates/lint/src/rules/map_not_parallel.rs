@@ -1,0 +1,119 @@
+//! # map-not-parallel (AF210)
+//!
+//! A `tf.data` pipeline prepares its elements one after the other.
+//!
+//! ## Why it is slow
+//!
+//! `map` without `num_parallel_calls` uses one core, however many there are. Decoding and
+//! augmenting images that way takes longer than the step they are for, and the card idles.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! data = files.map(load)
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! data = files.map(load, num_parallel_calls=tf.data.AUTOTUNE)
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When the function does next to nothing; a lambda that calls no function of yours is not
+//! reported. From TensorFlow 2.10 on, functions without a state of their own (random numbers,
+//! `py_function`) are spread over the cores without being asked.
+//!
+//! ## Fix
+//!
+//! Safe: `num_parallel_calls=tf.data.AUTOTUNE`. The order of elements stays.
+
+use super::pipeline::{is_pipeline, method_range, tensorflow_name, trains_here};
+use crate::finding::{Edit, Finding, Fix, Safety};
+use crate::model::{Call, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::Expr;
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF210",
+    name: "map-not-parallel",
+    severity: Severity::Info,
+    stage: Stage::Preview,
+    source: include_str!("map_not_parallel.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.imports("tensorflow") {
+        return;
+    }
+    let mut maps = module.calls().iter().filter(|call| is_serial_map(module, call)).peekable();
+    if maps.peek().is_some() && trains_here(module) {
+        for call in maps {
+            findings.push(finding(module, call));
+        }
+    }
+}
+
+fn is_serial_map<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
+    call.method() == Some("map")
+        && call.argument(1, "num_parallel_calls").is_none()
+        && !call.is_open()
+        && !call.place.inline
+        && call.argument(0, "map_func").is_some_and(|function| does_work(module, function))
+        && call.object().is_some_and(|object| is_pipeline(module, object, call.place.frame))
+}
+
+/// Whether a function may take its time: a named one, or a lambda that calls one.
+fn does_work<'a>(module: &Module<'a>, function: &'a Expr) -> bool {
+    struct Calls<'m, 'a> {
+        module: &'m Module<'a>,
+        found: bool,
+    }
+    impl<'a> Visitor<'a> for Calls<'_, 'a> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Call(call) = expr {
+                let known = self.module.path(&call.func).is_some_and(|path| path.first() == "tensorflow");
+                self.found |= !known && matches!(&*call.func, Expr::Name(_) | Expr::Attribute(_));
+            }
+            visitor::walk_expr(self, expr);
+        }
+    }
+    match function {
+        Expr::Name(_) | Expr::Attribute(_) => true,
+        Expr::Lambda(lambda) => {
+            let mut calls = Calls { module, found: false };
+            calls.visit_expr(&lambda.body);
+            calls.found
+        }
+        _ => false,
+    }
+}
+
+fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
+    let name = tensorflow_name(module);
+    let cores = module.here.cores.filter(|cores| *cores > 1);
+    let of = cores.map_or_else(|| "one core".to_owned(), |cores| format!("one of {cores} cores"));
+    let function = call.argument(0, "map_func").filter(|function| !function.is_lambda_expr());
+    let function = function.map_or("the function", |function| module.source(function));
+    let last = call.expr.arguments.args.last().map(Ranged::end);
+    let last = last.max(call.expr.arguments.keywords.last().map(Ranged::end));
+    Finding {
+        rule: &RULE,
+        range: method_range(call),
+        message: format!("`{function}` prepares one element after the other, on {of}: the card waits for it"),
+        label: "runs one at a time".to_owned(),
+        help: format!("prepare several at a time: num_parallel_calls={}.data.AUTOTUNE", name.unwrap_or("tf")),
+        fix: name.zip(last).map(|(name, last)| Fix {
+            edits: vec![Edit {
+                range: TextRange::empty(last),
+                content: format!(", num_parallel_calls={name}.data.AUTOTUNE"),
+            }],
+            safety: Safety::Safe,
+            title: "Prepare several elements at a time".to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,296 @@
+//! # missing-zero-grad (AF301)
+//!
+//! Gradients are computed and the optimizer steps, but nothing ever clears the gradients.
+//!
+//! ## Why it crashes
+//!
+//! `backward()` adds to the gradients that are there. Without `zero_grad()` each step goes by
+//! the sum of all steps before it: the gradients grow, the loss jumps and becomes NaN after a
+//! while, and the hours until then are lost.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! for x, y in loader:
+//!     loss = criterion(model(x), y)
+//!     loss.backward()
+//!     optimizer.step()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! for x, y in loader:
+//!     optimizer.zero_grad()
+//!     loss = criterion(model(x), y)
+//!     loss.backward()
+//!     optimizer.step()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When something else clears them: an engine such as DeepSpeed, a function of another file.
+//! A file is only reported when nothing in it could be that.
+//!
+//! ## Fix
+//!
+//! Unsafe, as training goes another way afterwards: `zero_grad()` after the step.
+
+use super::backward::is_backward;
+use super::steps::{Steps, cleared, line_after, mentions};
+use crate::finding::{Finding, Fix, Safety};
+use crate::model::{Call, Kind, LoopId, Module, Role};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, Stmt};
+use ruff_text_size::Ranged;
+
+pub static RULE: Rule = Rule {
+    code: "AF301",
+    name: "missing-zero-grad",
+    severity: Severity::Error,
+    stage: Stage::Stable,
+    source: include_str!("missing_zero_grad.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    let steps = Steps::of(module);
+    if steps.direct().is_empty() || !module.imports("torch") {
+        return;
+    }
+    let mut reported: Vec<&str> = Vec::new();
+    for (step, optimizer) in steps.direct() {
+        if !reported.contains(optimizer)
+            && let Some(turns) = repeats(module, step, optimizer)
+            && !is_a_test(module, step)
+            && !is_cleared(module, &steps, step, optimizer)
+        {
+            reported.push(optimizer);
+            findings.push(finding(module, step, optimizer, turns));
+        }
+    }
+}
+
+/// Steps and gradients come again and again, with the same optimizer: by a loop around both, or
+/// one around the call of the function they are in.
+fn repeats(module: &Module<'_>, step: &Call<'_>, optimizer: &str) -> Option<Option<LoopId>> {
+    let backwards: Vec<&Call<'_>> = module
+        .calls()
+        .iter()
+        .filter(|call| is_plain_backward(call))
+        .collect();
+    let mut around = step.place.within;
+    while let Some(id) = around {
+        let goes_back = backwards
+            .iter()
+            .any(|back| module.is_within(&back.place, id))
+            || module.calls().iter().any(|call| {
+                module.is_within(&call.place, id)
+                    && call
+                        .own
+                        .is_some_and(|own| backwards.iter().any(|back| back.place.frame == own))
+            });
+        if goes_back {
+            let made_anew = module.stores().iter().any(|store| {
+                module.is_within(&store.place, id) && module.key(store.target) == Some(optimizer)
+            });
+            return (!made_anew && !ends_at_once(module.loop_at(id).body)).then_some(Some(id));
+        }
+        around = module.loop_at(id).parent;
+    }
+    let frame = step.place.frame;
+    if is_step_of_engine(module, step) && backwards.iter().any(|back| back.place.frame == frame) {
+        return Some(None);
+    }
+    let is_made_here = module
+        .stores()
+        .iter()
+        .any(|store| store.place.frame == frame && module.key(store.target) == Some(optimizer));
+    let mut callers = module.calls().iter().filter(|call| call.own == Some(frame));
+    let by_caller = step.place.within.is_none()
+        && !is_made_here
+        && backwards
+            .iter()
+            .any(|back| back.place.frame == frame && back.place.within.is_none())
+        && callers.any(|call| call.place.within.is_some() || call.place.inline);
+    by_caller.then_some(None)
+}
+
+/// A step that Lightning calls for each batch, with optimizers that it keeps.
+fn is_step_of_engine(module: &Module<'_>, step: &Call<'_>) -> bool {
+    let frame = module.frame(step.place.frame);
+    let class = frame
+        .class
+        .and_then(|class| module.classes().get(class as usize));
+    frame.name() == "training_step" && class.is_some_and(|class| class.is == Role::Lightning)
+}
+
+/// A loop whose first turn is its last.
+fn ends_at_once(body: &[Stmt]) -> bool {
+    matches!(
+        body.last(),
+        Some(Stmt::Break(_) | Stmt::Return(_) | Stmt::Raise(_))
+    )
+}
+
+/// `loss.backward()`, not that of an engine, which clears the gradients itself.
+fn is_plain_backward(call: &Call<'_>) -> bool {
+    is_backward(call)
+        && (call.method() == Some("manual_backward")
+            || call
+                .receiver
+                .is_none_or(|receiver| receiver.kind != Kind::Model))
+        && call.path.is_none()
+}
+
+/// Tests step without clearing to see what happens.
+fn is_a_test(module: &Module<'_>, step: &Call<'_>) -> bool {
+    let mut frame = Some(step.place.frame);
+    while let Some(id) = frame {
+        let here = module.frame(id);
+        if here.name().starts_with("test") || here.name().starts_with("_test") {
+            return true;
+        }
+        frame = here.parent;
+    }
+    false
+}
+
+/// Whether anything in the text may clear this optimizer's gradients.
+fn is_cleared(
+    module: &Module<'_>,
+    steps: &Steps<'_, '_>,
+    step: &Call<'_>,
+    optimizer: &str,
+) -> bool {
+    let mut of_others = 0;
+    for call in module.calls() {
+        let Some(other) = cleared(module, call) else {
+            continue;
+        };
+        if other == optimizer
+            || !has_a_turn_of_its_own(module, steps, step, other)
+            || call.place.frame != step.place.frame
+        {
+            return true;
+        }
+        of_others += 1;
+    }
+    // What the model did not see as a call on a name, and all other ways.
+    mentions(module.text, "zero_grad") > of_others
+        || [
+            "reset_grad",
+            "clear_grad",
+            "clean_grad",
+            "zero_gradients",
+            "zerograd",
+            "deepspeed",
+            "colossalai",
+        ]
+        .iter()
+        .any(|word| mentions(module.text, word) > 0)
+        || is_cleared_by_hand(module.text)
+        || has_unknown_base(module, step)
+}
+
+/// Whether another optimizer of the same function has stepped before the gradients of this one
+/// are computed: what it clears is its own.
+fn has_a_turn_of_its_own(
+    module: &Module<'_>,
+    steps: &Steps<'_, '_>,
+    step: &Call<'_>,
+    other: &str,
+) -> bool {
+    let backwards = module
+        .calls()
+        .iter()
+        .filter(|call| call.place.frame == step.place.frame && is_backward(call));
+    let Some(last) = backwards
+        .map(|back| back.expr.start())
+        .filter(|start| *start < step.expr.start())
+        .max()
+    else {
+        return false;
+    };
+    steps.direct().iter().any(|(call, stepped)| {
+        *stepped == other && call.place.frame == step.place.frame && call.expr.end() <= last
+    })
+}
+
+/// `p.grad = None`, `p.grad.zero_()`, `p.grad.data.zero_()`, `p.grad *= 0`.
+fn is_cleared_by_hand(text: &str) -> bool {
+    text.match_indices(".grad").any(|(at, word)| {
+        let rest = text.get(at + word.len()..).unwrap_or("");
+        let rest = rest
+            .strip_prefix(".data")
+            .unwrap_or(rest)
+            .trim_start_matches(' ');
+        [".zero_", ".fill_", ".mul_", "*=", ".detach_"]
+            .iter()
+            .any(|way| rest.starts_with(way))
+            || (rest.starts_with('=') && !rest.starts_with("=="))
+    })
+}
+
+/// A class from another file may do anything between the steps.
+fn has_unknown_base(module: &Module<'_>, step: &Call<'_>) -> bool {
+    let Some(class) = module
+        .frame(step.place.frame)
+        .class
+        .and_then(|id| module.classes().get(id as usize))
+    else {
+        return false;
+    };
+    let mut bases = class
+        .def
+        .arguments
+        .iter()
+        .flat_map(|arguments| &arguments.args);
+    bases.any(|base| {
+        let is_known = match base {
+            Expr::Name(name) => {
+                name.id.as_str() == "object"
+                    || module
+                        .classes()
+                        .iter()
+                        .any(|other| other.def.name.as_str() == name.id.as_str())
+            }
+            _ => false,
+        };
+        let is_module = module.path(base).is_some_and(|path| {
+            path.is_any(&["torch.nn.Module", "lightning.LightningModule"]) || path.first() == "abc"
+        });
+        !is_known && !is_module
+    })
+}
+
+fn finding(
+    module: &Module<'_>,
+    step: &Call<'_>,
+    optimizer: &str,
+    turns: Option<LoopId>,
+) -> Finding {
+    let when = match turns {
+        Some(id) => format!(
+            "in each turn of the loop at line {}",
+            module.line(module.head(id))
+        ),
+        None => "with each call".to_owned(),
+    };
+    let clear = format!("{optimizer}.zero_grad()");
+    let fix = line_after(module, step.expr.range(), &clear).map(|edit| Fix {
+        edits: vec![edit],
+        safety: Safety::Unsafe,
+        title: "Clear the gradients after the step".to_owned(),
+    });
+    Finding {
+        rule: &RULE,
+        range: step.expr.range(),
+        message: format!(
+            "`{optimizer}` steps {when}, and nothing clears its gradients: they add up until the loss is NaN"
+        ),
+        label: "goes by the gradients of all steps so far".to_owned(),
+        help: format!("clear them in each turn: {clear}"),
+        fix,
+    }
+}

@@ -1,0 +1,196 @@
+//! # no-main-guard (AF207)
+//!
+//! Loader workers are started from the top level of a script, without
+//! `if __name__ == "__main__"`.
+//!
+//! ## Why it crashes
+//!
+//! Windows and macOS start a worker as a new Python that imports the script first, and so does
+//! Linux from Python 3.14 on. Without the guard each worker runs the whole script again: it
+//! loads the data again, makes the model again, and starts workers of its own. Python stops this
+//! with "An attempt has been made to start a new process before the current process has
+//! finished its bootstrapping phase", or the machine is full of processes first.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! loader = DataLoader(dataset, num_workers=4)
+//! for x, y in loader:
+//!     step(x, y)
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! def main():
+//!     loader = DataLoader(dataset, num_workers=4)
+//!     for x, y in loader:
+//!         step(x, y)
+//!
+//! if __name__ == "__main__":
+//!     main()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! In a notebook, or where workers are forked (Linux up to Python 3.13,
+//! `multiprocessing_context="fork"`). Notebooks and scripts that ask for `fork` are not reported.
+//!
+//! ## Fix
+//!
+//! Unsafe: the guard, where all that is missing is a guard around one call.
+
+use super::loaders::{calls_of, loaders, workers};
+use crate::finding::{Edit, Finding, Fix, Safety};
+use crate::model::uses::lies_in;
+use crate::model::{Call, Feed, FrameId, Kind, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, Stmt};
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF207",
+    name: "no-main-guard",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("no_main_guard.rs"),
+    check,
+};
+
+const TEXT: FrameId = FrameId(0);
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if module.is_notebook || module.text.contains("\"fork\"") || module.text.contains("'fork'") {
+        return;
+    }
+    let started = |loader: &&Call<'_>| workers(module, loader).is_some_and(|(workers, _)| workers >= 1.0);
+    let mut with_workers = loaders(module).filter(started).peekable();
+    if with_workers.peek().is_none() {
+        return;
+    }
+    let guards = guards(module.frame(TEXT).body);
+    let is_open = |range: TextRange| !guards.iter().any(|guard| lies_in(range, *guard));
+    let reached = reached(module, &is_open);
+    let runs = |frame: FrameId, range: TextRange| match frame {
+        TEXT => is_open(range),
+        frame => reached.contains(&frame),
+    };
+    let Some(start) = first_start(module, &runs) else {
+        return;
+    };
+    // One guard is missing, however many loaders there are.
+    let loader = with_workers.find(|loader| runs(loader.place.frame, loader.expr.range()));
+    if let Some(loader) = loader {
+        findings.push(finding(module, loader, start));
+    }
+}
+
+/// What stands under `if __name__ == "__main__"`.
+fn guards(body: &[Stmt]) -> Vec<TextRange> {
+    let names_itself = |test: &Expr| match test {
+        Expr::Compare(compare) => {
+            let mut sides = std::iter::once(&*compare.left).chain(&compare.comparators);
+            sides.any(|side| matches!(side, Expr::Name(name) if name.id == "__name__"))
+        }
+        _ => false,
+    };
+    let is_guard = |statement: &&Stmt| matches!(statement, Stmt::If(choice) if names_itself(&choice.test));
+    body.iter().filter(is_guard).map(Ranged::range).collect()
+}
+
+/// The functions that run when the text is imported.
+fn reached(module: &Module<'_>, is_open: &dyn Fn(TextRange) -> bool) -> Vec<FrameId> {
+    let mut reached = Vec::new();
+    for call in module.calls() {
+        if let Some(own) = call.own
+            && call.place.frame == TEXT
+            && !reached.contains(&own)
+            && is_open(call.expr.range())
+        {
+            for frame in calls_of(module, own, 4) {
+                if !reached.contains(&frame) {
+                    reached.push(frame);
+                }
+            }
+        }
+    }
+    reached
+}
+
+/// The first place that makes a loader start its workers when the text is imported.
+fn first_start(module: &Module<'_>, runs: &dyn Fn(FrameId, TextRange) -> bool) -> Option<TextRange> {
+    let by_loop = module.loops().iter().find(|around| {
+        around.feed == Feed::Batches
+            && around.over.is_some_and(|(_, over)| is_loader(module, over, around.frame))
+            && runs(around.frame, around.statement.range())
+    });
+    if let Some(around) = by_loop {
+        let end = around.body.first().map_or(around.statement.end(), Ranged::start);
+        return Some(TextRange::new(around.statement.start(), end));
+    }
+    let fits = |call: &&Call<'_>| {
+        call.method() == Some("fit")
+            && module.arguments(call).iter().any(|value| value.is(Kind::Loader))
+            && runs(call.place.frame, call.expr.range())
+    };
+    module.calls().iter().find(fits).map(|call| call.expr.range())
+}
+
+/// Whether a loop goes over a loader, be it behind `enumerate` or `tqdm`.
+fn is_loader<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
+    match over {
+        Expr::Call(call) => {
+            let made = module.path(&call.func).is_some_and(|path| path.last() == "DataLoader");
+            made || call.arguments.args.iter().any(|argument| is_loader(module, argument, frame))
+        }
+        _ => module.settled(over, frame).is(Kind::Loader),
+    }
+}
+
+fn finding(module: &Module<'_>, loader: &Call<'_>, start: TextRange) -> Finding {
+    let workers = workers(module, loader).map_or(1.0, |(workers, _)| workers);
+    let line = module.line(start);
+    Finding {
+        rule: &RULE,
+        range: loader.expr.range(),
+        message: format!(
+            "{workers} workers are started at line {line} when the script is only imported: where they are not \
+             forked, each of them runs the script again"
+        ),
+        label: format!("starts {workers} processes without a guard"),
+        help: "put what runs into `def main():` and call it under `if __name__ == \"__main__\":`".to_owned(),
+        fix: fix(module),
+    }
+}
+
+/// The guard around `main()`, where that is the only thing the text does by itself.
+fn fix(module: &Module<'_>) -> Option<Fix> {
+    let body = module.frame(TEXT).body;
+    let mut doing = body.iter().filter(|statement| {
+        matches!(statement, Stmt::For(_) | Stmt::While(_) | Stmt::With(_) | Stmt::Try(_))
+            || matches!(statement, Stmt::Expr(expression) if is_own_call(module, &expression.value))
+            || matches!(statement, Stmt::Assign(assign) if is_own_call(module, &assign.value))
+    });
+    let (only, None) = (doing.next()?, doing.next()) else {
+        return None;
+    };
+    let source = module.source(only);
+    if !only.is_expr_stmt() || source.contains('\n') {
+        return None;
+    }
+    Some(Fix {
+        edits: vec![Edit {
+            range: only.range(),
+            content: format!("if __name__ == \"__main__\":\n    {source}"),
+        }],
+        safety: Safety::Unsafe,
+        title: "Run it only when the script itself is run".to_owned(),
+    })
+}
+
+fn is_own_call(module: &Module<'_>, expr: &Expr) -> bool {
+    module
+        .calls()
+        .iter()
+        .any(|call| call.place.frame == TEXT && call.own.is_some() && call.expr.range() == expr.range())
+}

@@ -1,0 +1,102 @@
+//! # oom-retry-in-except (AF108)
+//!
+//! After running out of memory the model is run again while the memory is still held.
+//!
+//! ## Why it crashes
+//!
+//! Inside an `except` block the exception is alive, with it its traceback, with that every frame
+//! that failed and all tensors in it. `torch.cuda.empty_cache()` frees none of them. A second try
+//! in there, even with half of the batch, starts with a full memory and fails as well.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! try:
+//!     loss = step(batch)
+//! except torch.cuda.OutOfMemoryError:
+//!     torch.cuda.empty_cache()
+//!     loss = step(half(batch))
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! too_large = False
+//! try:
+//!     loss = step(batch)
+//! except torch.cuda.OutOfMemoryError:
+//!     too_large = True
+//! if too_large:
+//!     torch.cuda.empty_cache()
+//!     loss = step(half(batch))
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When only a message is written or the batch is skipped: such handlers are not reported.
+//!
+//! ## Fix
+//!
+//! None: set a flag in the handler, and try again after it.
+
+use super::attempts::{attempts, calls_in, caught, runs_a_model};
+use crate::finding::Finding;
+use crate::model::{Call, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler};
+use ruff_text_size::Ranged;
+
+pub static RULE: Rule = Rule {
+    code: "AF108",
+    name: "oom-retry-in-except",
+    severity: Severity::Error,
+    stage: Stage::Stable,
+    source: include_str!("oom_retry_in_except.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.imports("torch") {
+        return;
+    }
+    for attempt in attempts(module) {
+        for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
+            if is_for_memory(module, handler)
+                && let Some(again) = calls_in(module, &handler.body).find(|call| tries_again(module, call))
+                && calls_in(module, &attempt.body).any(|call| runs_a_model(module, call))
+            {
+                findings.push(finding(module, handler, again));
+            }
+        }
+    }
+}
+
+/// Whether a handler is there for a memory that was too small.
+fn is_for_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> bool {
+    let caught = caught(handler);
+    if caught.iter().any(|name| name.contains("OutOfMemory")) {
+        return true;
+    }
+    let is_broad = caught.is_empty()
+        || caught.iter().any(|name| matches!(*name, "RuntimeError" | "Exception" | "BaseException"));
+    let source = module.source(handler);
+    is_broad && (source.contains("out of memory") || source.contains("OutOfMemory"))
+}
+
+/// Whether a call runs what failed, or the function that it failed in.
+fn tries_again(module: &Module<'_>, call: &Call<'_>) -> bool {
+    runs_a_model(module, call) || call.own == Some(call.place.frame)
+}
+
+fn finding(module: &Module<'_>, handler: &ExceptHandlerExceptHandler, again: &Call<'_>) -> Finding {
+    let line = module.line(handler.range());
+    let function = module.source(&*again.expr.func);
+    Finding {
+        rule: &RULE,
+        range: again.expr.range(),
+        message: format!("`{function}` is run again inside the `except` of line {line}, where all that failed is still in memory"),
+        label: "the failed step's tensors are held until the `except` ends".to_owned(),
+        help: "set a flag in the handler, and try again after it: `too_large = True`, then `if too_large:`".to_owned(),
+        fix: None,
+    }
+}

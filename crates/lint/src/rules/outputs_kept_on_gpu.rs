@@ -1,0 +1,104 @@
+//! # outputs-kept-on-gpu (AF106)
+//!
+//! What the model says to every batch is kept in the memory of the graphics card.
+//!
+//! ## Why it crashes
+//!
+//! Outputs that are collected over a whole dataset grow with the dataset, and the card's memory
+//! does not. The run dies of "CUDA out of memory" in the middle of an evaluation, often hours
+//! into the training, though every single batch fits.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! with torch.no_grad():
+//!     for x, _ in loader:
+//!         outputs.append(model(x.cuda()))
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! with torch.no_grad():
+//!     for x, _ in loader:
+//!         outputs.append(model(x.cuda()).cpu())
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When the dataset is small, or what is kept of a batch is. Numbers and class indices
+//! (`.item()`, `.argmax(1)`) are not reported, nor what is gathered from several cards.
+//!
+//! ## Fix
+//!
+//! Unsafe: `.cpu()` after what is kept. What is computed of it later is then computed on the CPU.
+
+use super::keeping::{Kept, empties, kept_items};
+use super::origin::{Origin, origin};
+use super::words::{append_to, every_step};
+use crate::finding::{Finding, Fix, Safety};
+use crate::model::{Device, Feed, LoopId, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::Expr;
+
+pub static RULE: Rule = Rule {
+    code: "AF106",
+    name: "outputs-kept-on-gpu",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("outputs_kept_on_gpu.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.imports("torch") || !(module.text.contains("no_grad") || module.text.contains("inference_mode")) {
+        return;
+    }
+    for kept in kept_items(module) {
+        if kept.place.no_grad
+            && let Some(id) = kept.carried
+            && module.loop_at(id).feed == Feed::Batches
+            && is_on_gpu(module, &kept)
+            && !is_gathered(module, &kept)
+            && !empties(module, kept.name, module.loop_at(id).body)
+        {
+            findings.push(finding(module, &kept, id));
+        }
+    }
+}
+
+/// Whether it is the output of a model that was given something on the card.
+fn is_on_gpu(module: &Module<'_>, kept: &Kept<'_>) -> bool {
+    match origin(module, kept.place.frame, kept.item, false) {
+        Origin::Output(call) => module.arguments(call).iter().any(|value| value.device == Device::Gpu),
+        _ => false,
+    }
+}
+
+/// Cards can only exchange what is on them.
+fn is_gathered(module: &Module<'_>, kept: &Kept<'_>) -> bool {
+    let frame = module.frame(kept.place.frame);
+    let source = frame.def.map_or(module.text, |def| module.source(def));
+    source.contains("gather")
+}
+
+fn finding(module: &Module<'_>, kept: &Kept<'_>, id: LoopId) -> Finding {
+    let name = kept.name;
+    let source = module.source(kept.item);
+    let is_one = !matches!(kept.item, Expr::Tuple(_) | Expr::List(_) | Expr::Dict(_));
+    Finding {
+        rule: &RULE,
+        range: kept.range,
+        message: format!("`{name}` keeps the outputs for every batch on the GPU until its memory is full"),
+        label: format!("grows {}", every_step(module, Some(id))),
+        help: if is_one {
+            format!("bring each one to the CPU: `{source}.cpu()`")
+        } else {
+            "bring each one to the CPU with `.cpu()`".to_owned()
+        },
+        fix: is_one.then(|| Fix {
+            safety: Safety::Unsafe,
+            ..append_to(kept.item, ".cpu()", "Keep the outputs in main memory")
+        }),
+    }
+}

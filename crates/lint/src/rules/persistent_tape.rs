@@ -1,0 +1,142 @@
+//! # persistent-tape (AF501)
+//!
+//! A persistent gradient tape keeps all activations of its step after the gradients are taken.
+//!
+//! ## Why it freezes
+//!
+//! A tape lets go of what it recorded when the gradient is taken. A persistent one does not: it
+//! keeps every activation until nothing refers to it any more, which in a loop is during the
+//! next step as well. Memory then holds two steps at a time.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! with tf.GradientTape(persistent=True) as tape:
+//!     ...
+//! one = tape.gradient(first_loss, first_weights)
+//! two = tape.gradient(second_loss, second_weights)
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! with tf.GradientTape(persistent=True) as tape:
+//!     ...
+//! one = tape.gradient(first_loss, first_weights)
+//! two = tape.gradient(second_loss, second_weights)
+//! del tape
+//! ```
+//!
+//! ## When it is fine
+//!
+//! In a `tf.function`, or a `train_step` that Keras compiles, the tape is gone once the function
+//! is traced; such are not reported. A function that returns right after the gradients frees it
+//! a little later only.
+//!
+//! ## Fix
+//!
+//! Safe: `del tape` after its last use.
+
+use super::whence::statement_at;
+use super::steps::line_after;
+use crate::finding::{Finding, Fix, Safety};
+use crate::model::uses::uses_of;
+use crate::model::{Call, Frame, Module, Role};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, Stmt};
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF501",
+    name: "persistent-tape",
+    severity: Severity::Info,
+    stage: Stage::Preview,
+    source: include_str!("persistent_tape.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    for call in module.calls() {
+        if call.path.is_some_and(|path| path.is("tensorflow.GradientTape"))
+            && matches!(call.argument(0, "persistent"), Some(Expr::BooleanLiteral(on)) if on.value)
+            && let Some(finding) = kept(module, call)
+        {
+            findings.push(finding);
+        }
+    }
+}
+
+fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
+    let frame = module.frame(call.place.frame);
+    if is_traced(module, frame) {
+        return None;
+    }
+    let (block, at) = statement_at(frame.body, call.expr.range())?;
+    let Stmt::With(with) = block.get(at)? else {
+        return None;
+    };
+    let item = with.items.iter().find(|item| item.context_expr.range() == call.expr.range())?;
+    let Some(Expr::Name(name)) = item.optional_vars.as_deref() else {
+        return None;
+    };
+    let name = name.id.as_str();
+    let uses = uses_of(module.text, name, frame.body);
+    let lets_go = uses.iter().any(|used| matches!(used.statement, Stmt::Delete(_)));
+    // Whoever gets it decides how long it lives.
+    let given_away = uses
+        .iter()
+        .any(|used| !used.is_store && used.method().is_none() || matches!(used.statement, Stmt::Return(_)));
+    if lets_go || given_away {
+        return None;
+    }
+    let rest = block.get(at + 1..)?;
+    let last = rest.iter().rposition(|statement| {
+        uses.iter().any(|used| statement.range().contains_range(used.expr.range()))
+    })?;
+    let after = rest.get(last + 1..)?;
+    let goes_on = after.iter().any(|statement| !matches!(statement, Stmt::Return(_)));
+    if call.place.within.is_none() && !goes_on {
+        return None;
+    }
+    let takes = uses.iter().filter(|used| used.method() == Some("gradient")).count();
+    let last = rest.get(last)?;
+    let head = with.body.first().map_or(with.end(), Ranged::start);
+    Some(Finding {
+        rule: &RULE,
+        range: TextRange::new(with.start(), head.min(call.expr.end())),
+        message: format!("`{name}` keeps all activations of the step after its gradients are taken"),
+        label: format!("kept beyond line {}", module.line(TextRange::empty(last.end()))),
+        help: if takes > 1 {
+            format!("let go of it after its last use: del {name}")
+        } else {
+            "one gradient needs no persistent tape: leave out persistent=True".to_owned()
+        },
+        fix: line_after(module, last.range(), &format!("del {name}")).map(|edit| Fix {
+            edits: vec![edit],
+            safety: Safety::Safe,
+            title: "Let go of the tape after its last use".to_owned(),
+        }),
+    })
+}
+
+/// Whether a function is compiled: by its decorator, or because Keras does so.
+fn is_traced(module: &Module<'_>, frame: &Frame<'_>) -> bool {
+    let Some(def) = frame.def else { return false };
+    let by_decorator = def.decorator_list.iter().any(|decorator| {
+        let function = match &decorator.expression {
+            Expr::Call(call) => &*call.func,
+            other => other,
+        };
+        module.source(function).ends_with("function")
+    });
+    let class = frame.class.and_then(|class| module.classes().get(class as usize));
+    let by_keras = class.is_some_and(|class| class.is == Role::Keras)
+        && matches!(def.name.as_str(), "train_step" | "test_step" | "call");
+    // `step = tf.function(step)`.
+    let name = def.name.as_str();
+    let by_call = module.calls().iter().any(|call| {
+        call.path.is_some_and(|path| path.is("tensorflow.function"))
+            && call.argument(0, "func").is_some_and(|function| module.source(function).ends_with(name))
+    });
+    by_decorator || by_keras || by_call
+}

@@ -1,0 +1,179 @@
+//! # predict-in-loop (AF503)
+//!
+//! `predict` of Keras is called for one element at a time in a loop.
+//!
+//! ## Why it freezes
+//!
+//! `predict` is made for many batches: each call builds a pipeline, callbacks and a progress bar
+//! around a forward pass that takes a millisecond, which makes it ten to a hundred times slower
+//! than calling the model. In TensorFlow 2 what it builds is also freed late: called in a loop
+//! for hours, memory grows.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! for state in states:
+//!     values = model.predict(state[None], verbose=0)
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! for state in states:
+//!     values = model(state[None], training=False).numpy()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! For many rows at a time: `predict` splits them into batches. Only calls with one row are
+//! reported.
+//!
+//! ## Fix
+//!
+//! Unsafe: the call of the model, and `.numpy()` on what it returns.
+
+use super::files::bound_names;
+use super::whence::{behind_names, bound_to, own_function, returned};
+use super::words::every_step;
+use crate::finding::{Edit, Finding, Fix, Safety};
+use crate::model::{Call, FrameId, Kind, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, ExprCall, Number, UnaryOp};
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF503",
+    name: "predict-in-loop",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("predict_in_loop.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.imports("tensorflow") && !module.imports("keras") {
+        return;
+    }
+    for call in module.calls() {
+        if call.method() == Some("predict")
+            && call.place.within.is_some()
+            && call.receiver.is_some_and(|receiver| receiver.is(Kind::Model))
+            && let Some(input) = call.argument(0, "x")
+            && call.keyword("steps").is_none()
+            && (is_one_row(module, input, call.place.frame) || is_remembered(module, call, input))
+        {
+            findings.push(finding(module, call, input));
+        }
+    }
+}
+
+/// Whether an expression is a batch of one: `x[None]`, `np.expand_dims(x, 0)`,
+/// `x.reshape(1, -1)`, `np.array([x])`.
+fn is_one_row<'a>(module: &Module<'a>, input: &'a Expr, frame: FrameId) -> bool {
+    let input = match module.key(input) {
+        Some(name) => match bound_to(module, name, frame, input.start()) {
+            Some(origin) if origin.part.is_none() => origin.expr,
+            _ => return false,
+        },
+        None => behind_names(module, input, frame).expr,
+    };
+    match input {
+        Expr::Subscript(subscript) => {
+            let first = match &*subscript.slice {
+                Expr::Tuple(tuple) => tuple.elts.first(),
+                other => Some(other),
+            };
+            first.is_some_and(|first| first.is_none_literal_expr() || module.source(first).ends_with("newaxis"))
+        }
+        Expr::Call(call) => {
+            is_one_row_call(module, call)
+                || own_function(module, call, frame)
+                    .and_then(|own| Some((returned(module, own)?, own)))
+                    .is_some_and(|(result, own)| module.key(result).is_some() && is_one_row(module, result, own))
+        }
+        _ => false,
+    }
+}
+
+/// One of the steps that an agent remembers: they are drawn one by one, each a batch of one.
+fn is_remembered<'a>(module: &Module<'a>, call: &Call<'a>, input: &'a Expr) -> bool {
+    let Expr::Name(name) = input else { return false };
+    module.loops_around(call.place.within).any(|around| {
+        around.over.is_some_and(|(target, over)| {
+            let over = behind_names(module, over, around.frame).expr;
+            let is_sample = matches!(over, Expr::Call(drawn)
+                if module.path(&drawn.func).is_some_and(|path| path.is("random.sample")));
+            is_sample && bound_names(target).contains(&name.id.as_str())
+        })
+    })
+}
+
+fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
+    let arguments = &call.arguments.args;
+    let by_keyword = |name: &str| call.arguments.find_keyword(name).map(|keyword| &keyword.value);
+    let is_axis_0 = |at: usize| arguments.get(at).or_else(|| by_keyword("axis")).is_some_and(|axis| is_number(axis, 0));
+    if let Some(path) = module.path(&call.func) {
+        return match (path.first(), path.last()) {
+            ("numpy" | "tensorflow", "expand_dims") => is_axis_0(1),
+            ("numpy" | "tensorflow", "array" | "asarray" | "constant" | "convert_to_tensor") => {
+                matches!(arguments.first(), Some(Expr::List(list)) if list.elts.len() == 1
+                    && !list.elts.iter().any(Expr::is_starred_expr))
+            }
+            ("numpy" | "tensorflow", "zeros" | "ones" | "empty") => {
+                arguments.first().is_some_and(|shape| begins_with_one(shape))
+            }
+            ("numpy" | "tensorflow", "reshape") => arguments.get(1).is_some_and(|shape| begins_with_one(shape)),
+            ("keras", "pad_sequences") => {
+                matches!(arguments.first(), Some(Expr::List(list)) if list.elts.len() == 1)
+            }
+            _ => false,
+        };
+    }
+    match &*call.func {
+        Expr::Attribute(method) if method.attr.as_str() == "reshape" => arguments
+            .first()
+            .is_some_and(|first| is_number(first, 1) || begins_with_one(first)),
+        _ => false,
+    }
+}
+
+fn begins_with_one(shape: &Expr) -> bool {
+    let first = match shape {
+        Expr::Tuple(tuple) => tuple.elts.first(),
+        Expr::List(list) => list.elts.first(),
+        _ => None,
+    };
+    first.is_some_and(|first| is_number(first, 1))
+}
+
+fn is_number(expr: &Expr, number: u64) -> bool {
+    match expr {
+        Expr::NumberLiteral(literal) => matches!(&literal.value, Number::Int(int) if int.as_u64() == Some(number)),
+        Expr::UnaryOp(operation) => operation.op == UnaryOp::UAdd && is_number(&operation.operand, number),
+        _ => false,
+    }
+}
+
+fn finding(module: &Module<'_>, call: &Call<'_>, input: &Expr) -> Finding {
+    let model = call.object().map_or("model", |object| module.source(object));
+    let source = module.source(input);
+    let fix = call.object().map(|object| Fix {
+        edits: vec![Edit {
+            range: TextRange::new(object.end(), call.expr.end()),
+            content: format!("({source}, training=False).numpy()"),
+        }],
+        safety: Safety::Unsafe,
+        title: "Call the model".to_owned(),
+    });
+    Finding {
+        rule: &RULE,
+        range: call.expr.range(),
+        message: format!(
+            "`{model}.predict` builds a whole pipeline for one row, {}",
+            every_step(module, call.place.within)
+        ),
+        label: "ten to a hundred times slower than calling the model".to_owned(),
+        help: format!("call the model: {model}({source}, training=False).numpy()"),
+        fix,
+    }
+}

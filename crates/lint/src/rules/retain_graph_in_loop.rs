@@ -1,0 +1,172 @@
+//! # retain-graph-in-loop (AF107)
+//!
+//! The graph is kept after `backward()`, though nothing goes back through it again.
+//!
+//! ## Why it freezes
+//!
+//! `retain_graph=True` tells PyTorch not to free the activations when it has gone back through
+//! them. They stay until the next step has computed its own: for a moment two steps are in
+//! memory, and a batch size that would have fit does not. It is often put there to silence
+//! "Trying to backward through the graph a second time", which has another cause.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! for x, y in loader:
+//!     loss = criterion(model(x), y)
+//!     loss.backward(retain_graph=True)
+//!     optimizer.step()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! for x, y in loader:
+//!     loss = criterion(model(x), y)
+//!     loss.backward()
+//!     optimizer.step()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When the same graph is gone back through again: a second loss, a generator after its critic,
+//! several updates from one pass. Such code is not reported.
+//!
+//! ## Fix
+//!
+//! None: take `retain_graph=True` away and see whether PyTorch complains.
+
+use super::backward::{goes_back_by, is_backward};
+use super::keeping::root_of;
+use crate::finding::Finding;
+use crate::model::uses::{lies_in, uses_of};
+use crate::model::{Call, Feed, FrameId, LoopId, Module, Role};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::Expr;
+use ruff_text_size::{Ranged, TextSize};
+
+pub static RULE: Rule = Rule {
+    code: "AF107",
+    name: "retain-graph-in-loop",
+    severity: Severity::Info,
+    stage: Stage::Preview,
+    source: include_str!("retain_graph_in_loop.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.text.contains("retain_graph") || !module.imports("torch") || keeps_state(module) {
+        return;
+    }
+    for call in module.calls() {
+        if is_backward(call) && retains(call) && is_last(module, call) {
+            findings.push(finding(module, call));
+        }
+    }
+}
+
+fn retains(call: &Call<'_>) -> bool {
+    let is_true = |name| matches!(call.keyword(name), Some(Expr::BooleanLiteral(yes)) if yes.value);
+    is_true("retain_graph") && !is_true("create_graph")
+}
+
+/// Whether nothing goes back after this, in its own loop or in the one it is called from.
+fn is_last(module: &Module<'_>, call: &Call<'_>) -> bool {
+    let position = call.expr.start();
+    let frame = call.place.frame;
+    if let Some(id) = call.place.within {
+        return is_last_in(module, id, position);
+    }
+    // A function that takes one step: the loop is where it is called from.
+    let is_alone = module
+        .calls()
+        .iter()
+        .filter(|other| other.place.frame == frame && goes_back_by(module, other))
+        .count()
+        == 1;
+    let mut callers = module.calls().iter().filter(|other| other.own == Some(frame)).peekable();
+    is_alone
+        && !keeps_graph_of_its_own(module, frame)
+        && callers.peek().is_some()
+        && callers.all(|caller| {
+            caller.place.within.is_some_and(|id| is_last_in(module, id, caller.expr.start()))
+        })
+}
+
+/// Whether nothing goes back after this position of a loop over batches, and no graph comes
+/// into the loop from outside.
+fn is_last_in(module: &Module<'_>, id: LoopId, position: TextSize) -> bool {
+    let around = module.loop_at(id);
+    let range = around.statement.range();
+    let is_in = |call: &Call<'_>| lies_in(call.expr.range(), range);
+    around.feed == Feed::Batches
+        && module
+            .calls()
+            .iter()
+            .filter(|call| is_in(call) && call.expr.start() > position)
+            .all(|call| !goes_back_by(module, call) && !may_go_on(module, call))
+        && !brings_graph(module, id)
+}
+
+/// Whether a call of something unknown is given a graph, through which it may go back.
+fn may_go_on(module: &Module<'_>, call: &Call<'_>) -> bool {
+    let is_known = call.path.is_some_and(|path| matches!(path.first(), "torch" | "numpy" | "wandb"))
+        || matches!(
+            call.method(),
+            Some("append" | "extend" | "update" | "add_scalar" | "format" | "info" | "set_postfix" | "log" | "write")
+        )
+        || matches!(&*call.expr.func, Expr::Name(name) if matches!(name.id.as_str(), "print" | "float" | "str" | "len"));
+    !is_known && module.arguments(call).iter().any(|value| value.graph)
+}
+
+/// Whether a graph from before the loop, or from its last turn, is used in it.
+fn brings_graph(module: &Module<'_>, id: LoopId) -> bool {
+    let around = module.loop_at(id);
+    let range = around.statement.range();
+    module
+        .stores()
+        .iter()
+        .filter(|store| store.place.frame == around.frame && store.value.graph)
+        .any(|store| {
+            let Some(name) = module.key(store.target) else {
+                return true;
+            };
+            if lies_in(store.statement.range(), range) {
+                return store.operator.is_none() && (store.carried.is_some() || name.starts_with("self."));
+            }
+            uses_of(module.text, root_of(name), around.body).iter().any(|used| !used.is_store)
+        })
+}
+
+/// Whether a function puts a graph where it outlives the call.
+fn keeps_graph_of_its_own(module: &Module<'_>, frame: FrameId) -> bool {
+    module.stores().iter().any(|store| {
+        store.place.frame == frame
+            && store.value.graph
+            && module.key(store.target).is_none_or(|name| name.starts_with("self."))
+    })
+}
+
+/// Whether a model of this text keeps what it computed for the next time it is called.
+fn keeps_state(module: &Module<'_>) -> bool {
+    module.stores().iter().any(|store| {
+        let frame = module.frame(store.place.frame);
+        let class = frame.class.and_then(|class| module.classes().get(class as usize));
+        let is_model = class.is_some_and(|class| matches!(class.is, Role::Model | Role::Lightning));
+        is_model
+            && frame.name() != "__init__"
+            && module.key(store.target).is_some_and(|name| name.starts_with("self."))
+    })
+}
+
+fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
+    let of = call.object().map_or("the loss", |of| module.source(of));
+    Finding {
+        rule: &RULE,
+        range: call.expr.range(),
+        message: format!("`{of}` keeps its graph after `backward()`, and nothing goes back through it again: two steps are in memory at once"),
+        label: "the activations stay until the next step".to_owned(),
+        help: format!("free them: `{of}.backward()`"),
+        fix: None,
+    }
+}

@@ -1,0 +1,311 @@
+//! # tensors-kept-forever (AF103)
+//!
+//! Every step puts a batch, an output or a copy of the weights into a list that is never emptied.
+//!
+//! ## Why it freezes
+//!
+//! Without a graph a tensor is still as large as it is. A batch of images is tens of megabytes,
+//! the weights hundreds; kept in every step of a training, they fill the memory at a steady
+//! rate, and the machine begins to swap long before the run is done.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! seen = []
+//! for x, y in loader:
+//!     train_step(x, y)
+//!     seen.append(x)
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! seen = deque(maxlen=50)
+//! for x, y in loader:
+//!     train_step(x, y)
+//!     seen.append(x)
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When what is kept is used up: joined by `torch.cat` at the end, sampled from, or emptied now
+//! and then. Such lists are not reported, and none outside of training.
+//!
+//! ## Fix
+//!
+//! None: how much of it is needed only the author knows.
+
+use super::backward::{goes_back_during, goes_back_in, is_backward};
+use super::keeping::{Keeper, Kept, arguments_of, keepers, kept_items, outlives_the_call, root_of};
+use super::origin::{Origin, origin};
+use super::words::every_step;
+use crate::finding::Finding;
+use crate::model::uses::{Use, lies_in, uses_of};
+use crate::model::{Call, Feed, FrameId, Kind, Loop, LoopId, Module, is_loss_function};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, Stmt};
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF103",
+    name: "tensors-kept-forever",
+    severity: Severity::Warning,
+    stage: Stage::Preview,
+    source: include_str!("tensors_kept_forever.rs"),
+    check,
+};
+
+/// A tensor of less than this is not worth a word.
+const SMALL: f64 = 4096.0;
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.imports("torch") && !module.imports("tensorflow") {
+        return;
+    }
+    let items = kept_items(module);
+    for kept in &items {
+        if let Some(what) = kept_forever(module, kept) {
+            findings.push(finding(module, kept.name, kept.range, kept.carried, what));
+        }
+    }
+    if items.iter().any(|kept| outlives_the_call(module, kept.name, &kept.place)) {
+        let keepers = keepers(module, &items);
+        for call in module.calls() {
+            findings.extend(by_keeper(module, call, &keepers));
+        }
+    }
+}
+
+/// What is kept in every step of a training, in a list that only grows.
+fn kept_forever<'a>(module: &Module<'a>, kept: &Kept<'a>) -> Option<&'static str> {
+    if kept.value.graph || kept.place.inline {
+        return None;
+    }
+    if is_hook(module, kept.place.frame) {
+        let is_kept = outlives_the_call(module, kept.name, &kept.place)
+            && !is_sometimes(module.frame(kept.place.frame).body, kept.range)
+            && holds_a_parameter(module, kept)
+            && module.loops().iter().any(|around| is_step_loop(module, around))
+            && only_grows(module, kept.name, kept.place.frame);
+        return is_kept.then_some("the activations of every step");
+    }
+    let what = bulk(module, kept.place.frame, kept.item)?;
+    let grows = match kept.carried {
+        Some(id) if is_training(module, id) => {
+            !is_sometimes(module.loop_at(id).body, kept.range) && is_made_before_all(module, kept, id)
+        }
+        _ => {
+            outlives_the_call(module, kept.name, &kept.place)
+                && !is_sometimes(module.frame(kept.place.frame).body, kept.range)
+                && is_called_each_step(module, kept.place.frame)
+        }
+    };
+    (grows && only_grows(module, kept.name, kept.place.frame)).then_some(what)
+}
+
+/// What is large, in a word, if it is.
+fn bulk<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> Option<&'static str> {
+    match origin(module, frame, item, true) {
+        Origin::Batch if is_given_to_a_model(module, frame, item) => return Some("every batch"),
+        Origin::Output(_) => return Some("every output"),
+        Origin::Gradient => return Some("the gradients of every step"),
+        Origin::Weights => return Some("a copy of the weights of every step"),
+        _ => {}
+    }
+    let key = module.key(item)?;
+    let mut stores = module.stores().iter().filter(|store| store.place.frame == frame);
+    let is_large = stores.any(|store| {
+        module.key(store.target) == Some(key)
+            && store.value.is(Kind::Tensor)
+            && store.value.bytes().is_none_or(|bytes| bytes > SMALL)
+    });
+    (is_large && is_given_to_a_model(module, frame, item)).then_some("every batch")
+}
+
+/// Whether a function is called by the layers of a model.
+fn is_hook(module: &Module<'_>, frame: FrameId) -> bool {
+    let name = module.frame(frame).name();
+    let mut hooks = module.calls().iter().filter(|call| {
+        matches!(call.method(), Some("register_forward_hook" | "register_forward_pre_hook"))
+    });
+    hooks.any(|call| {
+        let given = call.expr.arguments.args.first();
+        matches!(given, Some(Expr::Name(given)) if given.id.as_str() == name)
+    })
+}
+
+/// Whether something that a hook was given is kept, and not a number of it.
+fn holds_a_parameter<'a>(module: &Module<'a>, kept: &Kept<'a>) -> bool {
+    let Some(def) = module.frame(kept.place.frame).def else {
+        return false;
+    };
+    let mut rest = kept.item;
+    while let Expr::Call(call) = rest
+        && let Expr::Attribute(attribute) = &*call.func
+        && matches!(attribute.attr.as_str(), "detach" | "clone" | "cpu" | "numpy")
+    {
+        rest = &attribute.value;
+    }
+    let key = module.key(rest);
+    def.parameters.iter_non_variadic_params().any(|parameter| Some(parameter.parameter.name.as_str()) == key)
+}
+
+fn is_step_loop(module: &Module<'_>, around: &Loop<'_>) -> bool {
+    around.feed == Feed::Batches
+        && module.calls().iter().any(|call| lies_in(call.expr.range(), around.statement.range()) && is_backward(call))
+}
+
+/// Whether one of the names in it goes into a model or its loss in the same function.
+fn is_given_to_a_model<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> bool {
+    let mut names = Vec::new();
+    super::backward::keys_in(module, item, &mut names);
+    module.calls().iter().any(|call| {
+        call.place.frame == frame
+            && (matches!(call.callee.kind, Kind::Model | Kind::Criterion)
+                || call.path.is_some_and(|path| is_loss_function(path.last())))
+            && call
+                .expr
+                .arguments
+                .args
+                .iter()
+                .any(|argument| module.key(argument).is_some_and(|key| names.contains(&key)))
+    })
+}
+
+/// Whether a loop takes training steps: over batches, or many.
+fn is_training(module: &Module<'_>, id: LoopId) -> bool {
+    is_long(module, id) && (goes_back_in(module, id) || has_tape(module, id))
+}
+
+fn is_long(module: &Module<'_>, id: LoopId) -> bool {
+    module.loops_around(Some(id)).any(|around| match around.feed {
+        Feed::Batches => true,
+        Feed::Times(times) => times.is_none_or(|times| times > 1000.0),
+        Feed::Other => has_tape(module, id),
+    })
+}
+
+fn has_tape(module: &Module<'_>, id: LoopId) -> bool {
+    module
+        .calls()
+        .iter()
+        .any(|call| module.is_within(&call.place, id) && call.method() == Some("apply_gradients"))
+}
+
+/// Whether the list is bound outside of all loops: it is not a new one for each epoch.
+fn is_made_before_all(module: &Module<'_>, kept: &Kept<'_>, id: LoopId) -> bool {
+    let outermost = module.loops_around(Some(id)).last().map(|around| around.statement.range());
+    let root = root_of(kept.name);
+    let mut made = module.stores().iter().filter(|store| {
+        store.place.frame == kept.place.frame && store.operator.is_none() && module.key(store.target) == Some(root)
+    });
+    outermost.is_some_and(|outermost| made.all(|store| !lies_in(store.statement.range(), outermost)))
+}
+
+/// Whether a statement stands under a condition in this block.
+fn is_sometimes(block: &[Stmt], range: TextRange) -> bool {
+    block.iter().any(|statement| {
+        lies_in(range, statement.range())
+            && match statement {
+                Stmt::If(_) | Stmt::Match(_) => true,
+                Stmt::Try(attempt) => {
+                    attempt.handlers.iter().any(|handler| lies_in(range, handler.range()))
+                        || is_sometimes(&attempt.body, range)
+                }
+                Stmt::For(repeat) => is_sometimes(&repeat.body, range),
+                Stmt::While(repeat) => is_sometimes(&repeat.body, range),
+                Stmt::With(with) => is_sometimes(&with.body, range),
+                _ => false,
+            }
+    })
+}
+
+/// Whether a function is called, without a condition, in a loop that trains.
+fn is_called_each_step(module: &Module<'_>, frame: FrameId) -> bool {
+    let steps_itself = goes_back_during(module, frame);
+    module.calls().iter().any(|call| {
+        call.own == Some(frame)
+            && call.place.within.is_some_and(|id| {
+                let trains = is_training(module, id) || (steps_itself && is_long(module, id));
+                trains && !is_sometimes(module.loop_at(id).body, call.expr.range())
+            })
+    })
+}
+
+/// Whether nothing is taken out of a list, and nobody makes use of all of it.
+fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
+    let root = root_of(name);
+    let here = module.frame(frame);
+    if !root.starts_with("self.") {
+        // One of the function around is used there as well.
+        let owner = std::iter::successors(Some(here), |inner| inner.parent.map(|id| module.frame(id)))
+            .find(|frame| frame.names.contains_key(root))
+            .unwrap_or(here);
+        return uses_of(module.text, root, owner.body).iter().all(|used| is_harmless(used, true));
+    }
+    let methods = module.frames().iter().filter(|other| other.class.is_some() && other.class == here.class);
+    methods.into_iter().all(|method| {
+        let makes = method.name() == "__init__";
+        uses_of(module.text, root, method.body).iter().all(|used| is_harmless(used, makes))
+    })
+}
+
+/// Whether a use only makes the list, puts something in, counts, or looks at its end.
+fn is_harmless(used: &Use<'_>, makes: bool) -> bool {
+    if matches!(used.statement, Stmt::Delete(_)) {
+        return false;
+    }
+    if used.is_store {
+        return makes || matches!(used.statement, Stmt::AugAssign(_));
+    }
+    if let Some(method) = used.method() {
+        return matches!(method, "append" | "extend" | "insert" | "items");
+    }
+    match used.around[0] {
+        Some(Expr::Call(call)) => matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "len"),
+        // `kept[name].append(x)`, `kept[-100:]`, `kept[-1]`
+        Some(Expr::Subscript(part)) => {
+            let is_put_to =
+                matches!(used.around[1], Some(Expr::Attribute(attribute)) if attribute.attr.as_str() == "append");
+            let from_end = match &*part.slice {
+                Expr::Slice(slice) => {
+                    slice.lower.as_deref().is_some_and(Expr::is_unary_op_expr) && slice.upper.is_none()
+                }
+                index => index.is_unary_op_expr(),
+            };
+            is_put_to || part.ctx.is_store() || from_end
+        }
+        None => matches!(used.statement, Stmt::Return(_)),
+        _ => false,
+    }
+}
+
+/// A call of a function of this text that keeps what it is given.
+fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -> Option<Finding> {
+    let own = call.own?;
+    let id = call.carried.filter(|id| is_training(module, *id))?;
+    if is_sometimes(module.loop_at(id).body, call.expr.range()) {
+        return None;
+    }
+    let mut kept = keepers.iter().filter(|keeper| keeper.frame == own && !keeper.is_total).peekable();
+    kept.peek()?;
+    let arguments = arguments_of(module, call, own);
+    kept.find_map(|keeper| {
+        let (_, argument, value) = arguments.iter().find(|(name, ..)| *name == keeper.parameter)?;
+        let what = bulk(module, call.place.frame, argument).filter(|_| !value.graph)?;
+        let is_for_good =
+            only_grows(module, keeper.name, own) && !is_sometimes(module.frame(own).body, keeper.range);
+        is_for_good.then(|| finding(module, keeper.name, call.expr.range(), Some(id), what))
+    })
+}
+
+fn finding(module: &Module<'_>, name: &str, range: TextRange, carried: Option<LoopId>, what: &str) -> Finding {
+    Finding {
+        rule: &RULE,
+        range,
+        message: format!("`{name}` keeps {what}, and is never emptied: it grows until memory is full"),
+        label: format!("grows {}", every_step(module, carried)),
+        help: format!("keep the last few only: `{name} = deque(maxlen=100)`, or what is needed of each one"),
+        fix: None,
+    }
+}

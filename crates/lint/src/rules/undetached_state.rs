@@ -1,0 +1,184 @@
+//! # undetached-state (AF104)
+//!
+//! A hidden state goes from step to step together with its whole past.
+//!
+//! ## Why it crashes
+//!
+//! A recurrent model gets the state that it returned in the step before. Unless it is detached,
+//! that state belongs to the graph of the step before, and so on to the first. `backward()` then
+//! goes back through all of them: PyTorch refuses ("Trying to backward through the graph a second
+//! time"), or, with `retain_graph=True`, keeps everything, so that each step is slower than the
+//! last until memory is full.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! for x, y in chunks:
+//!     output, state = model(x, state)
+//!     loss = criterion(output, y)
+//!     loss.backward()
+//!     optimizer.step()
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! for x, y in chunks:
+//!     state = state.detach()
+//!     output, state = model(x, state)
+//!     loss = criterion(output, y)
+//!     loss.backward()
+//!     optimizer.step()
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When `backward()` is called once after the loop, or the state is made anew before each call.
+//! Such code is not reported.
+//!
+//! ## Fix
+//!
+//! Unsafe: `.detach()` after the state where it is known to be a single tensor. The state of an
+//! LSTM is two: `state = tuple(part.detach() for part in state)`.
+
+use super::backward::goes_back_in;
+use super::words::append_to;
+use crate::finding::{Finding, Fix, Safety};
+use crate::model::uses::{lies_in, uses_of};
+use crate::model::{Call, Kind, LoopId, Module, Role, Store};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, Stmt};
+use ruff_text_size::Ranged;
+
+pub static RULE: Rule = Rule {
+    code: "AF104",
+    name: "undetached-state",
+    severity: Severity::Error,
+    stage: Stage::Stable,
+    source: include_str!("undetached_state.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.imports("torch") {
+        return;
+    }
+    for store in module.stores() {
+        if let Some((name, id)) = carried_state(module, store)
+            && let Some(call) = model_call(module, store)
+            && let Some(argument) = given_with_graph(module, call, name)
+            && steps_in(module, id)
+            && !is_let_go(module, name, id, store)
+            && !detaches_inside(module)
+        {
+            findings.push(finding(module, store, name, argument, id));
+        }
+    }
+}
+
+/// A name that is bound in each turn of a loop.
+fn carried_state<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<(&'a str, LoopId)> {
+    let id = store.place.within?;
+    let is_fit = store.operator.is_none() && store.value.graph && !store.place.no_grad && !store.place.inline;
+    is_fit.then_some((module.key(store.target)?, id))
+}
+
+/// The call of a model whose result, or a part of it, is assigned.
+fn model_call<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'a>> {
+    let Stmt::Assign(assign) = store.statement else {
+        return None;
+    };
+    let range = assign.value.range();
+    module
+        .calls()
+        .iter()
+        .find(|call| call.expr.range() == range)
+        .filter(|call| call.callee.is(Kind::Model) || call.method() == Some("forward"))
+}
+
+/// The argument that is the state of the step before, with its graph.
+fn given_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Option<&'a Expr> {
+    let arguments = &call.expr.arguments;
+    let all = arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value));
+    let mut given = all.zip(module.arguments(call)).filter(|(_, value)| value.graph);
+    given.find_map(|(argument, _)| match argument {
+        Expr::Tuple(tuple) => tuple.elts.iter().any(|part| module.key(part) == Some(name)).then_some(argument),
+        _ => (module.key(argument) == Some(name)).then_some(argument),
+    })
+}
+
+/// Whether gradients are computed in each turn of the loop.
+fn steps_in(module: &Module<'_>, id: LoopId) -> bool {
+    goes_back_in(module, id) && is_unconditional(module, id)
+}
+
+/// `if step % 20 == 0: loss.backward()` lets the past grow on purpose.
+fn is_unconditional(module: &Module<'_>, id: LoopId) -> bool {
+    fn has(module: &Module<'_>, block: &[Stmt]) -> bool {
+        block.iter().any(|statement| match statement {
+            Stmt::If(_) | Stmt::For(_) | Stmt::While(_) | Stmt::FunctionDef(_) | Stmt::ClassDef(_) => false,
+            Stmt::With(with) => has(module, &with.body),
+            Stmt::Try(attempt) => has(module, &attempt.body),
+            _ => module.calls().iter().any(|call| {
+                lies_in(call.expr.range(), statement.range()) && super::backward::goes_back_by(module, call)
+            }),
+        })
+    }
+    has(module, module.loop_at(id).body)
+}
+
+/// Whether the state is detached, or made anew, somewhere in the loop.
+fn is_let_go(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> bool {
+    let body = module.loop_at(id).body;
+    uses_of(module.text, name, body).iter().any(|used| {
+        if used.is_store {
+            return used.statement.range() != store.statement.range();
+        }
+        let is_attribute = |around: &Option<&Expr>| {
+            matches!(around, Some(Expr::Attribute(attribute))
+                if matches!(attribute.attr.as_str(), "detach" | "detach_" | "data" | "zero_" | "copy_"))
+        };
+        // `for part in state: part.detach_()`
+        used.around.iter().any(is_attribute) || matches!(used.statement, Stmt::For(_) | Stmt::Delete(_))
+    })
+}
+
+/// Whether a model of this text may detach what it returns.
+fn detaches_inside(module: &Module<'_>) -> bool {
+    module
+        .classes()
+        .iter()
+        .filter(|class| matches!(class.is, Role::Model | Role::Lightning))
+        .any(|class| module.source(class.def).contains("detach"))
+}
+
+fn finding(module: &Module<'_>, store: &Store<'_>, name: &str, argument: &Expr, id: LoopId) -> Finding {
+    let line = module.line(module.head(id));
+    let is_tensor = is_one_tensor(module, name, store) && !argument.is_tuple_expr();
+    let help = if is_tensor {
+        format!("let go of the past: pass `{name}.detach()`")
+    } else {
+        format!("let go of the past before the call: `{name} = {name}.detach()`, of an LSTM `{name} = tuple(part.detach() for part in {name})`")
+    };
+    Finding {
+        rule: &RULE,
+        range: store.statement.range(),
+        message: format!("`{name}` carries the graphs of all earlier steps of the loop at line {line}, and `backward()` goes through them again"),
+        label: format!("`{name}` comes from the step before, with its graph"),
+        help,
+        fix: is_tensor.then(|| Fix {
+            safety: Safety::Unsafe,
+            ..append_to(argument, ".detach()", "Detach the state from the step before")
+        }),
+    }
+}
+
+/// Whether the state is known to begin as one tensor, made in the same function.
+fn is_one_tensor(module: &Module<'_>, name: &str, store: &Store<'_>) -> bool {
+    let mut others = module.stores().iter().filter(|other| {
+        other.place.frame == store.place.frame
+            && module.key(other.target) == Some(name)
+            && other.statement.range() != store.statement.range()
+    });
+    others.next().is_some_and(|first| first.value.is(Kind::Tensor)) && others.all(|other| other.value.is(Kind::Tensor))
+}

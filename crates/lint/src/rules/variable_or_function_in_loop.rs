@@ -1,0 +1,205 @@
+//! # variable-or-function-in-loop (AF502)
+//!
+//! A `tf.Variable`, `tf.function` or Keras model is made anew in every step.
+//!
+//! ## Why it freezes
+//!
+//! A variable made in the loop is not the one that was trained in the last step, so nothing is
+//! learned, and the optimizer keeps state for each of them. A `tf.function` made in the loop is
+//! traced again every time, which takes longer than the step, and the graphs add up. Of each
+//! Keras model that is made, Keras keeps a state of its own: a search over settings fills the
+//! memory with models that nobody uses any more.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! for x, y in data:
+//!     scale = tf.Variable(1.0)
+//!     with tf.GradientTape() as tape:
+//!         loss = mse(y, model(x) * scale)
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! scale = tf.Variable(1.0)
+//! for x, y in data:
+//!     with tf.GradientTape() as tape:
+//!         loss = mse(y, model(x) * scale)
+//! ```
+//!
+//! ## When it is fine
+//!
+//! In a loop that builds something out of variables, or that makes a function for each of several
+//! models. A few models one after the other do no harm either, nor do many with
+//! `keras.backend.clear_session()` between them.
+//!
+//! ## Fix
+//!
+//! None: what it begins with has to be known before the loop.
+
+use super::words::every_step;
+use crate::finding::Finding;
+use crate::model::{Call, Feed, Kind, LoopId, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_python_ast::{Expr, Stmt};
+use ruff_text_size::{Ranged, TextRange};
+
+pub static RULE: Rule = Rule {
+    code: "AF502",
+    name: "variable-or-function-in-loop",
+    severity: Severity::Error,
+    stage: Stage::Stable,
+    source: include_str!("variable_or_function_in_loop.rs"),
+    check,
+};
+
+/// So many models do no harm.
+const FEW: f64 = 10.0;
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    if !module.imports("tensorflow") && !module.imports("keras") {
+        return;
+    }
+    for call in module.calls() {
+        if let Some(id) = call.place.within
+            && let Some(what) = made(module, call, id)
+        {
+            findings.push(finding(module, what, call.expr.range(), id));
+        }
+    }
+    for (index, around) in module.loops().iter().enumerate() {
+        for statement in around.body {
+            if let Stmt::FunctionDef(def) = statement
+                && def.decorator_list.iter().any(|decorator| is_function(module, &decorator.expression))
+            {
+                let id = LoopId(index as u32);
+                if is_called(module, def.name.as_str(), id) && !makes_a_model(module, id) {
+                    let range = TextRange::new(def.start(), def.parameters.end());
+                    findings.push(finding(module, What::Function, range, id));
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Variable,
+    Function,
+    Model,
+}
+
+fn made(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<What> {
+    let path = call.path?;
+    if call.place.inline {
+        return None;
+    }
+    let what = match path.segments() {
+        ["tensorflow", "Variable"] => What::Variable,
+        ["tensorflow", "function"] => What::Function,
+        ["keras", "Sequential" | "Model"] | ["keras", "models", "Sequential" | "Model"] => What::Model,
+        _ => return None,
+    };
+    // A plain name: `scale = tf.Variable(…)`, not an element of something that is built.
+    let name = module.loop_at(id).body.iter().find_map(|statement| match statement {
+        Stmt::Assign(assign) if assign.value.range() == call.expr.range() => match &assign.targets[..] {
+            [Expr::Name(name)] => Some(name.id.as_str()),
+            _ => None,
+        },
+        _ => None,
+    })?;
+    let is_fault = match what {
+        What::Variable => takes_steps(module, id),
+        What::Function => is_called(module, name, id) && !makes_a_model(module, id),
+        What::Model => is_one_of_many(module, name, id),
+    };
+    is_fault.then_some(what)
+}
+
+fn is_function<'a>(module: &Module<'a>, decorator: &'a Expr) -> bool {
+    let function = match decorator {
+        Expr::Call(call) => &*call.func,
+        other => other,
+    };
+    module.path(function).is_some_and(|path| path.is("tensorflow.function"))
+}
+
+/// Whether gradients are taken or applied in the loop itself.
+fn takes_steps(module: &Module<'_>, id: LoopId) -> bool {
+    module.calls().iter().any(|call| {
+        call.place.within == Some(id)
+            && matches!(
+                call.method(),
+                Some("apply_gradients" | "gradient" | "train_on_batch" | "minimize")
+            )
+    })
+}
+
+/// Whether a function is called in the loop it is made in, and goes nowhere else.
+fn is_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
+    let around = module.loop_at(id);
+    let uses = crate::model::uses::uses_of(module.text, name, around.body);
+    let mut reads = uses.iter().filter(|used| !used.is_store).peekable();
+    reads.peek().is_some()
+        && reads.all(|used| {
+            matches!(used.around[0], Some(Expr::Call(call)) if call.func.range() == used.expr.range())
+        })
+}
+
+/// A loop that makes a model in each turn needs a function for each.
+fn makes_a_model(module: &Module<'_>, id: LoopId) -> bool {
+    module.calls().iter().any(|call| {
+        module.is_within(&call.place, id)
+            && (call.result.is(Kind::Optimizer)
+                || (call.result.is(Kind::Model) && (call.path.is_some() || call.own.is_some())))
+    })
+}
+
+/// Whether many models are made and trained one after the other, and none of them is kept.
+fn is_one_of_many(module: &Module<'_>, name: &str, id: LoopId) -> bool {
+    let around = module.loop_at(id);
+    let is_short = match (around.feed, around.over) {
+        (Feed::Times(Some(times)), _) => times < FEW,
+        (_, Some((_, Expr::List(list)))) => (list.elts.len() as f64) < FEW,
+        (_, Some((_, Expr::Tuple(list)))) => (list.elts.len() as f64) < FEW,
+        _ => false,
+    };
+    let is_fitted = module.calls().iter().any(|call| {
+        call.place.within == Some(id)
+            && call.method() == Some("fit")
+            && call.object().and_then(|object| module.key(object)) == Some(name)
+    });
+    let uses = crate::model::uses::uses_of(module.text, name, around.body);
+    let is_kept = uses.iter().any(|used| used.argument_of().is_some() || matches!(used.statement, Stmt::Return(_)));
+    is_fitted && !is_short && !is_kept && !module.text.contains("clear_session")
+}
+
+fn finding(module: &Module<'_>, what: What, range: TextRange, id: LoopId) -> Finding {
+    let when = every_step(module, Some(id));
+    let (message, label, help) = match what {
+        What::Variable => (
+            format!("a new `tf.Variable` is made {when}: what the last one learned is lost, and its state kept"),
+            "a new variable in every step",
+            "make it once, before the loop",
+        ),
+        What::Function => (
+            format!("a new `tf.function` is traced {when}: slower than the step, and the graphs add up"),
+            "traced in every step",
+            "make it once, before the loop",
+        ),
+        What::Model => (
+            format!("a new model is made {when}, and Keras keeps the state of all of them"),
+            "none of them is freed",
+            "free the last one first: keras.backend.clear_session()",
+        ),
+    };
+    Finding {
+        rule: &RULE,
+        range,
+        message,
+        label: label.to_owned(),
+        help: help.to_owned(),
+        fix: None,
+    }
+}

@@ -1,0 +1,190 @@
+//! Where a thing comes from: what a name was bound to, behind other names, functions of the
+//! same text and moves to a device.
+
+use crate::model::{FrameId, Kind, Module, Role, each_block};
+use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// An expression, the function it stands in, and which part of what it gives is meant.
+#[derive(Clone, Copy)]
+pub struct Origin<'a> {
+    pub expr: &'a Expr,
+    pub frame: FrameId,
+    pub part: Option<usize>,
+}
+
+/// What a name was bound to last before a place in a function; what an attribute of `self` was
+/// bound to anywhere in its class; what a name of an outer function was bound to at all.
+pub fn bound_to<'a>(module: &Module<'a>, name: &str, frame: FrameId, before: TextSize) -> Option<Origin<'a>> {
+    let own_class = module.frame(frame).class.filter(|_| name.starts_with("self."));
+    let mut here = Some(frame);
+    while let Some(at) = here {
+        let found = module.stores().iter().rev().find(|store| {
+            let in_reach = match own_class {
+                Some(class) => module.frame(store.place.frame).class == Some(class),
+                None => store.place.frame == at && (at != frame || store.statement.end() <= before),
+            };
+            in_reach && store.operator.is_none() && module.key(store.target) == Some(name)
+        });
+        if let Some(store) = found {
+            let frame = store.place.frame;
+            if let Some(expr) = store.source {
+                return Some(Origin { expr, frame, part: None });
+            }
+            let Stmt::Assign(assign) = store.statement else {
+                return None;
+            };
+            let part = assign.targets.iter().find_map(|target| place_in(target, store.target.range()))?;
+            return Some(Origin {
+                expr: &assign.value,
+                frame,
+                part: Some(part),
+            });
+        }
+        if own_class.is_some() || module.frame(at).names.contains_key(name) {
+            // A parameter, or what a loop gave it.
+            return None;
+        }
+        here = module.frame(at).parent;
+    }
+    None
+}
+
+fn place_in(target: &Expr, part: TextRange) -> Option<usize> {
+    let parts = match target {
+        Expr::Tuple(tuple) => &tuple.elts,
+        Expr::List(list) => &list.elts,
+        _ => return None,
+    };
+    parts.iter().position(|other| other.range() == part)
+}
+
+/// The expression itself, or what its name was bound to, a few names deep.
+pub fn behind_names<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId) -> Origin<'a> {
+    let mut origin = Origin { expr, frame, part: None };
+    for _ in 0..4 {
+        let bound = module
+            .key(origin.expr)
+            .and_then(|key| bound_to(module, key, origin.frame, origin.expr.start()));
+        match bound {
+            Some(bound) if bound.part.is_none() && bound.expr.range() != origin.expr.range() => origin = bound,
+            _ => break,
+        }
+    }
+    origin
+}
+
+/// What a function of this text returns, if it returns in one place only.
+pub fn returned<'a>(module: &Module<'a>, frame: FrameId) -> Option<&'a Expr> {
+    fn collect<'a>(body: &'a [Stmt], found: &mut Vec<&'a Expr>) {
+        for statement in body {
+            match statement {
+                Stmt::Return(result) => found.extend(result.value.as_deref()),
+                _ => each_block(statement, |block| collect(block, found)),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(module.frame(frame).body, &mut found);
+    match found[..] {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// The function of this text that a call is of.
+pub fn own_function<'a>(module: &Module<'a>, call: &'a ExprCall, frame: FrameId) -> Option<FrameId> {
+    match module.settled(&call.func, frame).kind {
+        Kind::Function(id) => Some(FrameId(id)),
+        _ => None,
+    }
+}
+
+/// What a chain of methods and attributes begins with: `a` of `a.b().c`.
+pub fn base(mut expr: &Expr) -> &Expr {
+    loop {
+        expr = match expr {
+            Expr::Attribute(attribute) => &attribute.value,
+            Expr::Call(call) => match &*call.func {
+                Expr::Attribute(attribute) => &attribute.value,
+                _ => return expr,
+            },
+            Expr::Subscript(subscript) => &subscript.value,
+            _ => return expr,
+        }
+    }
+}
+
+/// The statement in a block, or in the blocks inside it, that a place lies in, with the block
+/// it stands in.
+pub fn statement_at(body: &[Stmt], place: TextRange) -> Option<(&[Stmt], usize)> {
+    let index = body.iter().position(|statement| statement.range().contains_range(place))?;
+    let mut inner = None;
+    each_block(&body[index], |block| inner = inner.or_else(|| statement_at(block, place)));
+    inner.or(Some((body, index)))
+}
+
+/// Whether a device is a graphics card for sure, or is one where there is one.
+pub fn is_gpu<'a>(module: &Module<'a>, device: &'a Expr, frame: FrameId) -> bool {
+    is_gpu_within(module, device, frame, 4)
+}
+
+fn is_gpu_within<'a>(module: &Module<'a>, device: &'a Expr, frame: FrameId, deep: u32) -> bool {
+    match device {
+        Expr::StringLiteral(text) => text.value.to_str().starts_with("cuda"),
+        Expr::FString(_) => module.source(device).contains("cuda"),
+        Expr::If(choice) => {
+            is_gpu_within(module, &choice.body, frame, deep) || is_gpu_within(module, &choice.orelse, frame, deep)
+        }
+        Expr::Call(call) if module.path(&call.func).is_some_and(|path| path.is("torch.device")) => {
+            let first = call.arguments.args.first();
+            first.is_some_and(|inner| is_gpu_within(module, inner, frame, deep))
+        }
+        Expr::Name(_) | Expr::Attribute(_) if deep > 0 => {
+            let Some(name) = module.key(device) else { return false };
+            match bound_to(module, name, frame, device.start()) {
+                Some(origin) if origin.part.is_none() => {
+                    is_gpu_within(module, origin.expr, origin.frame, deep - 1)
+                }
+                Some(_) => false,
+                None => is_gpu_given(module, name, frame, deep - 1),
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Whether a parameter is a graphics card: all who call the function in this text give one, or
+/// it is one by default.
+fn is_gpu_given<'a>(module: &Module<'a>, name: &str, frame: FrameId, deep: u32) -> bool {
+    let Some(def) = module.frame(frame).def else {
+        return false;
+    };
+    let mut parameters = def.parameters.iter_non_variadic_params();
+    let Some(place) = parameters.position(|parameter| parameter.parameter.name.as_str() == name) else {
+        return false;
+    };
+    let is_method = module.frame(frame).class.is_some();
+    let place = place.saturating_sub(usize::from(is_method));
+    let mut given = module
+        .calls()
+        .iter()
+        .filter(|call| call.own == Some(frame))
+        .filter_map(|call| Some((call.argument(place, name)?, call.place.frame)))
+        .peekable();
+    if given.peek().is_some() {
+        return given.all(|(device, frame)| is_gpu_within(module, device, frame, deep));
+    }
+    let mut parameters = def.parameters.iter_non_variadic_params();
+    let default = parameters.find(|parameter| parameter.parameter.name.as_str() == name);
+    let default = default.and_then(|parameter| parameter.default.as_deref());
+    default.is_some_and(|device| is_gpu_within(module, device, frame, deep))
+}
+
+/// Whether this text trains: a model is fitted, gradients are computed, or a loader is made.
+pub fn trains(module: &Module<'_>) -> bool {
+    module.calls().iter().any(|call| {
+        matches!(call.method(), Some("fit" | "backward" | "apply_gradients" | "train_on_batch" | "fit_generator"))
+            || call.result.is(Kind::Loader)
+    }) || module.classes().iter().any(|class| class.is == Role::Dataset)
+}

@@ -1,0 +1,115 @@
+//! # workers-oversubscribed (AF206)
+//!
+//! A loader has more workers than this machine has cores.
+//!
+//! ## Why it freezes
+//!
+//! Each worker is a process that wants a core for itself, keeps its own batches (two by
+//! default) and in time its own copy of the dataset's objects. With more of them than cores
+//! they only take turns: loading gets no faster, everything else on the machine waits, and the
+//! memory is used as many times over. Several training processes each start their own.
+//!
+//! ## Wrong
+//!
+//! ```python
+//! loader = DataLoader(dataset, batch_size=64, num_workers=32)  # on 8 cores
+//! ```
+//!
+//! ## Right
+//!
+//! ```python
+//! loader = DataLoader(dataset, batch_size=64, num_workers=6)
+//! ```
+//!
+//! ## When it is fine
+//!
+//! When the script runs on a larger machine than this one: say which with `--cores`. A number
+//! that is only known when the script runs is not reported.
+//!
+//! ## Fix
+//!
+//! Unsafe: as many workers as there are cores, where the number is written in the call.
+
+use super::loaders::{calls_of, loaders, workers};
+use crate::finding::{Edit, Finding, Fix, Safety};
+use crate::model::{FrameId, Kind, Module};
+use crate::rule::{Rule, Severity, Stage};
+use ruff_text_size::Ranged;
+
+pub static RULE: Rule = Rule {
+    code: "AF206",
+    name: "workers-oversubscribed",
+    severity: Severity::Warning,
+    stage: Stage::Stable,
+    source: include_str!("workers_oversubscribed.rs"),
+    check,
+};
+
+fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
+    let Some(cores) = module.here.cores.map(f64::from) else {
+        return;
+    };
+    for loader in loaders(module) {
+        if let Some((each, written)) = workers(module, loader) {
+            let processes = processes(module, loader.place.frame);
+            if each * processes > cores && each >= 1.0 {
+                let mut finding = finding(each, processes, cores);
+                finding.range = written.map_or(loader.expr.range(), Ranged::range);
+                finding.fix = written.filter(|written| written.is_number_literal_expr()).map(|written| Fix {
+                    edits: vec![Edit {
+                        range: written.range(),
+                        content: format!("{}", fitting(processes, cores)),
+                    }],
+                    safety: Safety::Unsafe,
+                    title: "Start no more workers than there are cores".to_owned(),
+                });
+                findings.push(finding);
+            }
+        }
+    }
+}
+
+fn fitting(processes: f64, cores: f64) -> f64 {
+    (cores / processes).floor().max(0.0)
+}
+
+/// How many processes run this function at a time, as far as the text says:
+/// `mp.spawn(work, nprocs=4)`.
+fn processes(module: &Module<'_>, frame: FrameId) -> f64 {
+    let spawned = module.calls().iter().find_map(|call| {
+        call.path.filter(|path| path.is("torch.multiprocessing.spawn"))?;
+        let number = module.argument(call, 2, "nprocs")?.as_number()?;
+        let Kind::Function(id) = module.argument(call, 0, "fn")?.kind else {
+            return None;
+        };
+        calls_of(module, FrameId(id), 3).contains(&frame).then_some(number)
+    });
+    spawned.filter(|number| *number >= 1.0).unwrap_or(1.0)
+}
+
+fn finding(each: f64, processes: f64, cores: f64) -> Finding {
+    let (message, label) = if processes > 1.0 {
+        let all = each * processes;
+        (
+            format!(
+                "{processes} processes with {each} workers each are {all} on {cores} cores: they take turns, \
+                 and the machine with them"
+            ),
+            format!("{all} in all"),
+        )
+    } else {
+        (
+            format!("{each} workers on {cores} cores take turns, and the machine with them"),
+            format!("{} more than there are cores", each - cores),
+        )
+    };
+    let fits = fitting(processes, cores);
+    Finding {
+        rule: &RULE,
+        range: Default::default(),
+        message,
+        label,
+        help: format!("start no more than there are cores, one of them for training: num_workers={}", (fits - 1.0).max(0.0)),
+        fix: None,
+    }
+}

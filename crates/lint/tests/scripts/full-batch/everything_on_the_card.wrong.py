@@ -1,0 +1,32 @@
+"""Both at once: the data moves to the card in one piece and goes through the model in one piece."""
+import torch
+from torch import nn, optim
+
+
+class Net(nn.Module):
+    def __init__(self, columns):
+        super().__init__()
+        self.fc = nn.Linear(columns, 1)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+def main():
+    rows, columns = 12_000_000, 10
+    samples = torch.randn(rows, columns).cuda()  # expect: dataset-on-gpu
+    net = Net(columns).cuda()
+    optimizer = optim.Adam(net.parameters())
+    criterion = nn.MSELoss()
+    for epoch in range(50):
+        optimizer.zero_grad()
+        out = net(samples)  # expect: full-batch
+        loss = criterion(out, torch.zeros_like(out))
+        loss.backward()
+        optimizer.step()
+        if epoch % 5 == 0:
+            print("epoch", epoch, loss.item())
+
+
+if __name__ == "__main__":
+    main()

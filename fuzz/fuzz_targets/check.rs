@@ -1,0 +1,39 @@
+//! Any bytes are a file: checking and fixing them never panics, as a script or a notebook.
+//!
+//! `cargo +nightly fuzz run check`
+#![no_main]
+
+use antifreeze_check::crew;
+use antifreeze_check::examine::{Fixes, Orders, bytes_at};
+use antifreeze_check::settings::{Flags, Settings};
+use antifreeze_lint::finding::Safety;
+use antifreeze_lint::here::Here;
+use libfuzzer_sys::fuzz_target;
+use std::path::Path;
+
+fuzz_target!(|bytes: &[u8]| {
+    let flags = Flags {
+        preview: true,
+        ..Flags::default()
+    };
+    let selection = Settings::default()
+        .resolve(&flags, Path::new("/"))
+        .expect("no settings are no mistake");
+    let orders = Orders {
+        selection: &selection,
+        here: Here {
+            ram: Some(16_000_000_000),
+            vram: Some(8_000_000_000),
+            cores: Some(8),
+        },
+        fixes: Fixes::Show(Safety::Unsafe),
+    };
+    // On a thread with the stack that is promised to the linter.
+    let reports = crew::each(&["a.py", "a.ipynb"], |name| {
+        bytes_at(bytes.to_vec(), Path::new(name), &orders)
+    });
+    for report in reports.expect("a thread") {
+        let ours = |trouble: &String| trouble.contains("antifreeze itself failed");
+        assert!(!report.troubles.iter().any(ours), "{:?}", report.troubles);
+    }
+});
