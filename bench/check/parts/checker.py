@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Optional
 
 # The machine that code is judged for, whichever one judges.
 MACHINE = ["--ram", "16G", "--vram", "8G", "--cores", "8"]
@@ -20,7 +19,7 @@ class Finding:
     file: str
     rule: str
     # In a notebook: the cell, from one, among cells of all kinds; lines count within it.
-    cell: Optional[int]
+    cell: int | None
     line: int
     last_line: int
     message: str
@@ -38,7 +37,7 @@ def check(bench, folder, *flags):
     command = [bench.program, "check", "--output-format", "json", *MACHINE, *flags, "."]
     done = subprocess.run(
         command, cwd=folder, env=bench.environment(bench.scratch), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+        capture_output=True, text=True, errors="replace",
     )
     troubles = done.stderr.splitlines()
     if not done.stdout.startswith("["):

@@ -15,7 +15,7 @@ import zipfile
 
 from . import tools
 from .index import Index, Unavailable, package_of
-from .training import trains
+from .training import recipe, trains
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PINS = os.path.join(HERE, "corpus.toml")
@@ -40,7 +40,8 @@ class Corpus:
         self.drop_strangers(name, wanted)
         for file, sha256 in wanted.items():
             mark = os.path.join(self.folder, "fetched", name, file)
-            is_now = f"{sha256} {recipe(name)}"
+            # A tree is made again when other files of it are wanted.
+            is_now = f"{sha256} {recipe() if name == 'training' else 'all'}"
             if read(mark) == is_now:
                 continue
             say(f"  fetching {file}")
@@ -113,11 +114,6 @@ def is_closed(path):
     """Whether linters would pass it by, or it would leave its place."""
     parts = path.split("/")
     return path.startswith("/") or any(p.startswith(".") or p in CLOSED or not p for p in parts)
-
-
-def recipe(name):
-    """Changes when the choice of files does, so that the tree is made again."""
-    return digest(os.path.join(HERE, "parts/training.py"))[:12] if name == "training" else "all"
 
 
 def shuffled(path):

@@ -21,7 +21,7 @@ def show(bench, count, rule=None):
     sources = Sources(corpus.tree("training"))
     for finding in waiting[:count]:
         print(excerpt(finding, sources.lines(finding.file, finding.cell)), end="\n\n")
-    print(f"{len(waiting)} without a label" + (":" if waiting else ""))
+    print(f"{len(waiting)} without a label, in {corpus.tree('training')}")
     for name, number in Counter(f.rule for f in waiting).most_common():
         print(f"  {number:5} {name}")
 

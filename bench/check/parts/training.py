@@ -11,6 +11,7 @@ Comments and triple-quoted text are no code. Only patterns decide, no parser, so
 version of Python picks the same files.
 """
 
+import hashlib
 import json
 import re
 
@@ -28,13 +29,25 @@ LOOPS = re.compile(
     r"|\bdef training_step\("
 )
 # Somebody else's loop, with its own data, model and settings.
-HANDS_OVER = re.compile(r"\b\w*(?:model|net|trainer|learn|autoencoder)\w*\.fit\w*\(|\b\w*[Tt]rainer\w*\.train\(", re.I)
+HANDS_OVER = re.compile(
+    r"(?:model|net|trainer|learn|autoencoder)\w*\.fit\w*\("
+    r"|trainer\w*\.train\(",
+    re.I,
+)
 
 TESTS = {"test", "tests", "testing", "unittests", "test_utils", "testdata", "integration_tests"}
 TEST_FILE = re.compile(r"(?:^test_.*|.*_tests?|^conftest|^tests?)\.(?:py|ipynb)$")
 
 TRIPLE_QUOTED = re.compile(r"([\"'])\1\1.*?\1\1\1", re.S)
 COMMENT = re.compile(r"^[ \t]*#.*$|[ \t]#[^\"'\n]*$", re.M)
+
+PATTERNS = (IMPORTS, LOOPS, HANDS_OVER, TEST_FILE, TRIPLE_QUOTED, COMMENT)
+
+
+def recipe():
+    """Changes when the choice of files does."""
+    choice = [pattern.pattern for pattern in PATTERNS] + sorted(TESTS)
+    return hashlib.sha256("\n".join(choice).encode()).hexdigest()[:12]
 
 
 def trains(path, content):

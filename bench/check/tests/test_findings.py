@@ -42,7 +42,7 @@ class Findings(unittest.TestCase):
 
 class Marks(unittest.TestCase):
     def test_they_stand_at_the_end_of_a_line(self):
-        text = b"x = 1\ny = 2  # expect: full-batch, dataset-on-gpu\nz = 3  # or: full-batch\n# expect: a!\n"
+        text = b"x = 1\ny = 2  # expect: full-batch, dataset-on-gpu\nz = 3  # or: full-batch\n# expect: !\n"
         expected, instead = marks(cells("a.py", text))
         self.assertEqual(expected, [Mark("full-batch", "2"), Mark("dataset-on-gpu", "2")])
         self.assertEqual(instead, [Mark("full-batch", "3")])

@@ -58,6 +58,8 @@ struct Callers {
     arguments: Vec<Option<Value>>,
     /// What parameters are when they are not given.
     defaults: Vec<Value>,
+    /// Whether somebody does not give them.
+    left_out: Vec<bool>,
 }
 
 const TEXT: FrameId = FrameId(0);
@@ -115,6 +117,7 @@ impl<'a> Flow<'a> {
                     self.callers.push(Callers {
                         arguments: vec![None; def.parameters.len()],
                         defaults: vec![Value::UNKNOWN; def.parameters.len()],
+                        left_out: vec![false; def.parameters.len()],
                         ..Callers::default()
                     });
                     self.functions.insert(def.start(), id);
@@ -298,9 +301,12 @@ impl<'a> Flow<'a> {
             return value;
         }
         let callers = &self.callers[id.0 as usize];
+        let default = callers.defaults.get(index).copied().filter(|default| default.as_number().is_some());
+        let is_left_out = callers.left_out.get(index) == Some(&true);
         let known = match callers.arguments.get(index).copied().flatten() {
-            Some(given) => Some(given),
-            None => callers.defaults.get(index).copied(),
+            Some(given) if default.is_some() || !is_left_out => Some(given),
+            Some(_) => None,
+            None => default,
         };
         known.filter(|known| known.as_number().is_some()).unwrap_or(value)
     }
@@ -431,7 +437,11 @@ impl<'a> Flow<'a> {
                     None => Value::of(Kind::None),
                 };
                 let returns = self.frames[self.place.frame.0 as usize].returns;
-                let joined = self.join_deep(returns, value);
+                // Nothing was returned before, or only nothing.
+                let joined = match returns == Value::of(Kind::None) {
+                    true => value,
+                    false => self.join_deep(returns, value),
+                };
                 self.frames[self.place.frame.0 as usize].returns = joined;
             }
             Stmt::FunctionDef(def) => {
@@ -1965,11 +1975,17 @@ impl<'a> Flow<'a> {
         for (place, default) in defaults.into_iter().enumerate().skip(arguments.args.len() + offset) {
             let name = def.parameters.iter_non_variadic_params().nth(place);
             let is_given = name.is_some_and(|p| arguments.find_keyword(&p.parameter.name).is_some());
-            if !is_given && default.as_number().is_some() {
-                let callers = &mut self.callers[id as usize];
-                if let Some(known) = callers.arguments.get_mut(place) {
-                    *known = Some(known.map_or(default, |known| known.join(default)));
-                }
+            if is_given {
+                continue;
+            }
+            let callers = &mut self.callers[id as usize];
+            if let Some(left_out) = callers.left_out.get_mut(place) {
+                *left_out = true;
+            }
+            if default.as_number().is_some()
+                && let Some(known) = callers.arguments.get_mut(place)
+            {
+                *known = Some(known.map_or(default, |known| known.join(default)));
             }
         }
     }
@@ -2039,10 +2055,10 @@ impl<'a> Flow<'a> {
         given: &[Value],
     ) {
         if let Some(path) = path {
-            if path.is("torch.set_grad_enabled") || path.is("torch.autograd.set_grad_enabled") {
-                if let Some(Expr::BooleanLiteral(on)) = call.arguments.args.first() {
-                    self.place.no_grad = !on.value;
-                }
+            if path.is_any(&["torch.set_grad_enabled", "torch.autograd.set_grad_enabled"])
+                && let Some(Expr::BooleanLiteral(on)) = call.arguments.args.first()
+            {
+                self.place.no_grad = !on.value;
             }
             return;
         }
@@ -2055,6 +2071,22 @@ impl<'a> Flow<'a> {
             && let Some(key) = self.key(&attribute.value)
         {
             self.scope.revise(key, |model| model.form = layer.form);
+        }
+        // Whatever gradients are computed of has a graph.
+        if attribute.attr.as_str() == "backward" && call.arguments.args.is_empty() && !self.place.no_grad {
+            let of = match &*attribute.value {
+                Expr::Call(scaled) => scaled.arguments.args.first().unwrap_or(&attribute.value),
+                plain => plain,
+            };
+            if let Some(key) = self.key(of) {
+                self.scope.revise(key, |value| {
+                    if matches!(value.kind, Kind::Unknown | Kind::Tensor) {
+                        value.kind = Kind::Tensor;
+                        value.graph = true;
+                        value.predicted = true;
+                    }
+                });
+            }
         }
         if adds(attribute.attr.as_str())
             && receiver.is_some()

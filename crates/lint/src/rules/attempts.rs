@@ -3,7 +3,7 @@
 use super::backward::{goes_back_by, is_backward};
 use crate::model::uses::lies_in;
 use crate::model::{Call, FrameId, Kind, Module, each_block};
-use ruff_python_ast::{Expr, ExceptHandlerExceptHandler, Stmt, StmtTry};
+use ruff_python_ast::{ExceptHandlerExceptHandler, Expr, Stmt, StmtTry};
 use ruff_text_size::{Ranged, TextRange};
 
 /// All `try` statements.
@@ -18,7 +18,10 @@ pub fn attempts<'a>(module: &Module<'a>) -> Vec<&'a StmtTry> {
     }
     let mut found = Vec::new();
     if module.text.contains("except") {
-        module.frames().iter().for_each(|frame| collect(frame.body, &mut found));
+        module
+            .frames()
+            .iter()
+            .for_each(|frame| collect(frame.body, &mut found));
     }
     found
 }
@@ -32,28 +35,38 @@ pub fn range_of(block: &[Stmt]) -> TextRange {
 }
 
 /// The calls that stand in a block.
-pub fn calls_in<'m, 'a>(module: &'m Module<'a>, block: &[Stmt]) -> impl Iterator<Item = &'m Call<'a>> {
+pub fn calls_in<'m, 'a>(
+    module: &'m Module<'a>,
+    block: &[Stmt],
+) -> impl Iterator<Item = &'m Call<'a>> {
     let range = range_of(block);
-    module.calls().iter().filter(move |call| lies_in(call.expr.range(), range))
+    module
+        .calls()
+        .iter()
+        .filter(move |call| lies_in(call.expr.range(), range))
 }
 
 /// Whether a call runs a model, itself or in a function of this text.
 pub fn runs_a_model(module: &Module<'_>, call: &Call<'_>) -> bool {
     fn runs(module: &Module<'_>, call: &Call<'_>, deep: u32) -> bool {
-        let is_forward = call.method() == Some("forward") && call.receiver.is_some_and(|of| of.is(Kind::Model));
+        let is_forward =
+            call.method() == Some("forward") && call.receiver.is_some_and(|of| of.is(Kind::Model));
         call.callee.is(Kind::Model)
             || is_forward
             || is_backward(call)
             || (deep > 0 && call.own.is_some_and(|own| any_runs(module, own, deep - 1)))
     }
     fn any_runs(module: &Module<'_>, frame: FrameId, deep: u32) -> bool {
-        module.calls().iter().any(|call| call.place.frame == frame && runs(module, call, deep))
+        module
+            .calls()
+            .iter()
+            .any(|call| call.place.frame == frame && runs(module, call, deep))
     }
     runs(module, call, 3) || goes_back_by(module, call)
 }
 
 /// The names of the exceptions that a handler is for; none when it is for all.
-pub fn caught<'a>(handler: &'a ExceptHandlerExceptHandler) -> Vec<&'a str> {
+pub fn caught(handler: &ExceptHandlerExceptHandler) -> Vec<&str> {
     fn last(expression: &Expr) -> Option<&str> {
         match expression {
             Expr::Name(name) => Some(name.id.as_str()),

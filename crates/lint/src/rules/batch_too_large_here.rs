@@ -118,19 +118,31 @@ fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(Need, f64, bool)>
 }
 
 fn large<'m>(module: &'m Module<'_>, input: Value) -> Option<&'m [f64]> {
-    module.shape(input).filter(|lengths| lengths.iter().product::<f64>() >= FEW)
+    module
+        .shape(input)
+        .filter(|lengths| lengths.iter().product::<f64>() >= FEW)
 }
 
 /// Whether the text puts things on a card at all.
 fn is_on_gpu(module: &Module<'_>) -> bool {
-    module.calls().iter().any(|call| call.method() == Some("cuda") && call.receiver.is_some_and(|r| r.is(Kind::Model)))
+    module.calls().iter().any(|call| {
+        call.method() == Some("cuda") && call.receiver.is_some_and(|r| r.is(Kind::Model))
+    })
 }
 
 /// Recomputed, offloaded, or spread over several cards.
 fn is_spread(module: &Module<'_>) -> bool {
-    ["checkpoint(", "checkpoint_sequential", "DataParallel", "FullyShard", "deepspeed", "MirroredStrategy", "meta"]
-        .iter()
-        .any(|word| module.text.contains(word))
+    [
+        "checkpoint(",
+        "checkpoint_sequential",
+        "DataParallel",
+        "FullyShard",
+        "deepspeed",
+        "MirroredStrategy",
+        "meta",
+    ]
+    .iter()
+    .any(|word| module.text.contains(word))
 }
 
 fn finding(call: &Call<'_>, needed: &Need, rows: f64, on_gpu: bool, room: u64) -> Finding {
@@ -165,7 +177,8 @@ fn finding(call: &Call<'_>, needed: &Need, rows: f64, on_gpu: bool, room: u64) -
                 count(largest_power(fits))
             )
         } else {
-            "the weights alone do not fit: a smaller model, or one spread over several cards".to_owned()
+            "the weights alone do not fit: a smaller model, or one spread over several cards"
+                .to_owned()
         },
         fix: None,
     }

@@ -217,10 +217,7 @@ fn passes_on(module: &Module<'_>, before: &Call<'_>, call: &Call<'_>, argument: 
         return false;
     };
     let between = dense(between);
-    is_bound
-        && between
-            .strip_suffix('=')
-            .is_some_and(|target| is_plain_name(target))
+    is_bound && between.strip_suffix('=').is_some_and(is_plain_name)
 }
 
 fn is_plain_name(text: &str) -> bool {
@@ -307,9 +304,9 @@ impl<'a> Layers<'a> {
 }
 
 fn push(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall, findings: &mut Vec<Finding>) {
-    let is_keras = !module
+    let is_keras = module
         .path(&layer.func)
-        .is_some_and(|path| path.first() == "torch");
+        .is_none_or(|path| path.first() != "torch");
     let argument = if is_keras {
         "use_bias=False"
     } else {

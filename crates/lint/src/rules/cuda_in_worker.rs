@@ -77,7 +77,13 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn report(module: &Module<'_>, frame: FrameId, whose: &str, loader: &Call<'_>, findings: &mut Vec<Finding>) {
+fn report(
+    module: &Module<'_>,
+    frame: FrameId,
+    whose: &str,
+    loader: &Call<'_>,
+    findings: &mut Vec<Finding>,
+) {
     let frames = calls_of(module, frame, 2);
     let moves = module
         .calls()
@@ -114,7 +120,9 @@ fn moves_to_gpu<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
             device.is_some_and(|device| is_gpu(module, device, call.place.frame))
         }
         _ => {
-            let of_torch = call.path.is_some_and(|path| path.first() == "torch" && path.last() != "device");
+            let of_torch = call
+                .path
+                .is_some_and(|path| path.first() == "torch" && path.last() != "device");
             let device = call.keyword("device");
             of_torch && device.is_some_and(|device| is_gpu(module, device, call.place.frame))
         }

@@ -78,14 +78,24 @@ fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
     let size = call.result.bytes()?;
     let ram = module.here.ram?;
     let is_made = match call.path {
-        Some(path) => matches!(path.first(), "torch" | "numpy" | "tensorflow") && !is_copy(path.last()),
-        None => matches!(call.method(), Some("random" | "standard_normal" | "integers" | "normal" | "uniform")),
+        Some(path) => {
+            matches!(path.first(), "torch" | "numpy" | "tensorflow") && !is_copy(path.last())
+        }
+        None => matches!(
+            call.method(),
+            Some("random" | "standard_normal" | "integers" | "normal" | "uniform")
+        ),
     };
     let is_array = matches!(call.result.kind, Kind::Tensor | Kind::Array);
     if is_test(module, module.frame(call.place.frame)) {
         return None;
     }
-    if !is_made || !is_array || size * 2.0 < ram as f64 || call.result.device == Device::Gpu || is_elsewhere(module, call) {
+    if !is_made
+        || !is_array
+        || size * 2.0 < ram as f64
+        || call.result.device == Device::Gpu
+        || is_elsewhere(module, call)
+    {
         return None;
     }
     let source = module.source(call.expr);
@@ -110,12 +120,18 @@ fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
 }
 
 fn is_copy(name: &str) -> bool {
-    matches!(name, "tensor" | "as_tensor" | "from_numpy" | "array" | "asarray")
+    matches!(
+        name,
+        "tensor" | "as_tensor" | "from_numpy" | "array" | "asarray"
+    )
 }
 
 /// On no device, or on one of which nothing is known.
 fn is_elsewhere(module: &Module<'_>, call: &Call<'_>) -> bool {
-    call.keyword("device").is_some() || ["FakeTensor", "\"meta\"", "'meta'"].iter().any(|word| module.text.contains(word))
+    call.keyword("device").is_some()
+        || ["FakeTensor", "\"meta\"", "'meta'"]
+            .iter()
+            .any(|word| module.text.contains(word))
 }
 
 // ---- files ----
@@ -123,41 +139,74 @@ fn is_elsewhere(module: &Module<'_>, call: &Call<'_>) -> bool {
 /// What brings together what many files hold, and the functions' word for it.
 fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, String)> {
     let frame = call.place.frame;
-    if is_lazy(module, frame) || call.place.inline {
+    let may_gather = call.path.is_some() || call.method() == Some("append");
+    if !may_gather || call.place.inline || is_lazy(module, frame) {
         return None;
     }
     if let Some(path) = call.path {
         let stacks = matches!(
             path.segments(),
             ["torch", "stack" | "cat" | "concat"]
-                | ["numpy", "stack" | "concatenate" | "vstack" | "array" | "asarray"]
+                | [
+                    "numpy",
+                    "stack" | "concatenate" | "vstack" | "array" | "asarray"
+                ]
                 | ["pandas", "concat"]
                 | ["tensorflow", "stack" | "concat"]
         );
         let parts = call.expr.arguments.args.first().filter(|_| stacks)?;
         let over = reads_all_files(module, parts, frame)?;
-        return Some((call.expr.range(), format!("`{}` holds what every file of `{over}` holds", module.source(&*call.expr.func))));
+        return Some((
+            call.expr.range(),
+            format!(
+                "`{}` holds what every file of `{over}` holds",
+                module.source(&*call.expr.func)
+            ),
+        ));
     }
     // A list that a dataset keeps.
-    let name = module.key(call.object()?).filter(|name| name.starts_with("self."))?;
-    let added = call.expr.arguments.args.first().filter(|_| call.method() == Some("append"))?;
+    let name = module
+        .key(call.object()?)
+        .filter(|name| name.starts_with("self."))?;
+    let added = call
+        .expr
+        .arguments
+        .args
+        .first()
+        .filter(|_| call.method() == Some("append"))?;
     let around = module.loop_at(call.place.within?);
     let (target, over) = around.over?;
     let names = bound_names(target);
     let kept = module.arguments(call).first()?;
     let is_array = matches!(kept.kind, Kind::Tensor | Kind::Array | Kind::Unknown);
-    let reads = reads_each(module, added, frame, &names) || is_read_before(module, added, &names, call);
+    let reads =
+        reads_each(module, added, frame, &names) || is_read_before(module, added, &names, call);
     let in_init = module.frame(frame).name() == "__init__";
-    (in_init && is_array && reads && are_paths(module, over, frame))
-        .then(|| (call.expr.range(), format!("`{name}` keeps what every file of `{}` holds", module.source(over))))
+    (in_init && is_array && reads && are_paths(module, over, frame)).then(|| {
+        (
+            call.expr.range(),
+            format!(
+                "`{name}` keeps what every file of `{}` holds",
+                module.source(over)
+            ),
+        )
+    })
 }
 
 /// `wave, rate = torchaudio.load(path)`, and then `wave` is kept.
-fn is_read_before<'a>(module: &Module<'a>, added: &'a Expr, names: &[&str], call: &Call<'a>) -> bool {
-    let Some(name) = module.key(added) else { return false };
+fn is_read_before<'a>(
+    module: &Module<'a>,
+    added: &'a Expr,
+    names: &[&str],
+    call: &Call<'a>,
+) -> bool {
+    let Some(name) = module.key(added) else {
+        return false;
+    };
     let origin = super::whence::bound_to(module, name, call.place.frame, call.expr.start());
     origin.is_some_and(|origin| {
-        origin.part.is_none_or(|part| part == 0) && reads_each(module, origin.expr, origin.frame, names)
+        origin.part.is_none_or(|part| part == 0)
+            && reads_each(module, origin.expr, origin.frame, names)
     })
 }
 
@@ -167,9 +216,13 @@ fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> 
     let origin = behind_names(module, parts, frame);
     match origin.expr {
         Expr::ListComp(list) => of_comprehension(module, &list.elt, &list.generators, origin.frame),
-        Expr::Generator(list) => of_comprehension(module, &list.elt, &list.generators, origin.frame),
+        Expr::Generator(list) => {
+            of_comprehension(module, &list.elt, &list.generators, origin.frame)
+        }
         Expr::Call(call) => {
-            let Expr::Name(function) = &*call.func else { return None };
+            let Expr::Name(function) = &*call.func else {
+                return None;
+            };
             match (function.id.as_str(), &call.arguments.args[..]) {
                 ("list" | "tuple", [inner]) => reads_all_files(module, inner, origin.frame),
                 ("map", [reader, over]) => {
@@ -195,7 +248,8 @@ fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> 
                 let (target, over) = around.over?;
                 let added = call.expr.arguments.args.first()?;
                 let names = bound_names(target);
-                let reads = reads_each(module, added, frame, &names) || is_read_before(module, added, &names, call);
+                let reads = reads_each(module, added, frame, &names)
+                    || is_read_before(module, added, &names, call);
                 (reads && are_paths(module, over, frame)).then(|| module.source(over))
             })
         }
@@ -216,14 +270,18 @@ fn of_comprehension<'a>(
 }
 
 fn reads_in(module: &Module<'_>, frame: FrameId) -> bool {
-    module
-        .calls()
-        .iter()
-        .any(|call| call.place.frame == frame && call.path.is_some_and(|path| super::files::reads_a_file(&path)))
+    module.calls().iter().any(|call| {
+        call.place.frame == frame
+            && call
+                .path
+                .is_some_and(|path| super::files::reads_a_file(&path))
+    })
 }
 
 fn finding(module: &Module<'_>, place: TextRange, what: &str) -> Finding {
-    let here = module.here.ram.map_or(String::new(), |ram| format!(", in the {} of this machine", memory(ram)));
+    let here = module.here.ram.map_or(String::new(), |ram| {
+        format!(", in the {} of this machine", memory(ram))
+    });
     Finding {
         rule: &RULE,
         range: place,

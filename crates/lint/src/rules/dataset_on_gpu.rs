@@ -66,7 +66,11 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && !places.contains(&moved.expr.range())
         {
             places.push(moved.expr.range());
-            findings.push(finding(module, moved, &format!("the dataset at line {}", module.line(call.expr.range()))));
+            findings.push(finding(
+                module,
+                moved,
+                &format!("the dataset at line {}", module.line(call.expr.range())),
+            ));
         }
     }
     for store in module.stores() {
@@ -79,7 +83,11 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && let Some(line) = is_taken_apart(module, store)
         {
             places.push(moved.expr.range());
-            findings.push(finding(module, moved, &format!("the batches at line {line}")));
+            findings.push(finding(
+                module,
+                moved,
+                &format!("the batches at line {line}"),
+            ));
         }
     }
 }
@@ -105,7 +113,11 @@ fn mover<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'
     module
         .calls()
         .iter()
-        .filter(|call| call.expr.start() == source.start() && source.contains_range(call.expr.range()) && moves(call))
+        .filter(|call| {
+            call.expr.start() == source.start()
+                && source.contains_range(call.expr.range())
+                && moves(call)
+        })
         .max_by_key(|call| call.expr.end())
 }
 
@@ -135,17 +147,22 @@ fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<usize> {
     let frame = module.frame(store.place.frame);
     if name.starts_with("self.") {
         let class = module.classes().get(frame.class? as usize)?;
-        let item = (class.is == Role::Dataset).then(|| class.methods.get("__getitem__")).flatten()?;
+        let item = (class.is == Role::Dataset)
+            .then(|| class.methods.get("__getitem__"))
+            .flatten()?;
         return sliced_in(module, name, module.frame(*item).body);
     }
-    let own = |around: &&crate::model::Loop<'_>| around.frame == store.place.frame && around.parent.is_none();
+    let own = |around: &&crate::model::Loop<'_>| {
+        around.frame == store.place.frame && around.parent.is_none()
+    };
     for around in module.loops().iter().filter(own) {
         if let Some(line) = sliced_in(module, name, around.body) {
             return Some(line);
         }
     }
     let whole = module.calls().iter().find(|call| {
-        call.place.frame == store.place.frame && whole_input(module, call).is_some_and(|(data, _)| data == name)
+        call.place.frame == store.place.frame
+            && whole_input(module, call).is_some_and(|(data, _)| data == name)
     });
     if let Some(call) = whole {
         return Some(module.line(call.expr.range()));
@@ -154,24 +171,30 @@ fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<usize> {
 }
 
 fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<usize> {
-    uses_of(module.text, name, body).iter().find_map(|used| match used.around[0] {
-        Some(Expr::Subscript(subscript))
-            if subscript.value.range() == used.expr.range()
-                && subscript.ctx.is_load()
-                && !subscript.slice.is_number_literal_expr()
-                && !subscript.slice.is_string_literal_expr() =>
-        {
-            Some(module.line(used.expr.range()))
-        }
-        _ => None,
-    })
+    uses_of(module.text, name, body)
+        .iter()
+        .find_map(|used| match used.around[0] {
+            Some(Expr::Subscript(subscript))
+                if subscript.value.range() == used.expr.range()
+                    && subscript.ctx.is_load()
+                    && !subscript.slice.is_number_literal_expr()
+                    && !subscript.slice.is_string_literal_expr() =>
+            {
+                Some(module.line(used.expr.range()))
+            }
+            _ => None,
+        })
 }
 
 /// `for part in everything.split(chunk)`.
 fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<usize> {
     module.loops().iter().find_map(|around| {
-        let (_, Expr::Call(over)) = around.over? else { return None };
-        let Expr::Attribute(method) = &*over.func else { return None };
+        let (_, Expr::Call(over)) = around.over? else {
+            return None;
+        };
+        let Expr::Attribute(method) = &*over.func else {
+            return None;
+        };
         let is_split = around.frame == frame
             && matches!(method.attr.as_str(), "split" | "chunk")
             && module.key(&method.value) == Some(name);
@@ -180,20 +203,34 @@ fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<usize> {
 }
 
 fn finding(module: &Module<'_>, moved: &Call<'_>, user: &str) -> Finding {
-    let data = moved.object().map_or_else(|| module.source(moved.expr), |object| module.source(object));
-    let data = if data.len() > 50 || data.contains('\n') { "all of it" } else { data };
-    let card = module.here.vram.map_or("the card".to_owned(), |vram| format!("a GPU with {}", memory(vram)));
+    let data = moved
+        .object()
+        .map_or_else(|| module.source(moved.expr), |object| module.source(object));
+    let data = if data.len() > 50 || data.contains('\n') {
+        "all of it"
+    } else {
+        data
+    };
+    let card = module.here.vram.map_or("the card".to_owned(), |vram| {
+        format!("a GPU with {}", memory(vram))
+    });
     let size = moved.result.bytes();
     let message = match size {
-        Some(size) => format!("`{data}` is {}, on {card}, for the whole training", bytes(size)),
-        None => format!("`{data}` is all that a file held, and stays on {card} for the whole training"),
+        Some(size) => format!(
+            "`{data}` is {}, on {card}, for the whole training",
+            bytes(size)
+        ),
+        None => {
+            format!("`{data}` is all that a file held, and stays on {card} for the whole training")
+        }
     };
     Finding {
         rule: &RULE,
         range: moved.expr.range(),
         message,
         label: format!("only {user} need it there, a batch at a time"),
-        help: "leave it in main memory and move each batch: batch.to(device, non_blocking=True)".to_owned(),
+        help: "leave it in main memory and move each batch: batch.to(device, non_blocking=True)"
+            .to_owned(),
         fix: None,
     }
 }

@@ -37,7 +37,7 @@
 
 use super::attempts::runs_a_model;
 use super::backward::{goes_back_by, goes_back_during, goes_back_in};
-use super::keeping::{is_evaluation, is_test};
+use super::keeping::{arguments_of, is_evaluation, is_test};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::uses::lies_in;
 use crate::model::{Call, Feed, Frame, FrameId, Kind, LoopId, Module, Role, each_block};
@@ -60,8 +60,14 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     let mut seen: Vec<(FrameId, LoopId)> = Vec::new();
     for call in module.calls() {
-        let Some(id) = call.place.within else { continue };
-        let is_suspect = !call.place.no_grad && !call.place.inline && (call.callee.is(Kind::Model) || call.own.is_some());
+        let Some(id) = call.place.within else {
+            continue;
+        };
+        let is_plain = !call.place.no_grad && !call.place.inline && call.place.handler.is_none();
+        let around = module.loop_at(id);
+        let is_over = around.over.is_some() && !matches!(around.feed, Feed::Times(_));
+        let is_suspect =
+            is_plain && (call.callee.is(Kind::Model) || (call.own.is_some() && is_over));
         if is_suspect
             && !seen.contains(&(call.place.frame, id))
             && records(module, call)
@@ -75,9 +81,15 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 /// Texts in which gradients are turned off or on in ways that are not followed.
 fn is_handled_elsewhere(module: &Module<'_>) -> bool {
-    ["set_grad_enabled", "volatile", "requires_grad = False", "requires_grad=False", "requires_grad_(False)"]
-        .iter()
-        .any(|sign| module.text.contains(sign))
+    [
+        "set_grad_enabled",
+        "volatile",
+        "requires_grad = False",
+        "requires_grad=False",
+        "requires_grad_(False)",
+    ]
+    .iter()
+    .any(|sign| module.text.contains(sign))
 }
 
 /// Whether a graph is recorded by this call: of a model, or of a function that runs one.
@@ -87,7 +99,8 @@ fn records(module: &Module<'_>, call: &Call<'_>) -> bool {
     }
     call.own.is_some_and(|own| {
         let frame = module.frame(own);
-        let is_helper = !frame.no_grad && !is_in_model(module, frame) && !is_evaluation(frame.name());
+        let is_helper =
+            !frame.no_grad && !is_in_model(module, frame) && !is_evaluation(frame.name());
         is_helper
             && !goes_back_during(module, own)
             && module.calls().iter().any(|inner| {
@@ -103,7 +116,14 @@ fn only_asks<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
     if is_in_model(module, frame) || is_test(module, frame) || source.contains("requires_grad") {
         return false;
     }
-    if goes_back_in(module, id) || is_under_unknown(module, frame.body, call.expr.range()) {
+    // Whoever turns gradients off for one call of a model has them on for another on purpose.
+    let is_chosen = module.calls().iter().any(|other| {
+        other.place.frame == call.place.frame && other.place.no_grad && other.callee.is(Kind::Model)
+    });
+    if is_chosen
+        || goes_back_in(module, id)
+        || is_under_unknown(module, frame.body, call.expr.range())
+    {
         return false;
     }
     is_after_eval(module, call) || is_known_evaluation(module, frame, call, id)
@@ -113,7 +133,9 @@ fn only_asks<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
 fn is_in_model(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     let mut here = Some(frame);
     while let Some(frame) = here {
-        let class = frame.class.and_then(|class| module.classes().get(class as usize));
+        let class = frame
+            .class
+            .and_then(|class| module.classes().get(class as usize));
         if class.is_some_and(|class| !matches!(class.is, Role::Other | Role::Dataset)) {
             return true;
         }
@@ -125,13 +147,18 @@ fn is_in_model(module: &Module<'_>, frame: &Frame<'_>) -> bool {
 /// Whether the model was put into evaluation before, and neither is put back into training nor
 /// is anything gone back through until it is.
 fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
-    let here: Vec<&Call<'a>> =
-        module.calls().iter().filter(|other| other.place.frame == call.place.frame).collect();
+    let here: Vec<&Call<'a>> = module
+        .calls()
+        .iter()
+        .filter(|other| other.place.frame == call.place.frame)
+        .collect();
     let position = call.expr.start();
     let turns = |name: &str, other: &Call<'a>| {
         other.method() == Some(name)
             && other.expr.arguments.is_empty()
-            && other.object().is_some_and(|object| asks_the_same(module, call, object))
+            && other
+                .object()
+                .is_some_and(|object| asks_the_same(module, call, object))
     };
     let evaluated = here
         .iter()
@@ -141,49 +168,76 @@ fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     let Some(evaluated) = evaluated else {
         return false;
     };
-    let is_back = |other: &&&Call<'a>| other.method() == Some("train") && other.expr.start() > evaluated;
+    let is_back =
+        |other: &&&Call<'a>| other.method() == Some("train") && other.expr.start() > evaluated;
     let trained = here.iter().filter(is_back).map(|other| other.expr.start());
     if trained.clone().any(|trained| trained < position) {
         return false;
     }
     let end = trained.min().unwrap_or(TextSize::new(u32::MAX));
-    let mut later = here.iter().filter(|other| (evaluated..end).contains(&other.expr.start()));
+    let mut later = here
+        .iter()
+        .filter(|other| (evaluated..end).contains(&other.expr.start()));
     !later.any(|other| goes_back_by(module, other))
 }
 
-/// Whether the object that `.eval()` was called on is the model that is asked; of a function that
-/// runs one it may be any.
+/// Whether the object that `.eval()` was called on is the model that is asked, here or in the
+/// function that is called.
 fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> bool {
-    if call.own.is_some() {
-        return true;
-    }
     let Some(key) = module.key(object) else {
         return false;
     };
-    let asked = match call.method() {
-        Some("forward") => call.object().and_then(|object| module.key(object)),
-        _ => module.key(&call.expr.func),
+    let Some(own) = call.own.filter(|_| !call.callee.is(Kind::Model)) else {
+        // `self.model.eval()` reaches what is inside.
+        let asked = module.key(&call.expr.func);
+        return asked.is_some_and(|asked| {
+            asked == key
+                || asked
+                    .strip_prefix(key)
+                    .is_some_and(|rest| rest.starts_with(['.', '[']))
+        });
     };
-    // `self.eval()` or `self.model.eval()` reach what is inside.
-    asked.is_some_and(|asked| {
-        asked == key || asked.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']))
+    let given = arguments_of(module, call, own);
+    module.calls().iter().any(|inner| {
+        inner.place.frame == own
+            && inner.callee.is(Kind::Model)
+            && module.key(&inner.expr.func).is_some_and(|asked| {
+                let is_shared =
+                    key.starts_with("self.") || !module.frame(own).names.contains_key(key);
+                (asked == key && is_shared)
+                    || given.iter().any(|(name, argument, _)| {
+                        *name == asked && module.key(argument) == Some(key)
+                    })
+            })
     })
 }
 
 /// Whether a function is for evaluation by its name, goes over batches, and everyone who calls
 /// it is known and sees no graph.
-fn is_known_evaluation(module: &Module<'_>, frame: &Frame<'_>, call: &Call<'_>, id: LoopId) -> bool {
+fn is_known_evaluation(
+    module: &Module<'_>,
+    frame: &Frame<'_>,
+    call: &Call<'_>,
+    id: LoopId,
+) -> bool {
     let id_of_frame = call.place.frame;
-    let mut callers = module.calls().iter().filter(|other| other.own == Some(id_of_frame)).peekable();
+    let mut callers = module
+        .calls()
+        .iter()
+        .filter(|other| other.own == Some(id_of_frame))
+        .peekable();
     is_evaluation(frame.name())
         && module.loop_at(id).feed == Feed::Batches
         && !frame.returns.graph
         && !goes_back_during(module, id_of_frame)
         && !module.calls().iter().any(|other| {
-            other.place.frame == id_of_frame && (other.method() == Some("train") || other.method() == Some("step"))
+            other.place.frame == id_of_frame
+                && (other.method() == Some("train") || other.method() == Some("step"))
         })
         && callers.peek().is_some()
-        && callers.all(|caller| !caller.place.no_grad && !is_test(module, module.frame(caller.place.frame)))
+        && callers.all(|caller| {
+            !caller.place.no_grad && !is_test(module, module.frame(caller.place.frame))
+        })
 }
 
 /// Whether a `with` around it is none of those that are known: it may turn gradients off.
@@ -196,14 +250,18 @@ fn is_under_unknown(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bo
             Stmt::With(with) => with.items.iter().any(|item| match &item.context_expr {
                 Expr::Call(call) => {
                     let name = module.source(&*call.func);
-                    ["grad", "eval", "mode", "context", "ctx", "infer"].iter().any(|word| name.contains(word))
+                    ["grad", "eval", "mode", "context", "ctx", "infer"]
+                        .iter()
+                        .any(|word| name.contains(word))
                 }
                 _ => true,
             }),
             _ => false,
         };
         let mut inside = is_unknown;
-        each_block(statement, |block| inside = inside || is_under_unknown(module, block, range));
+        each_block(statement, |block| {
+            inside = inside || is_under_unknown(module, block, range)
+        });
         inside
     })
 }
@@ -219,7 +277,9 @@ fn finding<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Finding {
     Finding {
         rule: &RULE,
         range: call.expr.range(),
-        message: format!("`{function}` records a graph for `backward()`, which never comes: every activation is kept for nothing"),
+        message: format!(
+            "`{function}` records a graph for `backward()`, which never comes: every activation is kept for nothing"
+        ),
         label: "records all activations".to_owned(),
         help,
         fix,
@@ -231,11 +291,17 @@ fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
     let frame = module.frame(call.place.frame);
     let def = frame.def.filter(|def| !def.is_async)?;
     let has_torch = module.text.lines().any(|line| {
-        let names = line.trim_start().strip_prefix("import ").unwrap_or("");
-        names.split(',').any(|name| name.split('#').next().unwrap_or("").trim() == "torch")
+        let names = line.strip_prefix("import ").unwrap_or("");
+        names
+            .split(',')
+            .any(|name| name.split('#').next().unwrap_or("").trim() == "torch")
     });
     let id = call.place.frame;
-    if !has_torch || goes_back_during(module, id) || frame.returns.graph || !runs_a_model(module, call) {
+    if !has_torch
+        || goes_back_during(module, id)
+        || frame.returns.graph
+        || !runs_a_model(module, call)
+    {
         return None;
     }
     // Below the decorators that are there, right above `def`.

@@ -41,9 +41,9 @@ use super::attempts::{attempts, calls_in, caught};
 use super::backward::goes_back_by;
 use crate::finding::Finding;
 use crate::model::uses::lies_in;
-use crate::model::{Call, Module};
+use crate::model::{Call, Kind, Module, Place};
 use crate::rule::{Rule, Severity, Stage};
-use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler, Expr, Stmt, StmtTry};
+use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler, Expr, ExprCall, Stmt, StmtTry};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 pub static RULE: Rule = Rule {
@@ -56,76 +56,114 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if !module.imports("torch") {
+    if !module.imports("torch") && !module.imports("tensorflow") && !module.imports("keras") {
         return;
     }
     for attempt in attempts(module) {
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
-            if is_broad(handler)
-                && handler.body.iter().all(|statement| is_silent(handler, statement))
+            if let Some(how) = takes(handler)
                 && calls_in(module, &attempt.body).any(|call| is_step(module, call, attempt))
             {
-                findings.push(finding(handler));
+                findings.push(finding(handler, how));
             }
         }
     }
 }
 
-/// Whether out of memory is among what it takes.
-fn is_broad(handler: &ExceptHandlerExceptHandler) -> bool {
-    handler.type_.is_none()
-        || caught(handler)
+/// What a handler does with an error that it should not have taken.
+#[derive(Clone, Copy)]
+enum How {
+    Silently,
+    /// It says that there was one.
+    Aloud,
+}
+
+/// Whether out of memory is among what a handler takes, and it goes on as if nothing were.
+fn takes(handler: &ExceptHandlerExceptHandler) -> Option<How> {
+    let caught = caught(handler);
+    let takes_all = handler.type_.is_none()
+        || caught
             .iter()
-            .any(|name| matches!(*name, "RuntimeError" | "Exception" | "BaseException"))
+            .any(|name| matches!(*name, "Exception" | "BaseException"));
+    if handler.body.iter().all(is_silent) {
+        return (takes_all || caught.contains(&"RuntimeError")).then_some(How::Silently);
+    }
+    (takes_all && handler.body.iter().all(only_prints)).then_some(How::Aloud)
 }
 
 /// Whether a statement of a handler says nothing of what happened.
-fn is_silent(handler: &ExceptHandlerExceptHandler, statement: &Stmt) -> bool {
+fn is_silent(statement: &Stmt) -> bool {
     match statement {
-        Stmt::Pass(_) | Stmt::Continue(_) => true,
-        Stmt::AugAssign(_) => true,
+        Stmt::Pass(_) | Stmt::Continue(_) | Stmt::AugAssign(_) => true,
         Stmt::Assign(assign) => assign.value.is_literal_expr(),
+        Stmt::Return(result) => result
+            .value
+            .as_deref()
+            .is_none_or(Expr::is_none_literal_expr),
         Stmt::Expr(expression) => match &*expression.value {
-            Expr::Call(call) => {
-                let name = match &*call.func {
-                    Expr::Name(name) => name.id.as_str(),
-                    Expr::Attribute(attribute) => attribute.attr.as_str(),
-                    _ => "",
-                };
-                let is_plain = call.arguments.args.iter().all(Expr::is_literal_expr);
-                is_plain
-                    && match name {
-                        "empty_cache" | "collect" | "zero_grad" => true,
-                        // With a name for it, one might have been used.
-                        "print" => handler.name.is_none() && call.arguments.args.is_empty(),
-                        _ => false,
-                    }
-            }
+            Expr::Call(call) => matches!(called(call), "empty_cache" | "collect" | "zero_grad"),
             literal => literal.is_literal_expr(),
         },
         _ => false,
     }
 }
 
-/// Whether a call computes gradients in a loop that goes on after the `try`.
-fn is_step(module: &Module<'_>, call: &Call<'_>, attempt: &StmtTry) -> bool {
-    goes_back_by(module, call)
-        && module
-            .loops_around(call.place.within)
-            .any(|around| lies_in(attempt.range(), around.statement.range()))
+fn only_prints(statement: &Stmt) -> bool {
+    let is_print = matches!(statement, Stmt::Expr(expression)
+        if matches!(&*expression.value, Expr::Call(call) if called(call) == "print"));
+    is_print || is_silent(statement)
 }
 
-fn finding(handler: &ExceptHandlerExceptHandler) -> Finding {
+fn called(call: &ExprCall) -> &str {
+    match &*call.func {
+        Expr::Name(name) => name.id.as_str(),
+        Expr::Attribute(attribute) => attribute.attr.as_str(),
+        _ => "",
+    }
+}
+
+/// Whether a call trains, in a loop that goes on after the `try`.
+fn is_step(module: &Module<'_>, call: &Call<'_>, attempt: &StmtTry) -> bool {
+    let trains = goes_back_by(module, call)
+        || (matches!(call.method(), Some("fit" | "train_on_batch"))
+            && call
+                .receiver
+                .is_some_and(|receiver| receiver.is(Kind::Model)));
+    let goes_on = |place: &Place| {
+        module
+            .loops_around(place.within)
+            .any(|around| lies_in(attempt.range(), around.statement.range()))
+    };
+    let is_repeated = || {
+        let mut callers = module
+            .calls()
+            .iter()
+            .filter(|caller| caller.own == Some(call.place.frame));
+        callers.any(|caller| caller.place.within.is_some())
+    };
+    trains && (goes_on(&call.place) || (call.place.within.is_none() && is_repeated()))
+}
+
+fn finding(handler: &ExceptHandlerExceptHandler, how: How) -> Finding {
     let head = handler
         .type_
         .as_deref()
-        .map_or(handler.start() + TextSize::of("except"), |kind| kind.end());
-    let what = handler.type_.as_deref().map_or("`except:`", |_| "This `except`");
+        .map_or(handler.start() + TextSize::of("except"), Ranged::end);
+    let (message, label) = match how {
+        How::Silently => (
+            "This `except` hides that a step ran out of memory: the loop goes on and learns nothing",
+            "takes every error, and says nothing",
+        ),
+        How::Aloud => (
+            "This `except` takes running out of memory like any other error: the loop goes on with a memory that is still full",
+            "takes every error, and goes on",
+        ),
+    };
     Finding {
         rule: &RULE,
         range: TextRange::new(handler.start(), head),
-        message: format!("{what} hides that the step ran out of memory: the loop goes on and learns nothing"),
-        label: "takes every error, and says nothing".to_owned(),
+        message: message.to_owned(),
+        label: label.to_owned(),
         help: "name the exception that is meant, and let the others through; or `raise` at the end of the handler".to_owned(),
         fix: None,
     }

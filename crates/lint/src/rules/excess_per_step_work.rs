@@ -37,6 +37,7 @@
 //! Safe: the line goes away, or anomaly detection is turned off.
 
 use super::backward::{goes_back_in, is_backward};
+use super::keeping::is_test;
 use super::steps::without_line;
 use super::whence::statement_at;
 use super::words::{count, every_step};
@@ -65,6 +66,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && !call.place.inline
             && call.place.handler.is_none()
             && is_step(module, id)
+            && !is_test(module, module.frame(call.place.frame))
             && let Some(statement) = own_statement(module, call, id)
         {
             findings.push(finding(module, call, statement, &what, id));
@@ -75,14 +77,25 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 /// What a call costs, if it is one of those.
 fn costly(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
     let Some(path) = call.path else {
-        let prints = matches!(&*call.expr.func, Expr::Name(name) if name.id == "print") && call.own.is_none();
-        let turns = turns(module, id).filter(|turns| prints && *turns >= MANY)?;
-        return Some(format!("writes {} lines an epoch, and waits for the card before each", count(turns)));
+        let prints = matches!(&*call.expr.func, Expr::Name(name) if name.id == "print")
+            && call.own.is_none();
+        let turns = prints
+            .then(|| turns(module, id))
+            .flatten()
+            .filter(|turns| *turns >= MANY)?;
+        return Some(format!(
+            "writes {} lines an epoch, and waits for the card before each",
+            count(turns)
+        ));
     };
     let what = match path.segments() {
-        ["torch", "cuda", "empty_cache"] => "waits for the card and gives back memory that the next step asks for again",
+        ["torch", "cuda", "empty_cache"] => {
+            "waits for the card and gives back memory that the next step asks for again"
+        }
         ["gc", "collect"] => "goes through every object of the program",
-        ["torch", "autograd", .., "detect_anomaly"] => "checks each gradient and keeps a traceback of each operation",
+        ["torch", "autograd", .., "detect_anomaly"] => {
+            "checks each gradient and keeps a traceback of each operation"
+        }
         ["torch", "autograd", .., "set_detect_anomaly"] => {
             let on = matches!(call.argument(0, "mode"), Some(Expr::BooleanLiteral(on)) if on.value);
             on.then_some("checks each gradient and keeps a traceback of each operation")?
@@ -108,35 +121,56 @@ fn is_step(module: &Module<'_>, id: LoopId) -> bool {
         is_backward(call) || matches!(call.method(), Some("apply_gradients" | "train_on_batch"))
     };
     (module.loop_at(id).feed == Feed::Batches && goes_back_in(module, id))
-        || module.calls().iter().any(|call| call.place.within == Some(id) && steps(call))
+        || module
+            .calls()
+            .iter()
+            .any(|call| call.place.within == Some(id) && steps(call))
 }
 
 /// The call as a statement of its own in the loop's body, or as what a `with` there enters; under
 /// no condition, and with others beside it.
 fn own_statement<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Option<&'a Stmt> {
     let body = module.loop_at(id).body;
+    // A loop that tries again has a reason to make room first.
+    if body.iter().any(Stmt::is_try_stmt) {
+        return None;
+    }
     let (block, at) = statement_at(body, call.expr.range())?;
     let statement = block.get(at).filter(|_| std::ptr::eq(block, body))?;
     let is_it = match statement {
         Stmt::Expr(expression) => expression.value.range() == call.expr.range() && body.len() > 1,
-        Stmt::With(with) => with.items.iter().any(|item| item.context_expr.range() == call.expr.range()),
+        Stmt::With(with) => with
+            .items
+            .iter()
+            .any(|item| item.context_expr.range() == call.expr.range()),
         _ => false,
     };
     is_it.then_some(statement)
 }
 
-fn finding(module: &Module<'_>, call: &Call<'_>, statement: &Stmt, what: &str, id: LoopId) -> Finding {
+fn finding(
+    module: &Module<'_>,
+    call: &Call<'_>,
+    statement: &Stmt,
+    what: &str,
+    id: LoopId,
+) -> Finding {
     let function = module.source(&*call.expr.func);
     let fix = match statement {
         // The same function, turned off, is a `with` as well.
-        Stmt::With(_) => function.strip_suffix("detect_anomaly").filter(|head| head.ends_with('.')).map(|head| Fix {
-            edits: vec![Edit {
-                range: call.expr.range(),
-                content: format!("{head}set_detect_anomaly(False)"),
-            }],
-            safety: Safety::Safe,
-            title: "Turn it off".to_owned(),
-        }),
+        Stmt::With(_) => function
+            .strip_suffix("detect_anomaly")
+            .filter(|head| head.ends_with('.'))
+            .map(|head| Fix {
+                edits: vec![Edit {
+                    range: call.expr.range(),
+                    content: format!("{head}set_detect_anomaly(False)"),
+                }],
+                safety: Safety::Safe,
+                title: "Turn it off".to_owned(),
+            }),
+        // What is written is for its author to choose.
+        _ if function == "print" => None,
         _ => without_line(module, statement.range()).map(|edit| Fix {
             edits: vec![edit],
             safety: Safety::Safe,

@@ -2,7 +2,7 @@
 
 use super::whence::{behind_names, bound_to, own_function, returned};
 use crate::model::{FrameId, Kind, Module, Path};
-use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
 /// Functions that read all of a file into memory.
@@ -11,9 +11,17 @@ pub fn reads_a_file(path: &Path<'_>) -> bool {
         ["numpy", "load" | "loadtxt" | "genfromtxt" | "fromfile"] => true,
         ["torch", "load"] | ["torchaudio", "load"] | ["torchvision", "io", _] => true,
         ["pandas", name] => name.starts_with("read_"),
-        ["PIL", "Image", "open"] | ["cv2", "imread"] | ["imageio", "imread"] | ["skimage", "io", "imread"] => true,
-        ["matplotlib", .., "imread"] | ["librosa", "load"] | ["soundfile", "read"] | ["nibabel", "load"] => true,
-        ["scipy", "io", "loadmat"] | ["scipy", "io", "wavfile", "read"] | ["pydicom", "dcmread"] => true,
+        ["PIL", "Image", "open"]
+        | ["cv2", "imread"]
+        | ["imageio", "imread"]
+        | ["skimage", "io", "imread"] => true,
+        ["matplotlib", .., "imread"]
+        | ["librosa", "load"]
+        | ["soundfile", "read"]
+        | ["nibabel", "load"] => true,
+        ["scipy", "io", "loadmat"]
+        | ["scipy", "io", "wavfile", "read"]
+        | ["pydicom", "dcmread"] => true,
         ["rasterio", "open"] | ["tifffile", "imread"] => true,
         ["keras", "preprocessing", "image", "load_img"] | ["keras", "utils", "load_img"] => true,
         _ => false,
@@ -42,7 +50,9 @@ fn is_whole_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, deep
     };
     match expr {
         Expr::Name(_) => {
-            let origin = module.key(expr).and_then(|name| bound_to(module, name, frame, expr.start()));
+            let origin = module
+                .key(expr)
+                .and_then(|name| bound_to(module, name, frame, expr.start()));
             origin.is_some_and(|origin| match origin.part {
                 None => is_whole_within(module, origin.expr, origin.frame, deep),
                 Some(part) => is_whole_part(module, origin.expr, origin.frame, part, deep),
@@ -53,7 +63,8 @@ fn is_whole_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, deep
                 && is_whole_within(module, &attribute.value, frame, deep)
         }
         Expr::Subscript(subscript) => {
-            subscript.slice.is_string_literal_expr() && is_whole_within(module, &subscript.value, frame, deep)
+            subscript.slice.is_string_literal_expr()
+                && is_whole_within(module, &subscript.value, frame, deep)
         }
         Expr::BinOp(operation) => {
             let is_scale = operation.right.is_number_literal_expr();
@@ -61,17 +72,30 @@ fn is_whole_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, deep
         }
         Expr::Call(call) => {
             let arguments = &call.arguments.args;
-            let first = || arguments.first().is_some_and(|first| is_whole_within(module, first, frame, deep));
+            let first = || {
+                arguments
+                    .first()
+                    .is_some_and(|first| is_whole_within(module, first, frame, deep))
+            };
             if let Some(path) = module.path(&call.func) {
                 return match path.segments() {
-                    ["torch", "tensor" | "as_tensor" | "from_numpy" | "Tensor" | "FloatTensor" | "LongTensor"] => first(),
-                    ["numpy", "array" | "asarray" | "float32" | "transpose" | "ascontiguousarray"] => first(),
+                    [
+                        "torch",
+                        "tensor" | "as_tensor" | "from_numpy" | "Tensor" | "FloatTensor"
+                        | "LongTensor",
+                    ] => first(),
+                    [
+                        "numpy",
+                        "array" | "asarray" | "float32" | "transpose" | "ascontiguousarray",
+                    ] => first(),
                     // Weights are kept in such files as well.
                     ["torch", "load"] => {
                         let name = module.source(expr).to_ascii_lowercase();
-                        let is_weights = ["model", "ckpt", "check", "weight", "state", "best", ".pth", "resume"]
-                            .iter()
-                            .any(|word| name.contains(word));
+                        let is_weights = [
+                            "model", "ckpt", "check", "weight", "state", "best", ".pth", "resume",
+                        ]
+                        .iter()
+                        .any(|word| name.contains(word));
                         !is_weights
                     }
                     ["numpy" | "pandas", ..] => reads_all(&path, call),
@@ -82,9 +106,27 @@ fn is_whole_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, deep
                 Expr::Attribute(method) => {
                     matches!(
                         method.attr.as_str(),
-                        "float" | "double" | "half" | "long" | "astype" | "to" | "cuda" | "div" | "div_" | "mul"
-                            | "to_numpy" | "contiguous" | "unsqueeze" | "permute" | "transpose" | "reshape" | "view"
-                            | "type" | "squeeze" | "requires_grad_" | "drop"
+                        "float"
+                            | "double"
+                            | "half"
+                            | "long"
+                            | "astype"
+                            | "to"
+                            | "cuda"
+                            | "div"
+                            | "div_"
+                            | "mul"
+                            | "to_numpy"
+                            | "contiguous"
+                            | "unsqueeze"
+                            | "permute"
+                            | "transpose"
+                            | "reshape"
+                            | "view"
+                            | "type"
+                            | "squeeze"
+                            | "requires_grad_"
+                            | "drop"
                     ) && is_whole_within(module, &method.value, frame, deep)
                 }
                 _ => false,
@@ -95,7 +137,13 @@ fn is_whole_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, deep
 }
 
 /// Whether one part of what a function of this text returns is all that a file held.
-fn is_whole_part<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, part: usize, deep: u32) -> bool {
+fn is_whole_part<'a>(
+    module: &Module<'a>,
+    expr: &'a Expr,
+    frame: FrameId,
+    part: usize,
+    deep: u32,
+) -> bool {
     let Expr::Call(call) = expr else { return false };
     let Some(own) = own_function(module, call, frame) else {
         return false;
@@ -135,8 +183,14 @@ fn are_paths_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, dee
                 };
             }
             match &*call.func {
-                Expr::Name(name) if matches!(name.id.as_str(), "sorted" | "list" | "enumerate" | "tqdm") => first(),
-                Expr::Attribute(method) => matches!(method.attr.as_str(), "glob" | "rglob" | "iterdir"),
+                Expr::Name(name)
+                    if matches!(name.id.as_str(), "sorted" | "list" | "enumerate" | "tqdm") =>
+                {
+                    first()
+                }
+                Expr::Attribute(method) => {
+                    matches!(method.attr.as_str(), "glob" | "rglob" | "iterdir")
+                }
                 _ => false,
             }
         }
@@ -156,9 +210,16 @@ fn are_paths_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, dee
 }
 
 /// The name that a list was bound to.
-fn origin_name<'a>(module: &Module<'a>, origin: &super::whence::Origin<'a>, list: &'a Expr) -> Option<&'a str> {
+fn origin_name<'a>(
+    module: &Module<'a>,
+    origin: &super::whence::Origin<'a>,
+    list: &'a Expr,
+) -> Option<&'a str> {
     let bound = module.stores().iter().find(|store| {
-        store.place.frame == origin.frame && store.source.is_some_and(|source| source.range() == list.range())
+        store.place.frame == origin.frame
+            && store
+                .source
+                .is_some_and(|source| source.range() == list.range())
     });
     bound.and_then(|store| module.key(store.target))
 }
@@ -169,13 +230,20 @@ fn is_filled_with_paths(module: &Module<'_>, name: &str, frame: FrameId) -> bool
             && call.place.within.is_some()
             && call.method() == Some("append")
             && call.object().and_then(|object| module.key(object)) == Some(name)
-            && call.expr.arguments.args.first().is_some_and(|added| is_join(module, added))
+            && call
+                .expr
+                .arguments
+                .args
+                .first()
+                .is_some_and(|added| is_join(module, added))
     })
 }
 
 fn is_join<'a>(module: &Module<'a>, expr: &'a Expr) -> bool {
     let Expr::Call(call) = expr else { return false };
-    module.path(&call.func).is_some_and(|path| path.is("os.path.join"))
+    module
+        .path(&call.func)
+        .is_some_and(|path| path.is("os.path.join"))
 }
 
 /// Whether an expression reads a file of data that is named by one of these names: by itself, or
@@ -190,7 +258,11 @@ pub fn reads_each<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, names
     impl<'a> ruff_python_ast::visitor::Visitor<'a> for Reads<'_, 'a, '_> {
         fn visit_expr(&mut self, expr: &'a Expr) {
             if let Expr::Call(call) = expr {
-                let named = call.arguments.args.iter().any(|argument| mentions(argument, self.names));
+                let named = call
+                    .arguments
+                    .args
+                    .iter()
+                    .any(|argument| mentions(argument, self.names));
                 let reads = match self.module.path(&call.func) {
                     Some(path) => reads_all(&path, call) && !path.is("torch.load"),
                     None => own_function(self.module, call, self.frame)
@@ -226,7 +298,10 @@ fn mentions(expr: &Expr, names: &[&str]) -> bool {
             }
         }
     }
-    let mut search = Names { names, found: false };
+    let mut search = Names {
+        names,
+        found: false,
+    };
     ruff_python_ast::visitor::Visitor::visit_expr(&mut search, expr);
     search.found
 }
@@ -234,9 +309,16 @@ fn mentions(expr: &Expr, names: &[&str]) -> bool {
 /// Whether a function reads a file and returns an array: not a number, a text or a label.
 fn keeps_what_it_reads(module: &Module<'_>, frame: FrameId) -> bool {
     let reads = module.calls().iter().any(|call| {
-        call.place.frame == frame && call.path.is_some_and(|path| reads_all(&path, call.expr) && !path.is("torch.load"))
+        call.place.frame == frame
+            && call
+                .path
+                .is_some_and(|path| reads_all(&path, call.expr) && !path.is("torch.load"))
     });
-    reads && matches!(module.frame(frame).returns.kind, Kind::Tensor | Kind::Array | Kind::Unknown)
+    reads
+        && matches!(
+            module.frame(frame).returns.kind,
+            Kind::Tensor | Kind::Array | Kind::Unknown
+        )
 }
 
 /// The names that a loop or comprehension binds.
@@ -253,8 +335,10 @@ pub fn bound_names(target: &Expr) -> Vec<&str> {
 pub fn is_lazy(module: &Module<'_>, frame: FrameId) -> bool {
     let frame = module.frame(frame);
     frame.yields.is_some()
-        || matches!(frame.name(), "__getitem__" | "__iter__" | "__next__" | "__call__" | "collate_fn" | "__getitems__")
+        || matches!(
+            frame.name(),
+            "__getitem__" | "__iter__" | "__next__" | "__call__" | "collate_fn" | "__getitems__"
+        )
         || frame.name().contains("batch")
         || frame.name().contains("collate")
-        || frame.body.iter().any(|statement| matches!(statement, Stmt::Expr(expr) if expr.value.is_yield_expr()))
 }

@@ -23,15 +23,17 @@
 //! ## When it is fine
 //!
 //! With small data, or with an optimizer that wants all of it (L-BFGS). Where the size can be
-//! computed it is held against this machine's memory, and small data is not reported.
+//! computed it is held against this machine's memory, and small data is not reported; where it
+//! cannot, only data that comes from files is.
 //!
 //! ## Fix
 //!
 //! None: another batch size is another training.
 
 use super::backward::goes_back_in;
+use super::files::{is_whole_file, reads_a_file};
 use super::keeping::is_test;
-use super::loaders::loaders;
+use super::loaders::{calls_of, loaders};
 use super::network::need;
 use super::whence::{base, behind_names};
 use super::words::{bytes, count, memory};
@@ -92,9 +94,16 @@ fn of_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
     let input = match known {
         Some((_, input)) if is_small(module, input) => return None,
         Some((_, input)) => Some(input),
+        None if !comes_from_files(module, dataset, value.class, frame) => return None,
         None => None,
     };
-    Some(finding(module, size.range(), module.source(dataset), all, input))
+    Some(finding(
+        module,
+        size.range(),
+        module.source(dataset),
+        all,
+        input,
+    ))
 }
 
 /// `model.fit(x, y, batch_size=len(x))`.
@@ -110,26 +119,70 @@ fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let is_all = is_length_of(module, size, call.place.frame, &[name]);
     let by_number = value
         .rows()
-        .zip(module.argument(call, usize::MAX, "batch_size").and_then(|batch| batch.as_number()))
+        .zip(
+            module
+                .argument(call, usize::MAX, "batch_size")
+                .and_then(|batch| batch.as_number()),
+        )
         .is_some_and(|(rows, batch)| batch >= rows);
     if !is_all && !by_number {
         return None;
     }
     let input = value.bytes();
-    if input.is_some_and(|input| is_small(module, input)) {
+    let is_small = match input {
+        Some(input) => is_small(module, input),
+        None => !is_whole_file(module, data, call.place.frame),
+    };
+    if is_small {
         return None;
     }
     Some(finding(module, size.range(), name, value.rows(), input))
 }
 
+/// Whether a dataset of unknown size is one of files: those are not small.
+fn comes_from_files<'a>(
+    module: &Module<'a>,
+    dataset: &'a Expr,
+    class: Option<u32>,
+    frame: FrameId,
+) -> bool {
+    if let Some(class) = class.and_then(|class| module.classes().get(class as usize)) {
+        let Some(item) = class.methods.get("__getitem__") else {
+            return false;
+        };
+        let frames = calls_of(module, *item, 2);
+        return module.calls().iter().any(|call| {
+            frames.contains(&call.place.frame) && call.path.is_some_and(|path| reads_a_file(&path))
+        });
+    }
+    let Expr::Call(call) = behind_names(module, dataset, frame).expr else {
+        return false;
+    };
+    if is_tensor_dataset(module, call) {
+        return call
+            .arguments
+            .args
+            .iter()
+            .any(|part| is_whole_file(module, part, frame));
+    }
+    module
+        .path(&call.func)
+        .is_some_and(|path| path.is_in("torchvision.datasets") && path.last() != "FakeData")
+}
+
 fn is_data_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["train", "data", "images", "inputs", "features"].iter().any(|word| name.contains(word)) || name == "x"
+    ["train", "data", "images", "inputs", "features"]
+        .iter()
+        .any(|word| name.contains(word))
+        || name == "x"
 }
 
 /// `data.batch(rows)` of a dataset with as many rows.
 fn of_pipeline<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
-    let receiver = call.receiver.filter(|receiver| receiver.is(Kind::Dataset))?;
+    let receiver = call
+        .receiver
+        .filter(|receiver| receiver.is(Kind::Dataset))?;
     let size = call.argument(0, "batch_size")?;
     let rows = receiver.rows()?;
     let input = receiver.bytes()?;
@@ -156,9 +209,16 @@ fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     }
     let kept = match needed {
         Some(needed) => format!("{} for what the layers keep", bytes(needed.activations)),
-        None => format!("{} for each column that a layer puts out", bytes(rows * 4.0)),
+        None => format!(
+            "{} for each column that a layer puts out",
+            bytes(rows * 4.0)
+        ),
     };
-    let here = if value.device == Device::Gpu { "a GPU" } else { "a machine" };
+    let here = if value.device == Device::Gpu {
+        "a GPU"
+    } else {
+        "a machine"
+    };
     Some(Finding {
         rule: &RULE,
         range: call.expr.range(),
@@ -169,7 +229,9 @@ fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
             memory(room)
         ),
         label: "the whole table in one batch".to_owned(),
-        help: format!("take a part of it in each step: {data}[torch.randint(0, len({data}), (4096,))]"),
+        help: format!(
+            "take a part of it in each step: {data}[torch.randint(0, len({data}), (4096,))]"
+        ),
         fix: None,
     })
 }
@@ -180,11 +242,17 @@ pub fn whole_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str,
         return None;
     }
     let id = call.place.within?;
-    let data = call.expr.arguments.args.first().and_then(|data| module.key(data))?;
+    let data = call
+        .expr
+        .arguments
+        .args
+        .first()
+        .and_then(|data| module.key(data))?;
     let lengths = module.shape(*module.arguments(call).first()?)?.to_vec();
-    let made_in_loop = module.stores().iter().any(|store| {
-        module.key(store.target) == Some(data) && module.is_within(&store.place, id)
-    });
+    let made_in_loop = module
+        .stores()
+        .iter()
+        .any(|store| module.key(store.target) == Some(data) && module.is_within(&store.place, id));
     let bound_by_loop = module
         .loops_around(Some(id))
         .filter_map(|around| around.over)
@@ -194,7 +262,11 @@ pub fn whole_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str,
 
 /// The memory that a step has to fit in.
 pub fn room(module: &Module<'_>, on_gpu: bool) -> Option<u64> {
-    if on_gpu { module.here.vram } else { module.here.ram }
+    if on_gpu {
+        module.here.vram
+    } else {
+        module.here.ram
+    }
 }
 
 fn is_small(module: &Module<'_>, input: f64) -> bool {
@@ -208,8 +280,14 @@ fn is_small(module: &Module<'_>, input: f64) -> bool {
 fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: &[&str]) -> bool {
     // One that is something else in another branch is not known.
     let is_plain = module.key(size).is_none_or(|name| {
-        let stores = module.stores().iter().filter(|store| store.place.frame == frame);
-        stores.filter(|store| module.key(store.target) == Some(name)).count() == 1
+        let stores = module
+            .stores()
+            .iter()
+            .filter(|store| store.place.frame == frame);
+        stores
+            .filter(|store| module.key(store.target) == Some(name))
+            .count()
+            == 1
     });
     if !is_plain {
         return false;
@@ -224,7 +302,9 @@ fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: 
             (Expr::Attribute(attribute), Expr::NumberLiteral(_)) => {
                 attribute.attr.as_str() == "shape"
                     && module.source(&*subscript.slice) == "0"
-                    && module.key(&attribute.value).is_some_and(|of| names.contains(&of))
+                    && module
+                        .key(&attribute.value)
+                        .is_some_and(|of| names.contains(&of))
             }
             _ => false,
         },
@@ -235,15 +315,20 @@ fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: 
 /// The names that a dataset goes by: its own, and those of the tensors it is made of.
 fn names_of<'a>(module: &Module<'a>, dataset: &'a Expr) -> Vec<&'a str> {
     match dataset {
-        Expr::Call(call) if is_tensor_dataset(module, call) => {
-            call.arguments.args.iter().filter_map(|part| module.key(part)).collect()
-        }
+        Expr::Call(call) if is_tensor_dataset(module, call) => call
+            .arguments
+            .args
+            .iter()
+            .filter_map(|part| module.key(part))
+            .collect(),
         _ => module.key(dataset).into_iter().collect(),
     }
 }
 
 fn is_tensor_dataset<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
-    module.path(&call.func).is_some_and(|path| path.last() == "TensorDataset")
+    module
+        .path(&call.func)
+        .is_some_and(|path| path.last() == "TensorDataset")
 }
 
 /// Rows and bytes of a dataset: as they were computed, as its class says, or as everybody knows.
@@ -256,15 +341,27 @@ fn known_size<'a>(
     if let Some(known) = value.rows().zip(value.bytes()) {
         return Some(known);
     }
-    if let Some(class) = value.class.and_then(|class| module.classes().get(class as usize)) {
-        let rows = module.frame(*class.methods.get("__len__")?).returns.as_number()?;
-        let all: f64 = class.attributes.values().filter_map(|attribute| attribute.bytes()).sum();
+    if let Some(class) = value
+        .class
+        .and_then(|class| module.classes().get(class as usize))
+    {
+        let rows = module
+            .frame(*class.methods.get("__len__")?)
+            .returns
+            .as_number()?;
+        let all: f64 = class
+            .attributes
+            .values()
+            .filter_map(|attribute| attribute.bytes())
+            .sum();
         return (all > 0.0).then_some((rows, all));
     }
     let Expr::Call(call) = behind_names(module, dataset, frame).expr else {
         return None;
     };
-    let path = module.path(&call.func).filter(|path| path.first() == "torchvision")?;
+    let path = module
+        .path(&call.func)
+        .filter(|path| path.first() == "torchvision")?;
     let is_test = ["train=False", "split=\"test\"", "split='test'"]
         .iter()
         .any(|way| module.source(call).contains(way));
@@ -280,14 +377,30 @@ fn known_size<'a>(
     Some((rows, rows * each))
 }
 
-fn finding(module: &Module<'_>, place: TextRange, name: &str, rows: Option<f64>, input: Option<f64>) -> Finding {
-    let rows = rows.map_or("all rows".to_owned(), |rows| format!("all {} rows", count(rows)));
+fn finding(
+    module: &Module<'_>,
+    place: TextRange,
+    name: &str,
+    rows: Option<f64>,
+    input: Option<f64>,
+) -> Finding {
+    let rows = rows.map_or("all rows".to_owned(), |rows| {
+        format!("all {} rows", count(rows))
+    });
     let size = match (input, module.here.vram, module.here.ram) {
         (Some(input), Some(vram), _) => {
-            format!(": {} of input alone, on a GPU with {}", bytes(input), memory(vram))
+            format!(
+                ": {} of input alone, on a GPU with {}",
+                bytes(input),
+                memory(vram)
+            )
         }
         (Some(input), None, Some(ram)) => {
-            format!(": {} of input alone, on a machine with {}", bytes(input), memory(ram))
+            format!(
+                ": {} of input alone, on a machine with {}",
+                bytes(input),
+                memory(ram)
+            )
         }
         _ => ", and a step keeps what every layer puts out for each of them".to_owned(),
     };

@@ -36,13 +36,13 @@
 //!
 //! Safe: `.item()` where a number will do, `.detach()` where the total is used as a tensor.
 
-use super::keeping::{Pace, added_to, graph_stays, is_stepped_with, kind_of};
-use super::words::{append_to, every_step};
+use super::keeping::{Pace, added_to, graph_stays, is_scalar, kind_of, root_of, takes_numbers};
+use super::words::{append_to, every_step, with_suffix};
 use crate::finding::Finding;
 use crate::model::uses::uses_of;
 use crate::model::{Kind, Module, Store};
 use crate::rule::{Rule, Severity, Stage};
-use ruff_python_ast::{Expr, Stmt};
+use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
 pub static RULE: Rule = Rule {
@@ -78,33 +78,38 @@ fn finding<'a>(
     pace: Pace,
 ) -> Finding {
     let message = match pace {
-        Pace::Slow => format!("`{name}` keeps the graph of each step, a little more memory every time"),
+        Pace::Slow => {
+            format!("`{name}` keeps the graph of each step, a little more memory every time")
+        }
         Pace::Fast => format!(
             "`{name}` keeps the graph of each step, with all its activations: memory is full after a few hundred"
         ),
     };
-    let suffix = if is_number(module, store, name, added) { ".item()" } else { ".detach()" };
-    let source = module.source(added);
-    let fixed = match added {
-        Expr::Name(_) | Expr::Attribute(_) | Expr::Call(_) | Expr::Subscript(_) => format!("{source}{suffix}"),
-        _ => format!("({source}){suffix}"),
+    let suffix = if is_number(module, store, name, added) {
+        ".item()"
+    } else {
+        ".detach()"
     };
+    let fixed = with_suffix(module, store.statement.range(), added, suffix);
     Finding {
         rule: &RULE,
         range: store.statement.range(),
         message,
         label: format!("grows {}", every_step(module, store.carried)),
-        help: format!("keep the value, not the graph: {}", module.source(store.statement).replace(source, &fixed)),
+        help: format!("keep the value, not the graph: `{fixed}`"),
         fix: Some(append_to(added, suffix, "Keep the value, not the graph")),
     }
 }
 
-/// Whether it is a loss that gradients were computed of, and a number will do: nothing that only
-/// tensors have is asked of the total.
+/// Whether it is a loss that gradients were computed of, and numbers will do for the total.
 fn is_number<'a>(module: &Module<'a>, store: &Store<'a>, name: &str, added: &'a Expr) -> bool {
-    let is_plain = is_stepped_with(module, added, store.place.frame) && !name.starts_with("self.");
+    let is_plain = is_scalar(module, added, store.place.frame) && !name.starts_with("self.");
     is_plain
-        && uses_of(module.text, name, module.frame(store.place.frame).body)
-            .iter()
-            .all(|used| used.method().is_none() && !matches!(used.statement, Stmt::Return(_)))
+        && uses_of(
+            module.text,
+            root_of(name),
+            module.frame(store.place.frame).body,
+        )
+        .iter()
+        .all(|used| takes_numbers(module, used, store.statement.range()))
 }

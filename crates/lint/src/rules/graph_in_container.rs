@@ -39,14 +39,15 @@
 //! Safe: `.item()` where a number will do, `.detach()` where a tensor may be wanted.
 
 use super::keeping::{
-    Keeper, Kept, Pace, arguments_of, empties, graph_stays, is_stepped_with, keepers, kept_items, root_of,
+    Keeper, Kept, Pace, arguments_of, empties, graph_stays, is_scalar, is_stepped_with, keepers,
+    kept_items, root_of, takes_numbers,
 };
-use super::words::{append_to, every_step};
+use super::words::{append_to, every_step, with_suffix};
 use crate::finding::Finding;
 use crate::model::uses::uses_of;
-use crate::model::{Call, Module, Value};
+use crate::model::{Call, Kind, Module, Store, Value};
 use crate::rule::{Rule, Severity, Stage};
-use ruff_python_ast::{Expr, Stmt};
+use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
 pub static RULE: Rule = Rule {
@@ -87,24 +88,27 @@ fn is_suspect(call: &Call<'_>) -> bool {
 fn in_container(module: &Module<'_>, kept: &Kept<'_>, pace: Pace) -> Finding {
     let name = kept.name;
     let message = match pace {
-        Pace::Slow => format!("`{name}` keeps the graph of each step, a little more memory every time"),
+        Pace::Slow => {
+            format!("`{name}` keeps the graph of each step, a little more memory every time")
+        }
         Pace::Fast => format!(
             "`{name}` keeps the graph of each step, with all its activations: memory is full after a few hundred"
         ),
     };
-    let suffix = if is_number(module, kept) { ".item()" } else { ".detach()" };
-    let single = carrier(module, kept.item);
-    let fixed = single.map(|part| format!("{}{suffix}", wrapped(module, part)));
-    let help = match (&fixed, single) {
-        (Some(fixed), Some(part)) => {
-            let whole = module.source(kept.range);
-            let from = usize::from(part.start() - kept.range.start());
-            let to = usize::from(part.end() - kept.range.start());
-            let before = whole.get(..from).unwrap_or("");
-            let after = whole.get(to..).unwrap_or("");
-            format!("keep the value, not the graph: {before}{fixed}{after}")
+    let suffix = if is_number(module, kept) {
+        ".item()"
+    } else {
+        ".detach()"
+    };
+    let single = carrier(module, kept.item).filter(|part| is_tensor(module, kept, part));
+    let help = match single {
+        Some(part) => {
+            let fixed = with_suffix(module, kept.range, part, suffix);
+            format!("keep the value, not the graph: `{fixed}`")
         }
-        _ => "keep values, not graphs: put `.detach()` or `.item()` after what is kept".to_owned(),
+        None => {
+            "keep values, not graphs: put `.detach()` or `.item()` after what is kept".to_owned()
+        }
     };
     Finding {
         rule: &RULE,
@@ -114,6 +118,16 @@ fn in_container(module: &Module<'_>, kept: &Kept<'_>, pace: Pace) -> Finding {
         help,
         fix: single.map(|part| append_to(part, suffix, "Keep the value, not the graph")),
     }
+}
+
+/// Whether it is known to be a tensor, not a dict or an object that has one.
+fn is_tensor(module: &Module<'_>, kept: &Kept<'_>, part: &Expr) -> bool {
+    let is_stored = |store: &Store<'_>| {
+        store.place.frame == kept.place.frame
+            && store.value.is(Kind::Tensor)
+            && module.source(store.target) == module.source(part)
+    };
+    kept.value.is(Kind::Tensor) || module.stores().iter().any(is_stored)
 }
 
 /// The part of what is kept that has the graph, where it is only one.
@@ -127,70 +141,68 @@ fn carrier<'a>(module: &Module<'a>, item: &'a Expr) -> Option<&'a Expr> {
     // In `(epoch, step, loss)` what was stored with a graph under its name.
     let mut carriers = parts.iter().filter(|part| {
         let key = module.key(part);
-        let is_stored = module.stores().iter().any(|store| store.value.graph && module.key(store.target) == key);
+        let is_stored = module
+            .stores()
+            .iter()
+            .any(|store| store.value.graph && module.key(store.target) == key);
         key.is_some() && is_stored
     });
     let first = carriers.next()?;
     carriers.next().is_none().then_some(first)
 }
 
-fn wrapped(module: &Module<'_>, expression: &Expr) -> String {
-    let source = module.source(expression);
-    match expression {
-        Expr::Name(_) | Expr::Attribute(_) | Expr::Call(_) | Expr::Subscript(_) => source.to_owned(),
-        _ => format!("({source})"),
-    }
-}
-
-/// Whether it is a loss that gradients were computed of, and only numbers are wanted of the
-/// list: it is printed, averaged, drawn.
+/// Whether it is a loss that gradients were computed of, and numbers will do for the list.
 fn is_number(module: &Module<'_>, kept: &Kept<'_>) -> bool {
-    if !is_stepped_with(module, kept.item, kept.place.frame) || !matches!(kept.item, Expr::Name(_)) {
-        return false;
-    }
     let root = root_of(kept.name);
-    if root.starts_with("self.") {
-        return false;
-    }
-    uses_of(module.text, root, module.frame(kept.place.frame).body).iter().all(|used| {
-        if used.is_store || matches!(used.method(), Some("append" | "extend")) {
-            return true;
-        }
-        let calls = used.around.iter().flatten().filter_map(|around| around.as_call_expr());
-        let is_looked_at = calls.into_iter().any(|call| {
-            let name = module.source(&*call.func);
-            matches!(name, "print" | "len" | "float" | "sum" | "max" | "min")
-                || ["np.", "numpy.", "plt.", "ax.", "statistics."].iter().any(|start| name.starts_with(start))
-        });
-        let is_put_to = matches!(used.around[1], Some(Expr::Attribute(attribute)) if attribute.attr.as_str() == "append");
-        is_put_to || (is_looked_at && !matches!(used.statement, Stmt::Return(_)))
-    })
+    let is_plain = is_scalar(module, kept.item, kept.place.frame) && !root.starts_with("self.");
+    is_plain
+        && uses_of(module.text, root, module.frame(kept.place.frame).body)
+            .iter()
+            .all(|used| takes_numbers(module, used, kept.range))
 }
 
 fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -> Option<Finding> {
     let own = call.own?;
-    let mut kept = keepers.iter().filter(|keeper| keeper.frame == own).peekable();
+    let mut kept = keepers
+        .iter()
+        .filter(|keeper| keeper.frame == own)
+        .peekable();
     kept.peek()?;
     let arguments = arguments_of(module, call, own);
     let (keeper, argument) = kept.find_map(|keeper| {
-        let is_kept = |(name, _, value): &&(&str, &Expr, Value)| *name == keeper.parameter && value.graph;
-        arguments.iter().find(is_kept).map(|(_, argument, _)| (keeper, *argument))
+        let is_kept =
+            |(name, _, value): &&(&str, &Expr, Value)| *name == keeper.parameter && value.graph;
+        arguments
+            .iter()
+            .find(is_kept)
+            .map(|(_, argument, _)| (keeper, *argument))
     })?;
     if !is_stepped_with(module, argument, call.place.frame) || !stays_between_steps(module, call) {
         return None;
     }
     let function = module.source(&*call.expr.func);
-    let how = if keeper.is_total { "adds" } else { "puts" };
+    let how = if keeper.is_total {
+        "adds what it is given to"
+    } else {
+        "puts what it is given into"
+    };
     Some(Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "`{function}` {how} what it is given to `{}`, which keeps the graph of each step, a little more memory every time",
+            "`{function}` {how} `{}`, which keeps the graph of each step, a little more memory every time",
             keeper.name
         ),
         label: format!("grows {}", every_step(module, call.carried)),
-        help: format!("give it the value, not the graph: `{}.detach()`", wrapped(module, argument)),
-        fix: Some(append_to(argument, ".detach()", "Give the value, not the graph")),
+        help: format!(
+            "give it the value, not the graph: `{}`",
+            with_suffix(module, call.expr.range(), argument, ".detach()")
+        ),
+        fix: Some(append_to(
+            argument,
+            ".detach()",
+            "Give the value, not the graph",
+        )),
     })
 }
 

@@ -72,32 +72,54 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// An attribute that is filled with many objects in `__init__`, and read by index.
-fn long_container<'a>(module: &Module<'a>, init: FrameId, item: FrameId) -> Option<(&'a str, TextRange)> {
+fn long_container<'a>(
+    module: &Module<'a>,
+    init: FrameId,
+    item: FrameId,
+) -> Option<(&'a str, TextRange)> {
     let reads = |attribute: &str| {
-        uses_of(module.text, attribute, module.frame(item).body).iter().any(|used| {
-            matches!(used.around[0], Some(Expr::Subscript(subscript))
+        uses_of(module.text, attribute, module.frame(item).body)
+            .iter()
+            .any(|used| {
+                matches!(used.around[0], Some(Expr::Subscript(subscript))
                 if subscript.value.range() == used.expr.range() && subscript.ctx.is_load())
-        })
+            })
     };
-    let mut stores = module.stores().iter().filter(|store| store.place.frame == init);
+    let mut stores = module
+        .stores()
+        .iter()
+        .filter(|store| store.place.frame == init);
     let by_store = stores.find_map(|store| {
-        let attribute = module.key(store.target).filter(|name| name.starts_with("self."))?;
-        let many = store.source.is_some_and(|source| holds_many(module, source, init));
+        let attribute = module
+            .key(store.target)
+            .filter(|name| name.starts_with("self."))?;
+        let many = store
+            .source
+            .is_some_and(|source| holds_many(module, source, init));
         (many && reads(attribute)).then_some((attribute, store.statement.range()))
     });
     by_store.or_else(|| {
-        let mut calls = module.calls().iter().filter(|call| call.place.frame == init);
+        let mut calls = module
+            .calls()
+            .iter()
+            .filter(|call| call.place.frame == init);
         calls.find_map(|call| {
-            let attribute = module.key(call.object()?).filter(|name| name.starts_with("self."))?;
+            let attribute = module
+                .key(call.object()?)
+                .filter(|name| name.starts_with("self."))?;
             let grows = call.method() == Some("append") && in_long_loop(module, call);
             let added = call.expr.arguments.args.first()?;
             let value = module.arguments(call).first()?;
-            let plain = !matches!(value.kind, Kind::Tensor | Kind::Array | Kind::Dataset | Kind::Model | Kind::Unknown)
-                || is_made_of_parts(added);
+            let plain = !matches!(
+                value.kind,
+                Kind::Tensor | Kind::Array | Kind::Dataset | Kind::Model | Kind::Unknown
+            ) || is_made_of_parts(added);
             (grows && plain && is_list(module, attribute, init) && reads(attribute)).then(|| {
                 let body = module.frame(init).body;
                 let statement = statement_at(body, call.expr.range());
-                let range = statement.and_then(|(block, at)| block.get(at)).map_or(call.expr.range(), Ranged::range);
+                let range = statement
+                    .and_then(|(block, at)| block.get(at))
+                    .map_or(call.expr.range(), Ranged::range);
                 (attribute, range)
             })
         })
@@ -126,10 +148,12 @@ fn is_made_of_parts(expr: &Expr) -> bool {
 
 /// In a loop over what is read from outside: not over numbers, nor over what is written here.
 fn in_long_loop(module: &Module<'_>, call: &Call<'_>) -> bool {
-    module.loops_around(call.place.within).any(|around| match (around.statement, around.over) {
-        (Stmt::For(_), Some((_, over))) => reads_outside(module, over, around.frame),
-        _ => false,
-    })
+    module
+        .loops_around(call.place.within)
+        .any(|around| match (around.statement, around.over) {
+            (Stmt::For(_), Some((_, over))) => reads_outside(module, over, around.frame),
+            _ => false,
+        })
 }
 
 /// Whether an expression goes through the lines of a file, the names in a folder, or the rows of
@@ -139,22 +163,42 @@ fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> boo
     match over.expr {
         Expr::Call(call) => {
             if let Expr::Name(name) = &*call.func
-                && matches!(name.id.as_str(), "enumerate" | "sorted" | "tqdm" | "list" | "reversed" | "zip" | "open")
+                && matches!(
+                    name.id.as_str(),
+                    "enumerate" | "sorted" | "tqdm" | "list" | "reversed" | "zip" | "open"
+                )
             {
                 return name.id == "open"
-                    || call.arguments.args.iter().any(|inner| reads_outside(module, inner, over.frame));
+                    || call
+                        .arguments
+                        .args
+                        .iter()
+                        .any(|inner| reads_outside(module, inner, over.frame));
             }
             if let Some(path) = module.path(&call.func) {
                 return matches!(
                     path.segments(),
-                    ["os", "listdir" | "walk" | "scandir"] | ["glob", "glob" | "iglob"] | ["csv", ..] | ["json", "load"]
+                    ["os", "listdir" | "walk" | "scandir"]
+                        | ["glob", "glob" | "iglob"]
+                        | ["csv", ..]
+                        | ["json", "load"]
                 ) || (path.first() == "tqdm"
-                    && call.arguments.args.first().is_some_and(|inner| reads_outside(module, inner, over.frame)));
+                    && call
+                        .arguments
+                        .args
+                        .first()
+                        .is_some_and(|inner| reads_outside(module, inner, over.frame)));
             }
             match &*call.func {
                 Expr::Attribute(attribute) => matches!(
                     attribute.attr.as_str(),
-                    "readlines" | "splitlines" | "glob" | "rglob" | "iterdir" | "iterrows" | "itertuples"
+                    "readlines"
+                        | "splitlines"
+                        | "glob"
+                        | "rglob"
+                        | "iterdir"
+                        | "iterrows"
+                        | "itertuples"
                 ),
                 _ => false,
             }
@@ -200,16 +244,23 @@ fn holds_many<'a>(module: &Module<'a>, source: &'a Expr, frame: FrameId) -> bool
             // `json.load(file)` and `file.readlines()` are as long as the file is.
             return match module.path(&call.func) {
                 Some(path) => path.is("json.load"),
-                None => matches!(&*call.func, Expr::Attribute(method) if method.attr.as_str() == "readlines"),
+                None => {
+                    matches!(&*call.func, Expr::Attribute(method) if method.attr.as_str() == "readlines")
+                }
             };
         }
         _ => return false,
     };
-    let outside = generators.iter().any(|generator| reads_outside(module, &generator.iter, frame));
+    let outside = generators
+        .iter()
+        .any(|generator| reads_outside(module, &generator.iter, frame));
     let is_array = element.is_some_and(|element| match element {
-        Expr::Call(call) => module
-            .path(&call.func)
-            .is_some_and(|path| matches!(path.first(), "torch" | "numpy" | "PIL" | "cv2" | "imageio" | "torchaudio")),
+        Expr::Call(call) => module.path(&call.func).is_some_and(|path| {
+            matches!(
+                path.first(),
+                "torch" | "numpy" | "PIL" | "cv2" | "imageio" | "torchaudio"
+            )
+        }),
         _ => false,
     });
     outside && !is_array

@@ -26,13 +26,21 @@ pub fn workers<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<(f64, Optio
 /// Records that are spread over the arguments: `**options`.
 fn spread<'m, 'a>(module: &'m Module<'a>, call: &'m Call<'a>) -> impl Iterator<Item = Value> + 'm {
     let arguments = &call.expr.arguments;
-    let values = module.arguments(call).get(arguments.args.len()..).unwrap_or(&[]);
+    let values = module
+        .arguments(call)
+        .get(arguments.args.len()..)
+        .unwrap_or(&[]);
     let keywords = arguments.keywords.iter().zip(values);
-    keywords.filter(|(keyword, _)| keyword.arg.is_none()).map(|(_, value)| *value)
+    keywords
+        .filter(|(keyword, _)| keyword.arg.is_none())
+        .map(|(_, value)| *value)
 }
 
 /// The loaders with at least one worker that a class of this text is loaded by.
-pub fn with_workers<'m, 'a>(module: &'m Module<'a>, class: u32) -> impl Iterator<Item = (&'m Call<'a>, f64)> {
+pub fn with_workers<'m, 'a>(
+    module: &'m Module<'a>,
+    class: u32,
+) -> impl Iterator<Item = (&'m Call<'a>, f64)> {
     loaders(module).filter_map(move |loader| {
         let dataset = module.argument(loader, 0, "dataset")?;
         let (workers, _) = workers(module, loader)?;

@@ -70,19 +70,22 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 /// What the logarithm is taken of.
 fn logarithm<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
     if let Some(path) = call.path {
-        let is_log = match path.segments() {
+        let is_log = matches!(
+            path.segments(),
             ["torch", "log" | "log2" | "log10"]
-            | ["tensorflow", "log"]
-            | ["tensorflow", "math", "log"]
-            | ["keras", "backend" | "ops", "log"] => true,
-            _ => false,
-        };
+                | ["tensorflow", "log"]
+                | ["tensorflow", "math", "log"]
+                | ["keras", "backend" | "ops", "log"]
+        );
+        if !is_log {
+            return None;
+        }
         let name = if path.first() == "torch" {
             "input"
         } else {
             "x"
         };
-        return Some((call.argument(0, name)?, module.argument(call, 0, name)?)).filter(|_| is_log);
+        return Some((call.argument(0, name)?, module.argument(call, 0, name)?));
     }
     let is_log =
         is_tensor_method(call, &["log", "log2", "log10"]) && call.expr.arguments.is_empty();
@@ -149,7 +152,7 @@ fn sum_of_exponentials<'a>(
         is_bounded_above(module, summand) || module.key(summand).is_some_and(names_bound);
     let is_parameter = matches!(summand, Expr::Name(name)
         if parameter(module, call.place.frame, name.id.as_str()).is_some());
-    (!is_bounded && !is_parameter).then(|| (summand, rest))
+    (!is_bounded && !is_parameter).then_some((summand, rest))
 }
 
 /// What a function or method of this name is applied to, and its other arguments.

@@ -33,8 +33,8 @@ use super::pipeline::{is_pipeline, method_range, tensorflow_name, trains_here};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, Module};
 use crate::rule::{Rule, Severity, Stage};
-use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::Expr;
+use ruff_python_ast::visitor::{self, Visitor};
 use ruff_text_size::{Ranged, TextRange};
 
 pub static RULE: Rule = Rule {
@@ -50,7 +50,11 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("tensorflow") {
         return;
     }
-    let mut maps = module.calls().iter().filter(|call| is_serial_map(module, call)).peekable();
+    let mut maps = module
+        .calls()
+        .iter()
+        .filter(|call| is_serial_map(module, call))
+        .peekable();
     if maps.peek().is_some() && trains_here(module) {
         for call in maps {
             findings.push(finding(module, call));
@@ -63,8 +67,12 @@ fn is_serial_map<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
         && call.argument(1, "num_parallel_calls").is_none()
         && !call.is_open()
         && !call.place.inline
-        && call.argument(0, "map_func").is_some_and(|function| does_work(module, function))
-        && call.object().is_some_and(|object| is_pipeline(module, object, call.place.frame))
+        && call
+            .argument(0, "map_func")
+            .is_some_and(|function| does_work(module, function))
+        && call
+            .object()
+            .is_some_and(|object| is_pipeline(module, object, call.place.frame))
 }
 
 /// Whether a function may take its time: a named one, or a lambda that calls one.
@@ -76,7 +84,10 @@ fn does_work<'a>(module: &Module<'a>, function: &'a Expr) -> bool {
     impl<'a> Visitor<'a> for Calls<'_, 'a> {
         fn visit_expr(&mut self, expr: &'a Expr) {
             if let Expr::Call(call) = expr {
-                let known = self.module.path(&call.func).is_some_and(|path| path.first() == "tensorflow");
+                let known = self
+                    .module
+                    .path(&call.func)
+                    .is_some_and(|path| path.first() == "tensorflow");
                 self.found |= !known && matches!(&*call.func, Expr::Name(_) | Expr::Attribute(_));
             }
             visitor::walk_expr(self, expr);
@@ -85,7 +96,10 @@ fn does_work<'a>(module: &Module<'a>, function: &'a Expr) -> bool {
     match function {
         Expr::Name(_) | Expr::Attribute(_) => true,
         Expr::Lambda(lambda) => {
-            let mut calls = Calls { module, found: false };
+            let mut calls = Calls {
+                module,
+                found: false,
+            };
             calls.visit_expr(&lambda.body);
             calls.found
         }
@@ -96,17 +110,27 @@ fn does_work<'a>(module: &Module<'a>, function: &'a Expr) -> bool {
 fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
     let name = tensorflow_name(module);
     let cores = module.here.cores.filter(|cores| *cores > 1);
-    let of = cores.map_or_else(|| "one core".to_owned(), |cores| format!("one of {cores} cores"));
-    let function = call.argument(0, "map_func").filter(|function| !function.is_lambda_expr());
+    let of = cores.map_or_else(
+        || "one core".to_owned(),
+        |cores| format!("one of {cores} cores"),
+    );
+    let function = call
+        .argument(0, "map_func")
+        .filter(|function| !function.is_lambda_expr());
     let function = function.map_or("the function", |function| module.source(function));
     let last = call.expr.arguments.args.last().map(Ranged::end);
     let last = last.max(call.expr.arguments.keywords.last().map(Ranged::end));
     Finding {
         rule: &RULE,
         range: method_range(call),
-        message: format!("`{function}` prepares one element after the other, on {of}: the card waits for it"),
+        message: format!(
+            "`{function}` prepares one element after the other, on {of}: the card waits for it"
+        ),
         label: "runs one at a time".to_owned(),
-        help: format!("prepare several at a time: num_parallel_calls={}.data.AUTOTUNE", name.unwrap_or("tf")),
+        help: format!(
+            "prepare several at a time: num_parallel_calls={}.data.AUTOTUNE",
+            name.unwrap_or("tf")
+        ),
         fix: name.zip(last).map(|(name, last)| Fix {
             edits: vec![Edit {
                 range: TextRange::empty(last),

@@ -38,7 +38,7 @@
 //!
 //! ## Fix
 //!
-//! Unsafe: the guard, where all that is missing is a guard around one call.
+//! Unsafe: the guard, where all that is missing is a guard around the last line.
 
 use super::loaders::{calls_of, loaders, workers};
 use crate::finding::{Edit, Finding, Fix, Safety};
@@ -63,7 +63,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if module.is_notebook || module.text.contains("\"fork\"") || module.text.contains("'fork'") {
         return;
     }
-    let started = |loader: &&Call<'_>| workers(module, loader).is_some_and(|(workers, _)| workers >= 1.0);
+    let started =
+        |loader: &&Call<'_>| workers(module, loader).is_some_and(|(workers, _)| workers >= 1.0);
     let mut with_workers = loaders(module).filter(started).peekable();
     if with_workers.peek().is_none() {
         return;
@@ -94,7 +95,8 @@ fn guards(body: &[Stmt]) -> Vec<TextRange> {
         }
         _ => false,
     };
-    let is_guard = |statement: &&Stmt| matches!(statement, Stmt::If(choice) if names_itself(&choice.test));
+    let is_guard =
+        |statement: &&Stmt| matches!(statement, Stmt::If(choice) if names_itself(&choice.test));
     body.iter().filter(is_guard).map(Ranged::range).collect()
 }
 
@@ -118,30 +120,51 @@ fn reached(module: &Module<'_>, is_open: &dyn Fn(TextRange) -> bool) -> Vec<Fram
 }
 
 /// The first place that makes a loader start its workers when the text is imported.
-fn first_start(module: &Module<'_>, runs: &dyn Fn(FrameId, TextRange) -> bool) -> Option<TextRange> {
+fn first_start(
+    module: &Module<'_>,
+    runs: &dyn Fn(FrameId, TextRange) -> bool,
+) -> Option<TextRange> {
     let by_loop = module.loops().iter().find(|around| {
         around.feed == Feed::Batches
-            && around.over.is_some_and(|(_, over)| is_loader(module, over, around.frame))
+            && around
+                .over
+                .is_some_and(|(_, over)| is_loader(module, over, around.frame))
             && runs(around.frame, around.statement.range())
     });
     if let Some(around) = by_loop {
-        let end = around.body.first().map_or(around.statement.end(), Ranged::start);
+        let end = around
+            .body
+            .first()
+            .map_or(around.statement.end(), Ranged::start);
         return Some(TextRange::new(around.statement.start(), end));
     }
     let fits = |call: &&Call<'_>| {
         call.method() == Some("fit")
-            && module.arguments(call).iter().any(|value| value.is(Kind::Loader))
+            && module
+                .arguments(call)
+                .iter()
+                .any(|value| value.is(Kind::Loader))
             && runs(call.place.frame, call.expr.range())
     };
-    module.calls().iter().find(fits).map(|call| call.expr.range())
+    module
+        .calls()
+        .iter()
+        .find(fits)
+        .map(|call| call.expr.range())
 }
 
 /// Whether a loop goes over a loader, be it behind `enumerate` or `tqdm`.
 fn is_loader<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
     match over {
         Expr::Call(call) => {
-            let made = module.path(&call.func).is_some_and(|path| path.last() == "DataLoader");
-            made || call.arguments.args.iter().any(|argument| is_loader(module, argument, frame))
+            let made = module
+                .path(&call.func)
+                .is_some_and(|path| path.last() == "DataLoader");
+            made || call
+                .arguments
+                .args
+                .iter()
+                .any(|argument| is_loader(module, argument, frame))
         }
         _ => module.settled(over, frame).is(Kind::Loader),
     }
@@ -158,7 +181,8 @@ fn finding(module: &Module<'_>, loader: &Call<'_>, start: TextRange) -> Finding 
              forked, each of them runs the script again"
         ),
         label: format!("starts {workers} processes without a guard"),
-        help: "put what runs into `def main():` and call it under `if __name__ == \"__main__\":`".to_owned(),
+        help: "put what runs into `def main():` and call it under `if __name__ == \"__main__\":`"
+            .to_owned(),
         fix: fix(module),
     }
 }
@@ -167,15 +191,19 @@ fn finding(module: &Module<'_>, loader: &Call<'_>, start: TextRange) -> Finding 
 fn fix(module: &Module<'_>) -> Option<Fix> {
     let body = module.frame(TEXT).body;
     let mut doing = body.iter().filter(|statement| {
-        matches!(statement, Stmt::For(_) | Stmt::While(_) | Stmt::With(_) | Stmt::Try(_))
-            || matches!(statement, Stmt::Expr(expression) if is_own_call(module, &expression.value))
+        matches!(
+            statement,
+            Stmt::For(_) | Stmt::While(_) | Stmt::With(_) | Stmt::Try(_)
+        ) || matches!(statement, Stmt::Expr(expression) if is_own_call(module, &expression.value))
             || matches!(statement, Stmt::Assign(assign) if is_own_call(module, &assign.value))
     });
     let (only, None) = (doing.next()?, doing.next()) else {
         return None;
     };
     let source = module.source(only);
-    if !only.is_expr_stmt() || source.contains('\n') {
+    // What follows it would still run in each worker.
+    let is_last = body.last().is_some_and(|last| last.range() == only.range());
+    if !only.is_expr_stmt() || !is_last || source.contains('\n') || module.text.contains('\r') {
         return None;
     }
     Some(Fix {
@@ -189,8 +217,7 @@ fn fix(module: &Module<'_>) -> Option<Fix> {
 }
 
 fn is_own_call(module: &Module<'_>, expr: &Expr) -> bool {
-    module
-        .calls()
-        .iter()
-        .any(|call| call.place.frame == TEXT && call.own.is_some() && call.expr.range() == expr.range())
+    module.calls().iter().any(|call| {
+        call.place.frame == TEXT && call.own.is_some() && call.expr.range() == expr.range()
+    })
 }

@@ -45,10 +45,17 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if !module.imports("tensorflow") || module.text.contains(".prefetch(") || module.text.contains("tf.distribute") {
+    if !module.imports("tensorflow")
+        || module.text.contains(".prefetch(")
+        || module.text.contains("tf.distribute")
+    {
         return;
     }
-    let mut batches = module.calls().iter().filter(|call| is_batch(module, call)).peekable();
+    let mut batches = module
+        .calls()
+        .iter()
+        .filter(|call| is_batch(module, call))
+        .peekable();
     if batches.peek().is_some() && trains_here(module) {
         for call in batches {
             findings.push(finding(module, call));
@@ -59,7 +66,9 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 fn is_batch<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     matches!(call.method(), Some("batch" | "padded_batch"))
         && !call.place.inline
-        && call.object().is_some_and(|object| is_pipeline(module, object, call.place.frame))
+        && call
+            .object()
+            .is_some_and(|object| is_pipeline(module, object, call.place.frame))
 }
 
 fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
@@ -85,8 +94,12 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
 /// The chain that a method is part of: all that begins where it does.
 fn whole_chain(module: &Module<'_>, call: &Call<'_>) -> TextRange {
     let begins = module.calls().iter().filter(|other| {
-        other.expr.start() == call.expr.start() && other.method().is_some() && other.expr.end() >= call.expr.end()
+        other.expr.start() == call.expr.start()
+            && other.method().is_some()
+            && other.expr.end() >= call.expr.end()
     });
-    let longest = begins.map(|other| other.expr.range()).max_by_key(|range| range.end());
+    let longest = begins
+        .map(|other| other.expr.range())
+        .max_by_key(|range| range.end());
     longest.unwrap_or(call.expr.range())
 }

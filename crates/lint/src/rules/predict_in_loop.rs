@@ -57,7 +57,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
         if call.method() == Some("predict")
             && call.place.within.is_some()
-            && call.receiver.is_some_and(|receiver| receiver.is(Kind::Model))
+            && is_keras_model(module, call)
             && let Some(input) = call.argument(0, "x")
             && call.keyword("steps").is_none()
             && (is_one_row(module, input, call.place.frame) || is_remembered(module, call, input))
@@ -65,6 +65,24 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             findings.push(finding(module, call, input));
         }
     }
+}
+
+/// A model of Keras, or what is called so where no other library has models.
+fn is_keras_model(module: &Module<'_>, call: &Call<'_>) -> bool {
+    let Some(receiver) = call.receiver else {
+        return false;
+    };
+    let name = call
+        .object()
+        .and_then(|object| module.key(object))
+        .unwrap_or("");
+    let others = [
+        "sklearn", "xgboost", "lightgbm", "catboost", "torch", "joblib", "pickle",
+    ];
+    receiver.is(Kind::Model)
+        || (receiver.is(Kind::Unknown)
+            && name.ends_with("model")
+            && !others.iter().any(|other| module.imports(other)))
 }
 
 /// Whether an expression is a batch of one: `x[None]`, `np.expand_dims(x, 0)`,
@@ -83,13 +101,17 @@ fn is_one_row<'a>(module: &Module<'a>, input: &'a Expr, frame: FrameId) -> bool 
                 Expr::Tuple(tuple) => tuple.elts.first(),
                 other => Some(other),
             };
-            first.is_some_and(|first| first.is_none_literal_expr() || module.source(first).ends_with("newaxis"))
+            first.is_some_and(|first| {
+                first.is_none_literal_expr() || module.source(first).ends_with("newaxis")
+            })
         }
         Expr::Call(call) => {
             is_one_row_call(module, call)
                 || own_function(module, call, frame)
                     .and_then(|own| Some((returned(module, own)?, own)))
-                    .is_some_and(|(result, own)| module.key(result).is_some() && is_one_row(module, result, own))
+                    .is_some_and(|(result, own)| {
+                        module.key(result).is_some() && is_one_row(module, result, own)
+                    })
         }
         _ => false,
     }
@@ -97,7 +119,9 @@ fn is_one_row<'a>(module: &Module<'a>, input: &'a Expr, frame: FrameId) -> bool 
 
 /// One of the steps that an agent remembers: they are drawn one by one, each a batch of one.
 fn is_remembered<'a>(module: &Module<'a>, call: &Call<'a>, input: &'a Expr) -> bool {
-    let Expr::Name(name) = input else { return false };
+    let Expr::Name(name) = input else {
+        return false;
+    };
     module.loops_around(call.place.within).any(|around| {
         around.over.is_some_and(|(target, over)| {
             let over = behind_names(module, over, around.frame).expr;
@@ -110,8 +134,17 @@ fn is_remembered<'a>(module: &Module<'a>, call: &Call<'a>, input: &'a Expr) -> b
 
 fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
     let arguments = &call.arguments.args;
-    let by_keyword = |name: &str| call.arguments.find_keyword(name).map(|keyword| &keyword.value);
-    let is_axis_0 = |at: usize| arguments.get(at).or_else(|| by_keyword("axis")).is_some_and(|axis| is_number(axis, 0));
+    let by_keyword = |name: &str| {
+        call.arguments
+            .find_keyword(name)
+            .map(|keyword| &keyword.value)
+    };
+    let is_axis_0 = |at: usize| {
+        arguments
+            .get(at)
+            .or_else(|| by_keyword("axis"))
+            .is_some_and(|axis| is_number(axis, 0))
+    };
     if let Some(path) = module.path(&call.func) {
         return match (path.first(), path.last()) {
             ("numpy" | "tensorflow", "expand_dims") => is_axis_0(1),
@@ -120,9 +153,9 @@ fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
                     && !list.elts.iter().any(Expr::is_starred_expr))
             }
             ("numpy" | "tensorflow", "zeros" | "ones" | "empty") => {
-                arguments.first().is_some_and(|shape| begins_with_one(shape))
+                arguments.first().is_some_and(begins_with_one)
             }
-            ("numpy" | "tensorflow", "reshape") => arguments.get(1).is_some_and(|shape| begins_with_one(shape)),
+            ("numpy" | "tensorflow", "reshape") => arguments.get(1).is_some_and(begins_with_one),
             ("keras", "pad_sequences") => {
                 matches!(arguments.first(), Some(Expr::List(list)) if list.elts.len() == 1)
             }
@@ -148,14 +181,20 @@ fn begins_with_one(shape: &Expr) -> bool {
 
 fn is_number(expr: &Expr, number: u64) -> bool {
     match expr {
-        Expr::NumberLiteral(literal) => matches!(&literal.value, Number::Int(int) if int.as_u64() == Some(number)),
-        Expr::UnaryOp(operation) => operation.op == UnaryOp::UAdd && is_number(&operation.operand, number),
+        Expr::NumberLiteral(literal) => {
+            matches!(&literal.value, Number::Int(int) if int.as_u64() == Some(number))
+        }
+        Expr::UnaryOp(operation) => {
+            operation.op == UnaryOp::UAdd && is_number(&operation.operand, number)
+        }
         _ => false,
     }
 }
 
 fn finding(module: &Module<'_>, call: &Call<'_>, input: &Expr) -> Finding {
-    let model = call.object().map_or("model", |object| module.source(object));
+    let model = call
+        .object()
+        .map_or("model", |object| module.source(object));
     let source = module.source(input);
     let fix = call.object().map(|object| Fix {
         edits: vec![Edit {

@@ -84,12 +84,19 @@ fn is_last(module: &Module<'_>, call: &Call<'_>) -> bool {
         .filter(|other| other.place.frame == frame && goes_back_by(module, other))
         .count()
         == 1;
-    let mut callers = module.calls().iter().filter(|other| other.own == Some(frame)).peekable();
+    let mut callers = module
+        .calls()
+        .iter()
+        .filter(|other| other.own == Some(frame))
+        .peekable();
     is_alone
         && !keeps_graph_of_its_own(module, frame)
         && callers.peek().is_some()
         && callers.all(|caller| {
-            caller.place.within.is_some_and(|id| is_last_in(module, id, caller.expr.start()))
+            caller
+                .place
+                .within
+                .is_some_and(|id| is_last_in(module, id, caller.expr.start()))
         })
 }
 
@@ -110,10 +117,22 @@ fn is_last_in(module: &Module<'_>, id: LoopId, position: TextSize) -> bool {
 
 /// Whether a call of something unknown is given a graph, through which it may go back.
 fn may_go_on(module: &Module<'_>, call: &Call<'_>) -> bool {
-    let is_known = call.path.is_some_and(|path| matches!(path.first(), "torch" | "numpy" | "wandb"))
+    let is_known = call
+        .path
+        .is_some_and(|path| matches!(path.first(), "torch" | "numpy" | "wandb"))
         || matches!(
             call.method(),
-            Some("append" | "extend" | "update" | "add_scalar" | "format" | "info" | "set_postfix" | "log" | "write")
+            Some(
+                "append"
+                    | "extend"
+                    | "update"
+                    | "add_scalar"
+                    | "format"
+                    | "info"
+                    | "set_postfix"
+                    | "log"
+                    | "write"
+            )
         )
         || matches!(&*call.expr.func, Expr::Name(name) if matches!(name.id.as_str(), "print" | "float" | "str" | "len"));
     !is_known && module.arguments(call).iter().any(|value| value.graph)
@@ -132,9 +151,12 @@ fn brings_graph(module: &Module<'_>, id: LoopId) -> bool {
                 return true;
             };
             if lies_in(store.statement.range(), range) {
-                return store.operator.is_none() && (store.carried.is_some() || name.starts_with("self."));
+                return store.operator.is_none()
+                    && (store.carried.is_some() || name.starts_with("self."));
             }
-            uses_of(module.text, root_of(name), around.body).iter().any(|used| !used.is_store)
+            uses_of(module.text, root_of(name), around.body)
+                .iter()
+                .any(|used| !used.is_store)
         })
 }
 
@@ -143,7 +165,9 @@ fn keeps_graph_of_its_own(module: &Module<'_>, frame: FrameId) -> bool {
     module.stores().iter().any(|store| {
         store.place.frame == frame
             && store.value.graph
-            && module.key(store.target).is_none_or(|name| name.starts_with("self."))
+            && module
+                .key(store.target)
+                .is_none_or(|name| name.starts_with("self."))
     })
 }
 
@@ -151,11 +175,15 @@ fn keeps_graph_of_its_own(module: &Module<'_>, frame: FrameId) -> bool {
 fn keeps_state(module: &Module<'_>) -> bool {
     module.stores().iter().any(|store| {
         let frame = module.frame(store.place.frame);
-        let class = frame.class.and_then(|class| module.classes().get(class as usize));
+        let class = frame
+            .class
+            .and_then(|class| module.classes().get(class as usize));
         let is_model = class.is_some_and(|class| matches!(class.is, Role::Model | Role::Lightning));
         is_model
             && frame.name() != "__init__"
-            && module.key(store.target).is_some_and(|name| name.starts_with("self."))
+            && module
+                .key(store.target)
+                .is_some_and(|name| name.starts_with("self."))
     })
 }
 
@@ -164,7 +192,9 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
     Finding {
         rule: &RULE,
         range: call.expr.range(),
-        message: format!("`{of}` keeps its graph after `backward()`, and nothing goes back through it again: two steps are in memory at once"),
+        message: format!(
+            "`{of}` keeps its graph after `backward()`, and nothing goes back through it again: two steps are in memory at once"
+        ),
         label: "the activations stay until the next step".to_owned(),
         help: format!("free them: `{of}.backward()`"),
         fix: None,

@@ -68,7 +68,10 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             findings.push(finding(module, kept.name, kept.range, kept.carried, what));
         }
     }
-    if items.iter().any(|kept| outlives_the_call(module, kept.name, &kept.place)) {
+    if items
+        .iter()
+        .any(|kept| outlives_the_call(module, kept.name, &kept.place))
+    {
         let keepers = keepers(module, &items);
         for call in module.calls() {
             findings.extend(by_keeper(module, call, &keepers));
@@ -78,21 +81,26 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 /// What is kept in every step of a training, in a list that only grows.
 fn kept_forever<'a>(module: &Module<'a>, kept: &Kept<'a>) -> Option<&'static str> {
-    if kept.value.graph || kept.place.inline {
+    // With a graph it is another rule's; only PyTorch has them.
+    if (kept.value.graph && module.imports("torch")) || kept.place.inline {
         return None;
     }
     if is_hook(module, kept.place.frame) {
         let is_kept = outlives_the_call(module, kept.name, &kept.place)
             && !is_sometimes(module.frame(kept.place.frame).body, kept.range)
             && holds_a_parameter(module, kept)
-            && module.loops().iter().any(|around| is_step_loop(module, around))
+            && module
+                .loops()
+                .iter()
+                .any(|around| is_step_loop(module, around))
             && only_grows(module, kept.name, kept.place.frame);
         return is_kept.then_some("the activations of every step");
     }
     let what = bulk(module, kept.place.frame, kept.item)?;
     let grows = match kept.carried {
         Some(id) if is_training(module, id) => {
-            !is_sometimes(module.loop_at(id).body, kept.range) && is_made_before_all(module, kept, id)
+            !is_sometimes(module.loop_at(id).body, kept.range)
+                && is_made_before_all(module, kept, id)
         }
         _ => {
             outlives_the_call(module, kept.name, &kept.place)
@@ -113,7 +121,10 @@ fn bulk<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> Option<&'sta
         _ => {}
     }
     let key = module.key(item)?;
-    let mut stores = module.stores().iter().filter(|store| store.place.frame == frame);
+    let mut stores = module
+        .stores()
+        .iter()
+        .filter(|store| store.place.frame == frame);
     let is_large = stores.any(|store| {
         module.key(store.target) == Some(key)
             && store.value.is(Kind::Tensor)
@@ -126,7 +137,10 @@ fn bulk<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> Option<&'sta
 fn is_hook(module: &Module<'_>, frame: FrameId) -> bool {
     let name = module.frame(frame).name();
     let mut hooks = module.calls().iter().filter(|call| {
-        matches!(call.method(), Some("register_forward_hook" | "register_forward_pre_hook"))
+        matches!(
+            call.method(),
+            Some("register_forward_hook" | "register_forward_pre_hook")
+        )
     });
     hooks.any(|call| {
         let given = call.expr.arguments.args.first();
@@ -142,17 +156,25 @@ fn holds_a_parameter<'a>(module: &Module<'a>, kept: &Kept<'a>) -> bool {
     let mut rest = kept.item;
     while let Expr::Call(call) = rest
         && let Expr::Attribute(attribute) = &*call.func
-        && matches!(attribute.attr.as_str(), "detach" | "clone" | "cpu" | "numpy")
+        && matches!(
+            attribute.attr.as_str(),
+            "detach" | "clone" | "cpu" | "numpy"
+        )
     {
         rest = &attribute.value;
     }
     let key = module.key(rest);
-    def.parameters.iter_non_variadic_params().any(|parameter| Some(parameter.parameter.name.as_str()) == key)
+    def.parameters
+        .iter_non_variadic_params()
+        .any(|parameter| Some(parameter.parameter.name.as_str()) == key)
 }
 
 fn is_step_loop(module: &Module<'_>, around: &Loop<'_>) -> bool {
     around.feed == Feed::Batches
-        && module.calls().iter().any(|call| lies_in(call.expr.range(), around.statement.range()) && is_backward(call))
+        && module
+            .calls()
+            .iter()
+            .any(|call| lies_in(call.expr.range(), around.statement.range()) && is_backward(call))
 }
 
 /// Whether one of the names in it goes into a model or its loss in the same function.
@@ -178,11 +200,13 @@ fn is_training(module: &Module<'_>, id: LoopId) -> bool {
 }
 
 fn is_long(module: &Module<'_>, id: LoopId) -> bool {
-    module.loops_around(Some(id)).any(|around| match around.feed {
-        Feed::Batches => true,
-        Feed::Times(times) => times.is_none_or(|times| times > 1000.0),
-        Feed::Other => has_tape(module, id),
-    })
+    module
+        .loops_around(Some(id))
+        .any(|around| match around.feed {
+            Feed::Batches => true,
+            Feed::Times(times) => times.is_none_or(|times| times > 1000.0),
+            Feed::Other => has_tape(module, id),
+        })
 }
 
 fn has_tape(module: &Module<'_>, id: LoopId) -> bool {
@@ -194,12 +218,18 @@ fn has_tape(module: &Module<'_>, id: LoopId) -> bool {
 
 /// Whether the list is bound outside of all loops: it is not a new one for each epoch.
 fn is_made_before_all(module: &Module<'_>, kept: &Kept<'_>, id: LoopId) -> bool {
-    let outermost = module.loops_around(Some(id)).last().map(|around| around.statement.range());
+    let outermost = module
+        .loops_around(Some(id))
+        .last()
+        .map(|around| around.statement.range());
     let root = root_of(kept.name);
     let mut made = module.stores().iter().filter(|store| {
-        store.place.frame == kept.place.frame && store.operator.is_none() && module.key(store.target) == Some(root)
+        store.place.frame == kept.place.frame
+            && store.operator.is_none()
+            && module.key(store.target) == Some(root)
     });
-    outermost.is_some_and(|outermost| made.all(|store| !lies_in(store.statement.range(), outermost)))
+    outermost
+        .is_some_and(|outermost| made.all(|store| !lies_in(store.statement.range(), outermost)))
 }
 
 /// Whether a statement stands under a condition in this block.
@@ -209,7 +239,10 @@ fn is_sometimes(block: &[Stmt], range: TextRange) -> bool {
             && match statement {
                 Stmt::If(_) | Stmt::Match(_) => true,
                 Stmt::Try(attempt) => {
-                    attempt.handlers.iter().any(|handler| lies_in(range, handler.range()))
+                    attempt
+                        .handlers
+                        .iter()
+                        .any(|handler| lies_in(range, handler.range()))
                         || is_sometimes(&attempt.body, range)
                 }
                 Stmt::For(repeat) => is_sometimes(&repeat.body, range),
@@ -238,15 +271,23 @@ fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
     let here = module.frame(frame);
     if !root.starts_with("self.") {
         // One of the function around is used there as well.
-        let owner = std::iter::successors(Some(here), |inner| inner.parent.map(|id| module.frame(id)))
-            .find(|frame| frame.names.contains_key(root))
-            .unwrap_or(here);
-        return uses_of(module.text, root, owner.body).iter().all(|used| is_harmless(used, true));
+        let owner =
+            std::iter::successors(Some(here), |inner| inner.parent.map(|id| module.frame(id)))
+                .find(|frame| frame.names.contains_key(root))
+                .unwrap_or(here);
+        return uses_of(module.text, root, owner.body)
+            .iter()
+            .all(|used| is_harmless(used, true));
     }
-    let methods = module.frames().iter().filter(|other| other.class.is_some() && other.class == here.class);
+    let methods = module
+        .frames()
+        .iter()
+        .filter(|other| other.class.is_some() && other.class == here.class);
     methods.into_iter().all(|method| {
         let makes = method.name() == "__init__";
-        uses_of(module.text, root, method.body).iter().all(|used| is_harmless(used, makes))
+        uses_of(module.text, root, method.body)
+            .iter()
+            .all(|used| is_harmless(used, makes))
     })
 }
 
@@ -262,14 +303,16 @@ fn is_harmless(used: &Use<'_>, makes: bool) -> bool {
         return matches!(method, "append" | "extend" | "insert" | "items");
     }
     match used.around[0] {
-        Some(Expr::Call(call)) => matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "len"),
+        Some(Expr::Call(call)) => {
+            matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "len")
+        }
         // `kept[name].append(x)`, `kept[-100:]`, `kept[-1]`
         Some(Expr::Subscript(part)) => {
-            let is_put_to =
-                matches!(used.around[1], Some(Expr::Attribute(attribute)) if attribute.attr.as_str() == "append");
+            let is_put_to = matches!(used.around[1], Some(Expr::Attribute(attribute)) if attribute.attr.as_str() == "append");
             let from_end = match &*part.slice {
                 Expr::Slice(slice) => {
-                    slice.lower.as_deref().is_some_and(Expr::is_unary_op_expr) && slice.upper.is_none()
+                    slice.lower.as_deref().is_some_and(Expr::is_unary_op_expr)
+                        && slice.upper.is_none()
                 }
                 index => index.is_unary_op_expr(),
             };
@@ -287,25 +330,40 @@ fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -
     if is_sometimes(module.loop_at(id).body, call.expr.range()) {
         return None;
     }
-    let mut kept = keepers.iter().filter(|keeper| keeper.frame == own && !keeper.is_total).peekable();
+    let mut kept = keepers
+        .iter()
+        .filter(|keeper| keeper.frame == own && !keeper.is_total)
+        .peekable();
     kept.peek()?;
     let arguments = arguments_of(module, call, own);
     kept.find_map(|keeper| {
-        let (_, argument, value) = arguments.iter().find(|(name, ..)| *name == keeper.parameter)?;
+        let (_, argument, value) = arguments
+            .iter()
+            .find(|(name, ..)| *name == keeper.parameter)?;
         let what = bulk(module, call.place.frame, argument).filter(|_| !value.graph)?;
-        let is_for_good =
-            only_grows(module, keeper.name, own) && !is_sometimes(module.frame(own).body, keeper.range);
+        let is_for_good = only_grows(module, keeper.name, own)
+            && !is_sometimes(module.frame(own).body, keeper.range);
         is_for_good.then(|| finding(module, keeper.name, call.expr.range(), Some(id), what))
     })
 }
 
-fn finding(module: &Module<'_>, name: &str, range: TextRange, carried: Option<LoopId>, what: &str) -> Finding {
+fn finding(
+    module: &Module<'_>,
+    name: &str,
+    range: TextRange,
+    carried: Option<LoopId>,
+    what: &str,
+) -> Finding {
     Finding {
         rule: &RULE,
         range,
-        message: format!("`{name}` keeps {what}, and is never emptied: it grows until memory is full"),
+        message: format!(
+            "`{name}` keeps {what}, and is never emptied: it grows until memory is full"
+        ),
         label: format!("grows {}", every_step(module, carried)),
-        help: format!("keep the last few only: `{name} = deque(maxlen=100)`, or what is needed of each one"),
+        help: format!(
+            "keep the last few only: `{name} = deque(maxlen=100)`, or what is needed of each one"
+        ),
         fix: None,
     }
 }

@@ -69,7 +69,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && let Some(argument) = given_with_graph(module, call, name)
             && steps_in(module, id)
             && !is_let_go(module, name, id, store)
-            && !detaches_inside(module)
+            && is_seen_through(module, call, id)
         {
             findings.push(finding(module, store, name, argument, id));
         }
@@ -79,7 +79,10 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 /// A name that is bound in each turn of a loop.
 fn carried_state<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<(&'a str, LoopId)> {
     let id = store.place.within?;
-    let is_fit = store.operator.is_none() && store.value.graph && !store.place.no_grad && !store.place.inline;
+    let is_fit = store.operator.is_none()
+        && store.value.graph
+        && !store.place.no_grad
+        && !store.place.inline;
     is_fit.then_some((module.key(store.target)?, id))
 }
 
@@ -99,10 +102,19 @@ fn model_call<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m C
 /// The argument that is the state of the step before, with its graph.
 fn given_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Option<&'a Expr> {
     let arguments = &call.expr.arguments;
-    let all = arguments.args.iter().chain(arguments.keywords.iter().map(|keyword| &keyword.value));
-    let mut given = all.zip(module.arguments(call)).filter(|(_, value)| value.graph);
+    let all = arguments
+        .args
+        .iter()
+        .chain(arguments.keywords.iter().map(|keyword| &keyword.value));
+    let mut given = all
+        .zip(module.arguments(call))
+        .filter(|(_, value)| value.graph);
     given.find_map(|(argument, _)| match argument {
-        Expr::Tuple(tuple) => tuple.elts.iter().any(|part| module.key(part) == Some(name)).then_some(argument),
+        Expr::Tuple(tuple) => tuple
+            .elts
+            .iter()
+            .any(|part| module.key(part) == Some(name))
+            .then_some(argument),
         _ => (module.key(argument) == Some(name)).then_some(argument),
     })
 }
@@ -116,11 +128,16 @@ fn steps_in(module: &Module<'_>, id: LoopId) -> bool {
 fn is_unconditional(module: &Module<'_>, id: LoopId) -> bool {
     fn has(module: &Module<'_>, block: &[Stmt]) -> bool {
         block.iter().any(|statement| match statement {
-            Stmt::If(_) | Stmt::For(_) | Stmt::While(_) | Stmt::FunctionDef(_) | Stmt::ClassDef(_) => false,
+            Stmt::If(_)
+            | Stmt::For(_)
+            | Stmt::While(_)
+            | Stmt::FunctionDef(_)
+            | Stmt::ClassDef(_) => false,
             Stmt::With(with) => has(module, &with.body),
             Stmt::Try(attempt) => has(module, &attempt.body),
             _ => module.calls().iter().any(|call| {
-                lies_in(call.expr.range(), statement.range()) && super::backward::goes_back_by(module, call)
+                lies_in(call.expr.range(), statement.range())
+                    && super::backward::goes_back_by(module, call)
             }),
         })
     }
@@ -143,32 +160,63 @@ fn is_let_go(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> 
     })
 }
 
-/// Whether a model of this text may detach what it returns.
-fn detaches_inside(module: &Module<'_>) -> bool {
-    module
+/// Whether it is known that the model does not detach what it returns: it is a layer of PyTorch,
+/// or of this text, or the graph is retained because it does not.
+fn is_seen_through<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
+    let mut models = module
         .classes()
         .iter()
         .filter(|class| matches!(class.is, Role::Model | Role::Lightning))
-        .any(|class| module.source(class.def).contains("detach"))
+        .peekable();
+    let is_here = models.peek().is_some();
+    if models.any(|class| module.source(class.def).contains("detach")) {
+        return false;
+    }
+    let key = module.key(&call.expr.func);
+    let is_layer = || {
+        module.stores().iter().any(|store| {
+            module.key(store.target) == key
+                && matches!(store.source, Some(Expr::Call(made)) if module.path(&made.func).is_some_and(|path| path.is_in("torch.nn")))
+        })
+    };
+    let retains = || {
+        let body = module.source(module.loop_at(id).statement);
+        body.contains("retain_graph=True")
+    };
+    is_here || is_layer() || retains()
 }
 
-fn finding(module: &Module<'_>, store: &Store<'_>, name: &str, argument: &Expr, id: LoopId) -> Finding {
+fn finding(
+    module: &Module<'_>,
+    store: &Store<'_>,
+    name: &str,
+    argument: &Expr,
+    id: LoopId,
+) -> Finding {
     let line = module.line(module.head(id));
     let is_tensor = is_one_tensor(module, name, store) && !argument.is_tuple_expr();
     let help = if is_tensor {
         format!("let go of the past: pass `{name}.detach()`")
     } else {
-        format!("let go of the past before the call: `{name} = {name}.detach()`, of an LSTM `{name} = tuple(part.detach() for part in {name})`")
+        format!(
+            "let go of the past before the call: `{name} = {name}.detach()`, of an LSTM `{name} = tuple(part.detach() for part in {name})`"
+        )
     };
     Finding {
         rule: &RULE,
         range: store.statement.range(),
-        message: format!("`{name}` carries the graphs of all earlier steps of the loop at line {line}, and `backward()` goes through them again"),
+        message: format!(
+            "`{name}` carries the graphs of all earlier steps of the loop at line {line}, and `backward()` goes through them again"
+        ),
         label: format!("`{name}` comes from the step before, with its graph"),
         help,
         fix: is_tensor.then(|| Fix {
             safety: Safety::Unsafe,
-            ..append_to(argument, ".detach()", "Detach the state from the step before")
+            ..append_to(
+                argument,
+                ".detach()",
+                "Detach the state from the step before",
+            )
         }),
     }
 }
@@ -180,5 +228,8 @@ fn is_one_tensor(module: &Module<'_>, name: &str, store: &Store<'_>) -> bool {
             && module.key(other.target) == Some(name)
             && other.statement.range() != store.statement.range()
     });
-    others.next().is_some_and(|first| first.value.is(Kind::Tensor)) && others.all(|other| other.value.is(Kind::Tensor))
+    others
+        .next()
+        .is_some_and(|first| first.value.is(Kind::Tensor))
+        && others.all(|other| other.value.is(Kind::Tensor))
 }

@@ -38,9 +38,11 @@
 //!
 //! None: what it begins with has to be known before the loop.
 
+use super::keeping::is_test;
+use super::whence::behind_names;
 use super::words::every_step;
 use crate::finding::Finding;
-use crate::model::{Call, Feed, Kind, LoopId, Module};
+use crate::model::{Call, Feed, Kind, Loop, LoopId, Module};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -71,7 +73,10 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for (index, around) in module.loops().iter().enumerate() {
         for statement in around.body {
             if let Stmt::FunctionDef(def) = statement
-                && def.decorator_list.iter().any(|decorator| is_function(module, &decorator.expression))
+                && def
+                    .decorator_list
+                    .iter()
+                    .any(|decorator| is_function(module, &decorator.expression))
             {
                 let id = LoopId(index as u32);
                 if is_called(module, def.name.as_str(), id) && !makes_a_model(module, id) {
@@ -92,25 +97,35 @@ enum What {
 
 fn made(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<What> {
     let path = call.path?;
-    if call.place.inline {
+    if call.place.inline || is_test(module, module.frame(call.place.frame)) {
         return None;
     }
     let what = match path.segments() {
         ["tensorflow", "Variable"] => What::Variable,
         ["tensorflow", "function"] => What::Function,
-        ["keras", "Sequential" | "Model"] | ["keras", "models", "Sequential" | "Model"] => What::Model,
+        ["keras", "Sequential" | "Model"] | ["keras", "models", "Sequential" | "Model"] => {
+            What::Model
+        }
         _ => return None,
     };
     // A plain name: `scale = tf.Variable(…)`, not an element of something that is built.
-    let name = module.loop_at(id).body.iter().find_map(|statement| match statement {
-        Stmt::Assign(assign) if assign.value.range() == call.expr.range() => match &assign.targets[..] {
-            [Expr::Name(name)] => Some(name.id.as_str()),
+    let name = module
+        .loop_at(id)
+        .body
+        .iter()
+        .find_map(|statement| match statement {
+            Stmt::Assign(assign) if assign.value.range() == call.expr.range() => {
+                match &assign.targets[..] {
+                    [Expr::Name(name)] => Some(name.id.as_str()),
+                    _ => None,
+                }
+            }
             _ => None,
-        },
-        _ => None,
-    })?;
+        })?;
     let is_fault = match what {
-        What::Variable => takes_steps(module, id),
+        What::Variable => {
+            takes_steps(module, id) && !makes_a_model(module, id) && !is_short(module, id)
+        }
         What::Function => is_called(module, name, id) && !makes_a_model(module, id),
         What::Model => is_one_of_many(module, name, id),
     };
@@ -122,7 +137,9 @@ fn is_function<'a>(module: &Module<'a>, decorator: &'a Expr) -> bool {
         Expr::Call(call) => &*call.func,
         other => other,
     };
-    module.path(function).is_some_and(|path| path.is("tensorflow.function"))
+    module
+        .path(function)
+        .is_some_and(|path| path.is("tensorflow.function"))
 }
 
 /// Whether gradients are taken or applied in the loop itself.
@@ -159,32 +176,55 @@ fn makes_a_model(module: &Module<'_>, id: LoopId) -> bool {
 /// Whether many models are made and trained one after the other, and none of them is kept.
 fn is_one_of_many(module: &Module<'_>, name: &str, id: LoopId) -> bool {
     let around = module.loop_at(id);
-    let is_short = match (around.feed, around.over) {
-        (Feed::Times(Some(times)), _) => times < FEW,
-        (_, Some((_, Expr::List(list)))) => (list.elts.len() as f64) < FEW,
-        (_, Some((_, Expr::Tuple(list)))) => (list.elts.len() as f64) < FEW,
-        _ => false,
-    };
     let is_fitted = module.calls().iter().any(|call| {
         call.place.within == Some(id)
             && call.method() == Some("fit")
             && call.object().and_then(|object| module.key(object)) == Some(name)
     });
     let uses = crate::model::uses::uses_of(module.text, name, around.body);
-    let is_kept = uses.iter().any(|used| used.argument_of().is_some() || matches!(used.statement, Stmt::Return(_)));
-    is_fitted && !is_short && !is_kept && !module.text.contains("clear_session")
+    let is_kept = uses
+        .iter()
+        .any(|used| used.argument_of().is_some() || matches!(used.statement, Stmt::Return(_)));
+    is_fitted && !is_short(module, id) && !is_kept && !module.text.contains("clear_session")
+}
+
+/// Whether a loop, with those around it, turns only a few times for all it says.
+fn is_short(module: &Module<'_>, id: LoopId) -> bool {
+    let turns = module
+        .loops_around(Some(id))
+        .map(|around| turns(module, around));
+    turns
+        .product::<Option<f64>>()
+        .is_some_and(|turns| turns < FEW)
+}
+
+/// How often a loop turns, where that is written in the text.
+fn turns(module: &Module<'_>, around: &Loop<'_>) -> Option<f64> {
+    if let Feed::Times(times) = around.feed {
+        return times;
+    }
+    let (_, over) = around.over?;
+    match behind_names(module, over, around.frame).expr {
+        Expr::List(list) => Some(list.elts.len() as f64),
+        Expr::Tuple(list) => Some(list.elts.len() as f64),
+        _ => None,
+    }
 }
 
 fn finding(module: &Module<'_>, what: What, range: TextRange, id: LoopId) -> Finding {
     let when = every_step(module, Some(id));
     let (message, label, help) = match what {
         What::Variable => (
-            format!("a new `tf.Variable` is made {when}: what the last one learned is lost, and its state kept"),
+            format!(
+                "a new `tf.Variable` is made {when}: what the last one learned is lost, and its state kept"
+            ),
             "a new variable in every step",
             "make it once, before the loop",
         ),
         What::Function => (
-            format!("a new `tf.function` is traced {when}: slower than the step, and the graphs add up"),
+            format!(
+                "a new `tf.function` is traced {when}: slower than the step, and the graphs add up"
+            ),
             "traced in every step",
             "make it once, before the loop",
         ),

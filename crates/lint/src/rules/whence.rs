@@ -15,8 +15,16 @@ pub struct Origin<'a> {
 
 /// What a name was bound to last before a place in a function; what an attribute of `self` was
 /// bound to anywhere in its class; what a name of an outer function was bound to at all.
-pub fn bound_to<'a>(module: &Module<'a>, name: &str, frame: FrameId, before: TextSize) -> Option<Origin<'a>> {
-    let own_class = module.frame(frame).class.filter(|_| name.starts_with("self."));
+pub fn bound_to<'a>(
+    module: &Module<'a>,
+    name: &str,
+    frame: FrameId,
+    before: TextSize,
+) -> Option<Origin<'a>> {
+    let own_class = module
+        .frame(frame)
+        .class
+        .filter(|_| name.starts_with("self."));
     let mut here = Some(frame);
     while let Some(at) = here {
         let found = module.stores().iter().rev().find(|store| {
@@ -29,12 +37,19 @@ pub fn bound_to<'a>(module: &Module<'a>, name: &str, frame: FrameId, before: Tex
         if let Some(store) = found {
             let frame = store.place.frame;
             if let Some(expr) = store.source {
-                return Some(Origin { expr, frame, part: None });
+                return Some(Origin {
+                    expr,
+                    frame,
+                    part: None,
+                });
             }
             let Stmt::Assign(assign) = store.statement else {
                 return None;
             };
-            let part = assign.targets.iter().find_map(|target| place_in(target, store.target.range()))?;
+            let part = assign
+                .targets
+                .iter()
+                .find_map(|target| place_in(target, store.target.range()))?;
             return Some(Origin {
                 expr: &assign.value,
                 frame,
@@ -61,13 +76,19 @@ fn place_in(target: &Expr, part: TextRange) -> Option<usize> {
 
 /// The expression itself, or what its name was bound to, a few names deep.
 pub fn behind_names<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId) -> Origin<'a> {
-    let mut origin = Origin { expr, frame, part: None };
+    let mut origin = Origin {
+        expr,
+        frame,
+        part: None,
+    };
     for _ in 0..4 {
         let bound = module
             .key(origin.expr)
             .and_then(|key| bound_to(module, key, origin.frame, origin.expr.start()));
         match bound {
-            Some(bound) if bound.part.is_none() && bound.expr.range() != origin.expr.range() => origin = bound,
+            Some(bound) if bound.part.is_none() && bound.expr.range() != origin.expr.range() => {
+                origin = bound
+            }
             _ => break,
         }
     }
@@ -93,7 +114,11 @@ pub fn returned<'a>(module: &Module<'a>, frame: FrameId) -> Option<&'a Expr> {
 }
 
 /// The function of this text that a call is of.
-pub fn own_function<'a>(module: &Module<'a>, call: &'a ExprCall, frame: FrameId) -> Option<FrameId> {
+pub fn own_function<'a>(
+    module: &Module<'a>,
+    call: &'a ExprCall,
+    frame: FrameId,
+) -> Option<FrameId> {
     match module.settled(&call.func, frame).kind {
         Kind::Function(id) => Some(FrameId(id)),
         _ => None,
@@ -118,9 +143,13 @@ pub fn base(mut expr: &Expr) -> &Expr {
 /// The statement in a block, or in the blocks inside it, that a place lies in, with the block
 /// it stands in.
 pub fn statement_at(body: &[Stmt], place: TextRange) -> Option<(&[Stmt], usize)> {
-    let index = body.iter().position(|statement| statement.range().contains_range(place))?;
+    let index = body
+        .iter()
+        .position(|statement| statement.range().contains_range(place))?;
     let mut inner = None;
-    each_block(&body[index], |block| inner = inner.or_else(|| statement_at(block, place)));
+    each_block(&body[index], |block| {
+        inner = inner.or_else(|| statement_at(block, place))
+    });
     inner.or(Some((body, index)))
 }
 
@@ -134,14 +163,21 @@ fn is_gpu_within<'a>(module: &Module<'a>, device: &'a Expr, frame: FrameId, deep
         Expr::StringLiteral(text) => text.value.to_str().starts_with("cuda"),
         Expr::FString(_) => module.source(device).contains("cuda"),
         Expr::If(choice) => {
-            is_gpu_within(module, &choice.body, frame, deep) || is_gpu_within(module, &choice.orelse, frame, deep)
+            is_gpu_within(module, &choice.body, frame, deep)
+                || is_gpu_within(module, &choice.orelse, frame, deep)
         }
-        Expr::Call(call) if module.path(&call.func).is_some_and(|path| path.is("torch.device")) => {
+        Expr::Call(call)
+            if module
+                .path(&call.func)
+                .is_some_and(|path| path.is("torch.device")) =>
+        {
             let first = call.arguments.args.first();
             first.is_some_and(|inner| is_gpu_within(module, inner, frame, deep))
         }
         Expr::Name(_) | Expr::Attribute(_) if deep > 0 => {
-            let Some(name) = module.key(device) else { return false };
+            let Some(name) = module.key(device) else {
+                return false;
+            };
             match bound_to(module, name, frame, device.start()) {
                 Some(origin) if origin.part.is_none() => {
                     is_gpu_within(module, origin.expr, origin.frame, deep - 1)
@@ -161,7 +197,8 @@ fn is_gpu_given<'a>(module: &Module<'a>, name: &str, frame: FrameId, deep: u32) 
         return false;
     };
     let mut parameters = def.parameters.iter_non_variadic_params();
-    let Some(place) = parameters.position(|parameter| parameter.parameter.name.as_str() == name) else {
+    let Some(place) = parameters.position(|parameter| parameter.parameter.name.as_str() == name)
+    else {
         return false;
     };
     let is_method = module.frame(frame).class.is_some();
@@ -184,7 +221,12 @@ fn is_gpu_given<'a>(module: &Module<'a>, name: &str, frame: FrameId, deep: u32) 
 /// Whether this text trains: a model is fitted, gradients are computed, or a loader is made.
 pub fn trains(module: &Module<'_>) -> bool {
     module.calls().iter().any(|call| {
-        matches!(call.method(), Some("fit" | "backward" | "apply_gradients" | "train_on_batch" | "fit_generator"))
-            || call.result.is(Kind::Loader)
-    }) || module.classes().iter().any(|class| class.is == Role::Dataset)
+        matches!(
+            call.method(),
+            Some("fit" | "backward" | "apply_gradients" | "train_on_batch" | "fit_generator")
+        ) || call.result.is(Kind::Loader)
+    }) || module
+        .classes()
+        .iter()
+        .any(|class| class.is == Role::Dataset)
 }

@@ -39,6 +39,18 @@ pub fn append_to(expression: &Expr, suffix: &str, title: &str) -> Fix {
     }
 }
 
+/// A statement as it reads with this text after one of its expressions.
+pub fn with_suffix(module: &Module<'_>, statement: TextRange, part: &Expr, suffix: &str) -> String {
+    let mut text = module.source(statement).to_owned();
+    for edit in append_to(part, suffix, "").edits.iter().rev() {
+        let at = usize::from(edit.range.start()).checked_sub(usize::from(statement.start()));
+        if let Some(at) = at.filter(|at| text.is_char_boundary(*at)) {
+            text.insert_str(at, &edit.content);
+        }
+    }
+    text
+}
+
 /// Bytes as people say them: 400 MB, 1.2 GB.
 pub fn bytes(bytes: f64) -> String {
     const UNITS: [(f64, &str); 5] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")];

@@ -55,14 +55,16 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             if each * processes > cores && each >= 1.0 {
                 let mut finding = finding(each, processes, cores);
                 finding.range = written.map_or(loader.expr.range(), Ranged::range);
-                finding.fix = written.filter(|written| written.is_number_literal_expr()).map(|written| Fix {
-                    edits: vec![Edit {
-                        range: written.range(),
-                        content: format!("{}", fitting(processes, cores)),
-                    }],
-                    safety: Safety::Unsafe,
-                    title: "Start no more workers than there are cores".to_owned(),
-                });
+                finding.fix = written
+                    .filter(|written| written.is_number_literal_expr())
+                    .map(|written| Fix {
+                        edits: vec![Edit {
+                            range: written.range(),
+                            content: format!("{}", fitting(processes, cores)),
+                        }],
+                        safety: Safety::Unsafe,
+                        title: "Start no more workers than there are cores".to_owned(),
+                    });
                 findings.push(finding);
             }
         }
@@ -77,12 +79,15 @@ fn fitting(processes: f64, cores: f64) -> f64 {
 /// `mp.spawn(work, nprocs=4)`.
 fn processes(module: &Module<'_>, frame: FrameId) -> f64 {
     let spawned = module.calls().iter().find_map(|call| {
-        call.path.filter(|path| path.is("torch.multiprocessing.spawn"))?;
+        call.path
+            .filter(|path| path.is("torch.multiprocessing.spawn"))?;
         let number = module.argument(call, 2, "nprocs")?.as_number()?;
         let Kind::Function(id) = module.argument(call, 0, "fn")?.kind else {
             return None;
         };
-        calls_of(module, FrameId(id), 3).contains(&frame).then_some(number)
+        calls_of(module, FrameId(id), 3)
+            .contains(&frame)
+            .then_some(number)
     });
     spawned.filter(|number| *number >= 1.0).unwrap_or(1.0)
 }
@@ -109,7 +114,10 @@ fn finding(each: f64, processes: f64, cores: f64) -> Finding {
         range: Default::default(),
         message,
         label,
-        help: format!("start no more than there are cores, one of them for training: num_workers={}", (fits - 1.0).max(0.0)),
+        help: format!(
+            "start no more than there are cores, one of them for training: num_workers={}",
+            (fits - 1.0).max(0.0)
+        ),
         fix: None,
     }
 }
