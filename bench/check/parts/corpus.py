@@ -34,7 +34,7 @@ class Corpus:
     def tree(self, name):
         return os.path.join(self.folder, name)
 
-    def fetch(self, name, say=print):
+    def fetch(self, name):
         """Brings the tree up to date, and yields what could not be had."""
         index, wanted = Index(), self.pins[name]
         self.drop_strangers(name, wanted)
@@ -44,7 +44,7 @@ class Corpus:
             is_now = f"{sha256} {recipe() if name == 'training' else 'all'}"
             if read(mark) == is_now:
                 continue
-            say(f"  fetching {file}")
+            print(f"  fetching {file}", flush=True)
             try:
                 self.unpack(name, file, index.download(file, sha256))
             except (Unavailable, tarfile.TarError, zipfile.BadZipFile) as why:
@@ -77,13 +77,13 @@ class Corpus:
         chosen, seen = [], set()
         for package in listed(self.tree("training")):
             paths = files_under(os.path.join(self.tree("training"), package))
-            fresh = []
+            fresh = {}
             for path in sorted(paths, key=shuffled):
                 content = digest(os.path.join(self.tree("training"), package, path))
-                if content not in seen:
-                    seen.add(content)
-                    fresh.append(f"{package}/{path}")
-            chosen += sorted(fresh[:MOST_OF_ONE])
+                if content not in seen and len(fresh) < MOST_OF_ONE:
+                    fresh.setdefault(content, f"{package}/{path}")
+            seen.update(fresh)
+            chosen += sorted(fresh.values())
         return chosen
 
 

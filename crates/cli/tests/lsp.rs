@@ -38,7 +38,10 @@ fn an_editor_is_told_what_is_found_and_how_to_fix_it() {
     ]);
     assert_eq!(saw["titles"], titles, "{ended}");
     let fixed = saw["fixed"].as_str().unwrap();
-    assert!(fixed.contains("        total += loss.detach()\n    return"), "{fixed}");
+    assert!(
+        fixed.contains("        total += loss.detach()\n    return"),
+        "{fixed}"
+    );
     assert_eq!(saw["after_fix"], serde_json::json!([[2, []]]), "{ended}");
     let broken = saw["while_broken"].as_array().unwrap();
     assert!(broken.contains(&"syntax-error".into()), "{ended}");

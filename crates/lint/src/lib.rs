@@ -14,10 +14,10 @@ pub mod rules;
 use finding::Finding;
 use here::Here;
 use model::Module;
-use rule::Rule;
 use ruff_python_ast::PySourceType;
 use ruff_python_ast::token::TokenKind;
 use ruff_text_size::{Ranged, TextRange};
+use rule::Rule;
 
 /// What one text came to.
 #[derive(Debug, Default)]

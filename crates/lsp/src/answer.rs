@@ -38,7 +38,10 @@ impl<S: Surroundings> Answerer<'_, S> {
         };
         let wants = |kind: &CodeActionKind| {
             let only = asked.context.only.as_ref();
-            only.is_none_or(|only| only.iter().any(|asked| kind.as_str().starts_with(asked.as_str())))
+            only.is_none_or(|only| {
+                only.iter()
+                    .any(|asked| kind.as_str().starts_with(asked.as_str()))
+            })
         };
         let mut actions = Vec::new();
         if wants(&CodeActionKind::QUICKFIX) {
@@ -53,7 +56,10 @@ impl<S: Surroundings> Answerer<'_, S> {
         if wants(&CodeActionKind::SOURCE_FIX_ALL) {
             actions.extend(self.fix_all(&uri, text));
         }
-        actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
+        actions
+            .into_iter()
+            .map(CodeActionOrCommand::CodeAction)
+            .collect()
     }
 
     fn quick_fix(
@@ -159,7 +165,13 @@ mod tests {
     #[test]
     fn an_address_names_a_file() {
         let file = |text: &str| file_of(&text.parse().unwrap());
-        assert_eq!(file("file:///home/a%20b/train.py"), PathBuf::from("/home/a b/train.py"));
-        assert_eq!(file("untitled:Untitled-1"), PathBuf::from("untitled:Untitled-1"));
+        assert_eq!(
+            file("file:///home/a%20b/train.py"),
+            PathBuf::from("/home/a b/train.py")
+        );
+        assert_eq!(
+            file("untitled:Untitled-1"),
+            PathBuf::from("untitled:Untitled-1")
+        );
     }
 }

@@ -41,14 +41,18 @@ pub fn serve(surroundings: &impl Surroundings) -> Result<(), String> {
     drop(connection);
     // Standard input is still open when an editor died in mid-word; that is its own business.
     if served.is_ok() {
-        threads.join().map_err(|error| format!("talking to the editor: {error}"))?;
+        threads
+            .join()
+            .map_err(|error| format!("talking to the editor: {error}"))?;
     }
     served
 }
 
 fn serve_on(connection: &Connection, surroundings: &impl Surroundings) -> Result<(), String> {
     let failed = |error: &dyn std::fmt::Display| format!("talking to the editor: {error}");
-    let (id, parameters) = connection.initialize_start().map_err(|error| failed(&error))?;
+    let (id, parameters) = connection
+        .initialize_start()
+        .map_err(|error| failed(&error))?;
     let encoding = encoding(&parameters);
     let hello = serde_json::json!({
         "capabilities": capabilities(encoding),
@@ -91,7 +95,9 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
             TextDocumentSyncOptions {
                 open_close: Some(true),
                 change: Some(TextDocumentSyncKind::INCREMENTAL),
-                save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions::default())),
+                save: Some(TextDocumentSyncSaveOptions::SaveOptions(
+                    SaveOptions::default(),
+                )),
                 ..TextDocumentSyncOptions::default()
             },
         )),
@@ -154,7 +160,8 @@ impl<S: Surroundings> Server<'_, S> {
             DidOpenTextDocument::METHOD => {
                 if let Some(opened) = read::<DidOpenTextDocument>(notification) {
                     let document = opened.text_document;
-                    self.texts.open(document.uri.clone(), document.text, document.version);
+                    self.texts
+                        .open(document.uri.clone(), document.text, document.version);
                     self.is_stale(document.uri);
                 }
             }
@@ -162,7 +169,12 @@ impl<S: Surroundings> Server<'_, S> {
                 if let Some(changed) = read::<DidChangeTextDocument>(notification) {
                     let document = changed.text_document;
                     let encoding = self.answerer.encoding;
-                    self.texts.change(&document.uri, &changed.content_changes, document.version, encoding);
+                    self.texts.change(
+                        &document.uri,
+                        &changed.content_changes,
+                        document.version,
+                        encoding,
+                    );
                     self.is_stale(document.uri);
                 }
             }
@@ -195,7 +207,11 @@ impl<S: Surroundings> Server<'_, S> {
     fn tell(&self, uri: Uri) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         if let Some(text) = self.texts.get(&uri) {
             let diagnostics = self.answerer.diagnostics(&uri, text);
-            self.publish(PublishDiagnosticsParams::new(uri, diagnostics, Some(text.version)))?;
+            self.publish(PublishDiagnosticsParams::new(
+                uri,
+                diagnostics,
+                Some(text.version),
+            ))?;
         }
         Ok(())
     }
@@ -216,9 +232,11 @@ impl<S: Surroundings> Server<'_, S> {
         }
         match serde_json::from_value(request.params) {
             Ok(asked) => Response::new_ok(request.id, self.answerer.actions(asked, &self.texts)),
-            Err(error) => {
-                Response::new_err(request.id, ErrorCode::InvalidParams as i32, error.to_string())
-            }
+            Err(error) => Response::new_err(
+                request.id,
+                ErrorCode::InvalidParams as i32,
+                error.to_string(),
+            ),
         }
     }
 }

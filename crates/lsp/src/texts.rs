@@ -58,7 +58,9 @@ impl Lines<'_> {
     fn position(&self, offset: TextSize, encoding: Encoding) -> Position {
         let within = self.text.floor_char_boundary(offset.to_usize());
         let offset = TextSize::try_from(within).unwrap_or_default();
-        let at = self.index.source_location(offset, self.text, encoding.of_ruff());
+        let at = self
+            .index
+            .source_location(offset, self.text, encoding.of_ruff());
         let number = |one: OneIndexed| u32::try_from(one.to_zero_indexed()).unwrap_or(u32::MAX);
         Position::new(number(at.line), number(at.character_offset))
     }
@@ -94,7 +96,10 @@ impl Texts {
     }
 
     pub fn get(&self, uri: &Uri) -> Option<&Text> {
-        self.0.iter().find(|(other, _)| other == uri).map(|(_, text)| text)
+        self.0
+            .iter()
+            .find(|(other, _)| other == uri)
+            .map(|(_, text)| text)
     }
 
     /// Takes in what was typed, change by change.
@@ -143,22 +148,39 @@ mod tests {
     }
 
     fn range(from: (u32, u32), to: (u32, u32)) -> Option<Range> {
-        Some(Range::new(Position::new(from.0, from.1), Position::new(to.0, to.1)))
+        Some(Range::new(
+            Position::new(from.0, from.1),
+            Position::new(to.0, to.1),
+        ))
     }
 
     #[test]
     fn a_change_is_made_where_the_editor_means_it() {
         let text = "a = 'é😀b'\nc = 1\n";
-        assert_eq!(typed(text, range((0, 8), (0, 9)), "X", Encoding::Utf16), "a = 'é😀X'\nc = 1\n");
-        assert_eq!(typed(text, range((0, 11), (0, 12)), "X", Encoding::Utf8), "a = 'é😀X'\nc = 1\n");
-        assert_eq!(typed(text, range((1, 0), (2, 0)), "", Encoding::Utf16), "a = 'é😀b'\n");
+        assert_eq!(
+            typed(text, range((0, 8), (0, 9)), "X", Encoding::Utf16),
+            "a = 'é😀X'\nc = 1\n"
+        );
+        assert_eq!(
+            typed(text, range((0, 11), (0, 12)), "X", Encoding::Utf8),
+            "a = 'é😀X'\nc = 1\n"
+        );
+        assert_eq!(
+            typed(text, range((1, 0), (2, 0)), "", Encoding::Utf16),
+            "a = 'é😀b'\n"
+        );
         assert_eq!(typed(text, None, "new", Encoding::Utf16), "new");
     }
 
     #[test]
     fn places_that_are_not_there_do_no_harm() {
         for text in ["", "x", "é\r\n", "😀"] {
-            for (from, to) in [((0, 0), (9, 9)), ((9, 9), (0, 0)), ((0, 1), (0, 1)), ((0, 999), (3, 0))] {
+            for (from, to) in [
+                ((0, 0), (9, 9)),
+                ((9, 9), (0, 0)),
+                ((0, 1), (0, 1)),
+                ((0, 999), (3, 0)),
+            ] {
                 for encoding in [Encoding::Utf8, Encoding::Utf16] {
                     typed(text, range(from, to), "y", encoding);
                 }

@@ -19,7 +19,7 @@ fn of(report: &Report, change: &Change) -> String {
         let decoded = encoding::decode(bytes.to_vec());
         decoded.map(|(text, _)| text).unwrap_or_default()
     };
-    TextDiff::from_lines(&text(&change.before), &text(&change.after))
+    TextDiff::from_lines(text(&change.before), text(&change.after))
         .unified_diff()
         .header(&name, &name)
         .to_string()

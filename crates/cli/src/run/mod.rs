@@ -101,7 +101,9 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         front.say(&trouble);
     }
     if detail != Detail::Quiet {
-        look_at_script(&arguments, &folder, total).iter().for_each(|line| front.say(line));
+        look_at_script(&arguments, &folder, total)
+            .iter()
+            .for_each(|line| front.say(line));
     }
     let status = front.watch(arguments.json.as_deref());
     if let Some(store) = store {
@@ -120,7 +122,8 @@ fn look_at_script(arguments: &RunArguments, folder: &Path, total: u64) -> Vec<St
         return Vec::new();
     };
     let here = Here {
-        ram: Some(arguments.budget.map_or(total, |budget| budget.min(total))).filter(|ram| *ram > 0),
+        ram: Some(arguments.budget.map_or(total, |budget| budget.min(total)))
+            .filter(|ram| *ram > 0),
         vram: None,
         cores: crate::check::cores(),
     };

@@ -20,7 +20,10 @@ pub fn script_of(command: &[OsString], folder: &Path) -> Option<PathBuf> {
         path.extension().is_some_and(|extension| extension == "py") && folder.join(path).is_file()
     };
     // `python -c …` and `python -m …` start no file that is named here.
-    let is_file_given = !command.iter().skip(1).any(|word| word == "-c" || word == "-m");
+    let is_file_given = !command
+        .iter()
+        .skip(1)
+        .any(|word| word == "-c" || word == "-m");
     let script = command.iter().find(is_script)?;
     is_file_given.then(|| PathBuf::from(script))
 }
@@ -85,7 +88,12 @@ mod tests {
         ] {
             assert_eq!(script(words), found, "{words}");
         }
-        for words in ["python -m train", "python -c pass train.py", "python other.py", "make"] {
+        for words in [
+            "python -m train",
+            "python -c pass train.py",
+            "python other.py",
+            "make",
+        ] {
             assert_eq!(script(words), None, "{words}");
         }
     }

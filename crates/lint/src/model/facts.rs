@@ -128,7 +128,10 @@ impl<'a> Call<'a> {
     pub fn argument(&self, place: usize, name: &str) -> Option<&'a Expr> {
         self.keyword(name).or_else(|| {
             let arguments = &self.expr.arguments.args;
-            let is_plain = arguments.iter().take(place + 1).all(|a| !a.is_starred_expr());
+            let is_plain = arguments
+                .iter()
+                .take(place + 1)
+                .all(|a| !a.is_starred_expr());
             arguments.get(place).filter(|_| is_plain)
         })
     }
@@ -146,7 +149,10 @@ impl<'a> Call<'a> {
     pub fn is_open(&self) -> bool {
         let arguments = &self.expr.arguments;
         arguments.args.iter().any(Expr::is_starred_expr)
-            || arguments.keywords.iter().any(|keyword| keyword.arg.is_none())
+            || arguments
+                .keywords
+                .iter()
+                .any(|keyword| keyword.arg.is_none())
     }
 }
 

@@ -172,7 +172,9 @@ impl<'a> Flow<'a> {
                 match path.segments() {
                     ["lightning", "LightningModule"] => return Role::Lightning,
                     ["torch", "nn", base] if base.ends_with("Loss") => return Role::Criterion,
-                    ["torch", "nn", ..] if name.ends_with("Loss") || name.ends_with("Criterion") => {
+                    ["torch", "nn", ..]
+                        if name.ends_with("Loss") || name.ends_with("Criterion") =>
+                    {
                         return Role::Criterion;
                     }
                     ["torch", "nn", ..] => return Role::Model,
@@ -183,7 +185,10 @@ impl<'a> Flow<'a> {
                 }
             }
             if let Expr::Name(base) = base {
-                let known = self.classes.iter().find(|class| class.def.name.as_str() == base.id.as_str());
+                let known = self
+                    .classes
+                    .iter()
+                    .find(|class| class.def.name.as_str() == base.id.as_str());
                 match known.map(|class| class.is) {
                     Some(Role::Other) | None => {}
                     Some(role) => return role,
@@ -260,11 +265,14 @@ impl<'a> Flow<'a> {
                             (false, false)
                                 if known.kind == value.kind
                                     && known.size == Size::Unknown
-                                    && matches!(value.size, Size::Bytes { .. }) => Value {
-                                size: value.size,
-                                shape: value.shape,
-                                ..known.join(*value)
-                            },
+                                    && matches!(value.size, Size::Bytes { .. }) =>
+                            {
+                                Value {
+                                    size: value.size,
+                                    shape: value.shape,
+                                    ..known.join(*value)
+                                }
+                            }
                             (false, false) => known.join(*value),
                         };
                     })
@@ -301,14 +309,20 @@ impl<'a> Flow<'a> {
             return value;
         }
         let callers = &self.callers[id.0 as usize];
-        let default = callers.defaults.get(index).copied().filter(|default| default.as_number().is_some());
+        let default = callers
+            .defaults
+            .get(index)
+            .copied()
+            .filter(|default| default.as_number().is_some());
         let is_left_out = callers.left_out.get(index) == Some(&true);
         let known = match callers.arguments.get(index).copied().flatten() {
             Some(given) if default.is_some() || !is_left_out => Some(given),
             Some(_) => None,
             None => default,
         };
-        known.filter(|known| known.as_number().is_some()).unwrap_or(value)
+        known
+            .filter(|known| known.as_number().is_some())
+            .unwrap_or(value)
     }
 
     fn annotated(&self, annotation: &'a Expr) -> Value {
@@ -370,7 +384,13 @@ impl<'a> Flow<'a> {
             Stmt::AugAssign(assign) => {
                 let added = self.eval(&assign.value);
                 let before = self.eval(&assign.target);
-                self.note_store(statement, &assign.target, Some(&assign.value), added, Some(assign.op));
+                self.note_store(
+                    statement,
+                    &assign.target,
+                    Some(&assign.value),
+                    added,
+                    Some(assign.op),
+                );
                 if let Some(key) = self.key(&assign.target) {
                     let sum = sizes::operated(assign.op, before, added);
                     self.scope.revise(key, |value| *value = sum);
@@ -379,7 +399,12 @@ impl<'a> Flow<'a> {
             Stmt::For(repeat) => {
                 let over = self.eval(&repeat.iter);
                 let feed = self.feed(&repeat.iter, over);
-                let id = self.enter(statement, &repeat.body, Some((&repeat.target, &repeat.iter)), feed);
+                let id = self.enter(
+                    statement,
+                    &repeat.body,
+                    Some((&repeat.target, &repeat.iter)),
+                    feed,
+                );
                 self.turns(id, |flow| {
                     let item = flow.item_of(&repeat.iter, over);
                     flow.assign_quietly(&repeat.target, item);
@@ -550,7 +575,9 @@ impl<'a> Flow<'a> {
     fn keep_field(&mut self, class: &'a StmtClassDef, statement: &'a Stmt) {
         let (target, source) = match statement {
             Stmt::AnnAssign(assign) => (&*assign.target, assign.value.as_deref()),
-            Stmt::Assign(assign) if assign.targets.len() == 1 => (&assign.targets[0], Some(&*assign.value)),
+            Stmt::Assign(assign) if assign.targets.len() == 1 => {
+                (&assign.targets[0], Some(&*assign.value))
+            }
             _ => return,
         };
         let (Expr::Name(name), Some(source)) = (target, source) else {
@@ -634,7 +661,11 @@ impl<'a> Flow<'a> {
                 .args
                 .iter()
                 .any(|argument| self.feed(argument, self.peek(argument)) == Feed::Batches);
-        if is_batches { Feed::Batches } else { Feed::Other }
+        if is_batches {
+            Feed::Batches
+        } else {
+            Feed::Other
+        }
     }
 
     /// What one turn of a `for` gets.
@@ -709,7 +740,12 @@ impl<'a> Flow<'a> {
             let sources = source.map(elements).filter(|s| s.len() == parts.len());
             for (index, part) in parts.iter().enumerate() {
                 let value = self.part(value, index, parts.len());
-                self.assign(statement, part, sources.map(|sources| &sources[index]), value);
+                self.assign(
+                    statement,
+                    part,
+                    sources.map(|sources| &sources[index]),
+                    value,
+                );
             }
             return;
         }
@@ -858,7 +894,9 @@ impl<'a> Flow<'a> {
     /// The method that runs when an object of a class of this text is called.
     fn called_of(&self, object: Value) -> Option<FrameId> {
         let class = self.classes.get(object.class? as usize)?;
-        ["forward", "call", "__call__"].iter().find_map(|name| class.methods.get(name).copied())
+        ["forward", "call", "__call__"]
+            .iter()
+            .find_map(|name| class.methods.get(name).copied())
     }
 
     /// What a model puts out.
@@ -881,7 +919,10 @@ impl<'a> Flow<'a> {
         };
         match returns.kind {
             Kind::Tuple(row) => {
-                let row = self.rows[row as usize].iter().map(|(_, part)| ("", like(*part))).collect();
+                let row = self.rows[row as usize]
+                    .iter()
+                    .map(|(_, part)| ("", like(*part)))
+                    .collect();
                 self.row(Kind::Tuple, row)
             }
             _ => like(returns),
@@ -926,9 +967,9 @@ impl<'a> Flow<'a> {
                     (Expr::Name(name), Some(given)) if name.id == "len" => {
                         given.rows().map_or(Value::UNKNOWN, Value::number)
                     }
-                    (Expr::Name(name), Some(given)) if name.id == "int" => {
-                        given.as_number().map_or(Value::UNKNOWN, |number| Value::number(number.trunc()))
-                    }
+                    (Expr::Name(name), Some(given)) if name.id == "int" => given
+                        .as_number()
+                        .map_or(Value::UNKNOWN, |number| Value::number(number.trunc())),
                     _ => self.peek_call(call),
                 }
             }
@@ -992,7 +1033,8 @@ impl<'a> Flow<'a> {
                 if let Some(value) = self.named(expression) {
                     return value;
                 }
-                if let Some(number) = self.number_in(&attribute.value, whole.kind, &attribute.attr) {
+                if let Some(number) = self.number_in(&attribute.value, whole.kind, &attribute.attr)
+                {
                     return number;
                 }
                 self.attribute_of(whole, attribute.attr.as_str())
@@ -1027,7 +1069,11 @@ impl<'a> Flow<'a> {
                         place: self.place,
                     });
                 }
-                if self.place.no_grad { value.detached() } else { value }
+                if self.place.no_grad {
+                    value.detached()
+                } else {
+                    value
+                }
             }
             Expr::UnaryOp(operation) => {
                 let value = self.eval(&operation.operand);
@@ -1150,7 +1196,10 @@ impl<'a> Flow<'a> {
             Expr::Starred(starred) => self.eval(&starred.value),
             Expr::Await(awaited) => self.eval(&awaited.value),
             Expr::Yield(given) => {
-                let value = given.value.as_ref().map_or(Value::UNKNOWN, |value| self.eval(value));
+                let value = given
+                    .value
+                    .as_ref()
+                    .map_or(Value::UNKNOWN, |value| self.eval(value));
                 let frame = self.place.frame.0 as usize;
                 let before = self.frames[frame].yields;
                 let joined = before.map_or(value, |before| self.join_deep(before, value));
@@ -1166,7 +1215,10 @@ impl<'a> Flow<'a> {
                 Value::UNKNOWN
             }
             Expr::Slice(slice) => {
-                for bound in [&slice.lower, &slice.upper, &slice.step].into_iter().flatten() {
+                for bound in [&slice.lower, &slice.upper, &slice.step]
+                    .into_iter()
+                    .flatten()
+                {
                     self.eval(bound);
                 }
                 Value::UNKNOWN
@@ -1243,7 +1295,9 @@ impl<'a> Flow<'a> {
                 };
                 let key = key.value.to_str();
                 let row = &self.rows[row as usize];
-                let found = row.iter().find(|(name, _)| name.trim_matches(['"', '\'']) == key);
+                let found = row
+                    .iter()
+                    .find(|(name, _)| name.trim_matches(['"', '\'']) == key);
                 found.map_or(Value::UNKNOWN, |(_, value)| *value)
             }
             Kind::Tuple(row) => {
@@ -1272,7 +1326,10 @@ impl<'a> Flow<'a> {
         // A loop is gone through twice, and finds what it found.
         const FAR: usize = 64;
         let recent = self.shapes.len().saturating_sub(FAR);
-        if let Some(known) = self.shapes[recent..].iter().position(|known| *known == lengths) {
+        if let Some(known) = self.shapes[recent..]
+            .iter()
+            .position(|known| *known == lengths)
+        {
             return (recent + known + 1) as u32;
         }
         self.shapes.push(lengths);
@@ -1322,7 +1379,9 @@ impl<'a> Flow<'a> {
                 let parts = elements(expression).iter();
                 parts.map(|part| self.peek(part).as_number()).collect()
             }
-            Expr::BinOp(sum) if sum.op == Operator::Add && self.peek(expression).as_number().is_none() => {
+            Expr::BinOp(sum)
+                if sum.op == Operator::Add && self.peek(expression).as_number().is_none() =>
+            {
                 let mut lengths = self.lengths(&sum.left)?;
                 lengths.extend(self.lengths(&sum.right)?);
                 Some(lengths)
@@ -1330,9 +1389,10 @@ impl<'a> Flow<'a> {
             _ => {
                 let value = self.peek(expression);
                 match value.kind {
-                    Kind::Tuple(row) => {
-                        self.rows[row as usize].iter().map(|(_, part)| part.as_number()).collect()
-                    }
+                    Kind::Tuple(row) => self.rows[row as usize]
+                        .iter()
+                        .map(|(_, part)| part.as_number())
+                        .collect(),
                     _ => value.as_number().map(|length| vec![length]),
                 }
             }
@@ -1364,7 +1424,8 @@ impl<'a> Flow<'a> {
                         }
                         if let Some(attribute) = key.strip_prefix("self.")
                             && let Some(class) = outer.class
-                            && let Some(value) = self.classes[class as usize].attributes.get(attribute)
+                            && let Some(value) =
+                                self.classes[class as usize].attributes.get(attribute)
                         {
                             return Some(*value);
                         }
@@ -1403,7 +1464,10 @@ impl<'a> Flow<'a> {
         let (receiver, callee) = match &*call.func {
             Expr::Attribute(attribute) if path.is_none() => {
                 let receiver = self.eval(&attribute.value);
-                (Some(receiver), self.named(&call.func).unwrap_or(Value::UNKNOWN))
+                (
+                    Some(receiver),
+                    self.named(&call.func).unwrap_or(Value::UNKNOWN),
+                )
             }
             func if path.is_none() => (None, self.eval(func)),
             _ => (None, Value::UNKNOWN),
@@ -1486,7 +1550,8 @@ impl<'a> Flow<'a> {
                 });
                 let known_plain = !given.is_empty()
                     && given.iter().all(|value| {
-                        !value.graph && matches!(value.kind, Kind::Tensor | Kind::Array | Kind::Number)
+                        !value.graph
+                            && matches!(value.kind, Kind::Tensor | Kind::Array | Kind::Number)
                     });
                 return Value {
                     predicted: true,
@@ -1512,8 +1577,8 @@ impl<'a> Flow<'a> {
             }
             Kind::Model => match method {
                 "forward" | "__call__" => return self.put_out(receiver, call, given),
-                "to" | "cuda" | "cpu" | "train" | "eval" | "half" | "float" | "double" | "bfloat16"
-                | "requires_grad_" | "apply" | "compile" => return receiver,
+                "to" | "cuda" | "cpu" | "train" | "eval" | "half" | "float" | "double"
+                | "bfloat16" | "requires_grad_" | "apply" | "compile" => return receiver,
                 "parameters" => return Value::of(Kind::Parameters),
                 // Of a Lightning module that steps for itself.
                 "optimizers" if given.is_empty() => return Value::of(Kind::Optimizer),
@@ -1537,7 +1602,9 @@ impl<'a> Flow<'a> {
                 return self.method_of(receiver, method, call, any_graph, any_predicted);
             }
             Kind::List if receiver.graph && method == "pop" => return Value::tensor(true),
-            Kind::Dataset if self.speaks_tensorflow => return self.piped(receiver, method, call, given),
+            Kind::Dataset if self.speaks_tensorflow => {
+                return self.piped(receiver, method, call, given);
+            }
             _ => {}
         }
         Value::UNKNOWN
@@ -1573,7 +1640,11 @@ impl<'a> Flow<'a> {
                 };
             }
             "to" => {
-                let gpu = call.arguments.args.first().is_some_and(|device| self.means_gpu(device));
+                let gpu = call
+                    .arguments
+                    .args
+                    .first()
+                    .is_some_and(|device| self.means_gpu(device));
                 let device = if gpu { Device::Gpu } else { receiver.device };
                 return Value { device, ..receiver };
             }
@@ -1585,7 +1656,8 @@ impl<'a> Flow<'a> {
                 };
                 return self.retyped(receiver, Some(each));
             }
-            "clone" | "contiguous" | "float" | "half" | "double" | "requires_grad_" | "pin_memory" => {
+            "clone" | "contiguous" | "float" | "half" | "double" | "requires_grad_"
+            | "pin_memory" => {
                 return receiver;
             }
             "astype" if receiver.kind == Kind::Array => {
@@ -1614,7 +1686,8 @@ impl<'a> Flow<'a> {
                 ..Value::UNKNOWN
             };
         }
-        if receiver.graph && known::returns_values_and_indices(method) && !call.arguments.is_empty() {
+        if receiver.graph && known::returns_values_and_indices(method) && !call.arguments.is_empty()
+        {
             let row = vec![("", Value::tensor(grad)), ("", Value::of(Kind::Tensor))];
             return self.row(Kind::Tuple, row);
         }
@@ -1622,7 +1695,8 @@ impl<'a> Flow<'a> {
             return Value {
                 graph: true,
                 predicted,
-                unreduced: receiver.unreduced && (!known::reduces(method) || form::keeps_rows(call, 0)),
+                unreduced: receiver.unreduced
+                    && (!known::reduces(method) || form::keeps_rows(call, 0)),
                 ..Value::of(Kind::Tensor)
             };
         }
@@ -1690,7 +1764,8 @@ impl<'a> Flow<'a> {
             ["tensorflow", ..] if made.is_some() => self.sized(Value::of(Kind::Tensor), made),
             ["tensorflow", ..] => Value {
                 predicted,
-                unreduced: given.iter().any(|value| value.unreduced) && !known::reduces(path.last()),
+                unreduced: given.iter().any(|value| value.unreduced)
+                    && !known::reduces(path.last()),
                 ..Value::of(Kind::Tensor)
             },
             ["numpy", "array" | "asarray"] => {
@@ -1709,7 +1784,9 @@ impl<'a> Flow<'a> {
             }
             ["pandas", ..] => Value::of(Kind::Array),
             ["copy", "deepcopy" | "copy"] => given.first().copied().unwrap_or(Value::UNKNOWN),
-            ["tqdm", ..] | ["itertools", "islice"] => given.first().copied().unwrap_or(Value::UNKNOWN),
+            ["tqdm", ..] | ["itertools", "islice"] => {
+                given.first().copied().unwrap_or(Value::UNKNOWN)
+            }
             _ => Value::UNKNOWN,
         }
     }
@@ -1720,14 +1797,18 @@ impl<'a> Flow<'a> {
             return 0;
         };
         match name {
-            "relu" | "gelu" | "tanh" | "sigmoid" | "dropout" | "normalize" | "softmax" => first.shape,
+            "relu" | "gelu" | "tanh" | "sigmoid" | "dropout" | "normalize" | "softmax" => {
+                first.shape
+            }
             "max_pool2d" | "avg_pool2d" => {
                 let number = |place: usize, name: &str, otherwise: Option<f64>| {
-                    let argument = sizes::keyword(call, name).or_else(|| call.arguments.args.get(place));
+                    let argument =
+                        sizes::keyword(call, name).or_else(|| call.arguments.args.get(place));
                     argument.map_or(otherwise, |argument| self.peek(argument).as_number())
                 };
                 let kernel = number(1, "kernel_size", None);
-                let (Some(kernel), Some(padding)) = (kernel, number(3, "padding", Some(0.0))) else {
+                let (Some(kernel), Some(padding)) = (kernel, number(3, "padding", Some(0.0)))
+                else {
                     return 0;
                 };
                 let Some(stride) = number(2, "stride", Some(kernel)) else {
@@ -1746,7 +1827,9 @@ impl<'a> Flow<'a> {
 
     /// An array or tensor made of another.
     fn copied(&self, made: Value, call: &'a ExprCall, given: &[Value]) -> Value {
-        let Some(from) = given.first() else { return made };
+        let Some(from) = given.first() else {
+            return made;
+        };
         let whole = Value {
             size: match from.size {
                 Size::Number(_) => Size::Unknown,
@@ -1781,12 +1864,18 @@ impl<'a> Flow<'a> {
             Kind::Dataset if path.is_in("torch.utils.data") => Value {
                 size: first.size,
                 device: first.device,
-                shape: if path.last() == "TensorDataset" { first.shape } else { 0 },
+                shape: if path.last() == "TensorDataset" {
+                    first.shape
+                } else {
+                    0
+                },
                 ..Value::of(kind)
             },
             Kind::Dataset if path.last() == "from_tensor_slices" => {
                 let whole = match first.kind {
-                    Kind::Tuple(row) => self.rows[row as usize].first().map_or(first, |(_, part)| *part),
+                    Kind::Tuple(row) => self.rows[row as usize]
+                        .first()
+                        .map_or(first, |(_, part)| *part),
                     _ => first,
                 };
                 Value {
@@ -1796,9 +1885,13 @@ impl<'a> Flow<'a> {
                 }
             }
             Kind::Loader => {
-                let size = sizes::keyword(call, "batch_size").or_else(|| call.arguments.args.get(1));
+                let size =
+                    sizes::keyword(call, "batch_size").or_else(|| call.arguments.args.get(1));
                 let size = size.map_or(Value::number(1.0), |size| self.peek(size));
-                let turns = first.rows().zip(size.as_number()).map(|(rows, size)| (rows / size.max(1.0)).ceil());
+                let turns = first
+                    .rows()
+                    .zip(size.as_number())
+                    .map(|(rows, size)| (rows / size.max(1.0)).ceil());
                 Value {
                     device: first.device,
                     // As many rows as turns: that is its length.
@@ -1813,7 +1906,11 @@ impl<'a> Flow<'a> {
             Kind::List if path.is("collections.deque") => {
                 let bound = sizes::keyword(call, "maxlen").or_else(|| call.arguments.args.get(1));
                 let is_bounded = bound.is_some_and(|bound| !bound.is_none_literal_expr());
-                Value::of(if is_bounded { Kind::Bounded } else { Kind::List })
+                Value::of(if is_bounded {
+                    Kind::Bounded
+                } else {
+                    Kind::List
+                })
             }
             _ => Value::of(kind),
         }
@@ -1832,7 +1929,13 @@ impl<'a> Flow<'a> {
     }
 
     /// What a method of a `tf.data.Dataset` returns.
-    fn piped(&mut self, dataset: Value, method: &str, call: &'a ExprCall, given: &[Value]) -> Value {
+    fn piped(
+        &mut self,
+        dataset: Value,
+        method: &str,
+        call: &'a ExprCall,
+        given: &[Value],
+    ) -> Value {
         let plain = Value::of(Kind::Dataset);
         match method {
             "shuffle" | "repeat" | "cache" | "prefetch" | "with_options" => Value {
@@ -1848,9 +1951,25 @@ impl<'a> Flow<'a> {
                     ..plain
                 }
             }
-            "map" | "filter" | "padded_batch" | "unbatch" | "interleave" | "flat_map" | "take" | "skip"
-            | "shard" | "apply" | "concatenate" | "enumerate" | "window" | "map_with_legacy_function"
-            | "ragged_batch" | "zip" | "ignore_errors" | "rebatch" | "snapshot" => plain,
+            "map"
+            | "filter"
+            | "padded_batch"
+            | "unbatch"
+            | "interleave"
+            | "flat_map"
+            | "take"
+            | "skip"
+            | "shard"
+            | "apply"
+            | "concatenate"
+            | "enumerate"
+            | "window"
+            | "map_with_legacy_function"
+            | "ragged_batch"
+            | "zip"
+            | "ignore_errors"
+            | "rebatch"
+            | "snapshot" => plain,
             _ => Value::UNKNOWN,
         }
     }
@@ -1861,9 +1980,9 @@ impl<'a> Flow<'a> {
         };
         let first = given.first().copied().unwrap_or(Value::UNKNOWN);
         match name.id.as_str() {
-            "int" if first.as_number().is_some() => {
-                first.as_number().map_or(Value::UNKNOWN, |number| Value::number(number.trunc()))
-            }
+            "int" if first.as_number().is_some() => first
+                .as_number()
+                .map_or(Value::UNKNOWN, |number| Value::number(number.trunc())),
             "float" | "int" | "round" | "abs" if !first.graph || name.id != "abs" => Value {
                 predicted: first.predicted,
                 ..Value::of(Kind::Number)
@@ -1874,7 +1993,11 @@ impl<'a> Flow<'a> {
                 None => Value::of(Kind::Number),
             },
             "sum" | "max" | "min" => Value {
-                kind: if first.graph { Kind::Tensor } else { Kind::Unknown },
+                kind: if first.graph {
+                    Kind::Tensor
+                } else {
+                    Kind::Unknown
+                },
                 graph: first.graph,
                 predicted: first.predicted,
                 ..Value::UNKNOWN
@@ -1905,9 +2028,16 @@ impl<'a> Flow<'a> {
     fn fill_fields(&mut self, id: u32, call: &'a ExprCall, given: &[Value]) {
         let attributes = &mut self.classes[id as usize].attributes;
         if !call.arguments.args.is_empty() {
-            attributes.values_mut().for_each(|known| *known = known.join(Value::UNKNOWN));
+            attributes
+                .values_mut()
+                .for_each(|known| *known = known.join(Value::UNKNOWN));
         }
-        for (keyword, value) in call.arguments.keywords.iter().zip(&given[call.arguments.args.len()..]) {
+        for (keyword, value) in call
+            .arguments
+            .keywords
+            .iter()
+            .zip(&given[call.arguments.args.len()..])
+        {
             if let Some(name) = &keyword.arg
                 && let Some(known) = attributes.get_mut(name.as_str())
             {
@@ -1960,21 +2090,36 @@ impl<'a> Flow<'a> {
             }
             learn(index + offset, given[index]);
         }
-        for (keyword, value) in arguments.keywords.iter().zip(&given[arguments.args.len()..]) {
+        for (keyword, value) in arguments
+            .keywords
+            .iter()
+            .zip(&given[arguments.args.len()..])
+        {
             if let Some(name) = &keyword.arg {
                 let mut parameters = def.parameters.iter_non_variadic_params();
-                if let Some(place) = parameters.position(|p| p.parameter.name.as_str() == name.as_str()) {
+                if let Some(place) =
+                    parameters.position(|p| p.parameter.name.as_str() == name.as_str())
+                {
                     learn(place, *value);
                 }
             }
         }
-        if arguments.keywords.iter().any(|keyword| keyword.arg.is_none()) {
+        if arguments
+            .keywords
+            .iter()
+            .any(|keyword| keyword.arg.is_none())
+        {
             return;
         }
         let defaults = callers.defaults.clone();
-        for (place, default) in defaults.into_iter().enumerate().skip(arguments.args.len() + offset) {
+        for (place, default) in defaults
+            .into_iter()
+            .enumerate()
+            .skip(arguments.args.len() + offset)
+        {
             let name = def.parameters.iter_non_variadic_params().nth(place);
-            let is_given = name.is_some_and(|p| arguments.find_keyword(&p.parameter.name).is_some());
+            let is_given =
+                name.is_some_and(|p| arguments.find_keyword(&p.parameter.name).is_some());
             if is_given {
                 continue;
             }
@@ -2022,7 +2167,9 @@ impl<'a> Flow<'a> {
         }
         let first_is_apart = given.first().is_some_and(|first| first.apart);
         let (form, apart) = match (path, receiver) {
-            (Some(path), _) if path.is_in("keras.layers") => (form::of_layer(&path, call, given), false),
+            (Some(path), _) if path.is_in("keras.layers") => {
+                (form::of_layer(&path, call, given), false)
+            }
             (Some(path), _) => {
                 let form = form::of_function(&path, given);
                 (form, first_is_apart && form::is_elementwise(path.last()))
@@ -2073,7 +2220,10 @@ impl<'a> Flow<'a> {
             self.scope.revise(key, |model| model.form = layer.form);
         }
         // Whatever gradients are computed of has a graph.
-        if attribute.attr.as_str() == "backward" && call.arguments.args.is_empty() && !self.place.no_grad {
+        if attribute.attr.as_str() == "backward"
+            && call.arguments.args.is_empty()
+            && !self.place.no_grad
+        {
             let of = match &*attribute.value {
                 Expr::Call(scaled) => scaled.arguments.args.first().unwrap_or(&attribute.value),
                 plain => plain,
@@ -2125,7 +2275,11 @@ impl<'a> Flow<'a> {
             Expr::StringLiteral(text) => text.value.to_str().starts_with("cuda"),
             Expr::Name(name) => name.id.contains("device") || name.id.contains("gpu"),
             Expr::Attribute(attribute) => attribute.attr.contains("device"),
-            Expr::Call(call) => call.arguments.args.first().is_some_and(|inner| self.means_gpu(inner)),
+            Expr::Call(call) => call
+                .arguments
+                .args
+                .first()
+                .is_some_and(|inner| self.means_gpu(inner)),
             Expr::NumberLiteral(_) => true,
             _ => false,
         }
@@ -2144,7 +2298,10 @@ pub fn is_loss_function(name: &str) -> bool {
     name.ends_with("_loss")
         || matches!(
             name,
-            "cross_entropy" | "binary_cross_entropy" | "binary_cross_entropy_with_logits" | "kl_div"
+            "cross_entropy"
+                | "binary_cross_entropy"
+                | "binary_cross_entropy_with_logits"
+                | "kl_div"
         )
 }
 
@@ -2169,14 +2326,33 @@ fn holds_options(name: &str) -> bool {
     let name = name.strip_prefix("self.").unwrap_or(name);
     matches!(
         name,
-        "args" | "arg" | "opt" | "opts" | "options" | "FLAGS" | "flags" | "config" | "cfg" | "conf"
-            | "hparams" | "hps" | "params" | "parsed" | "arguments" | "settings" | "argv" | "ARGS"
+        "args"
+            | "arg"
+            | "opt"
+            | "opts"
+            | "options"
+            | "FLAGS"
+            | "flags"
+            | "config"
+            | "cfg"
+            | "conf"
+            | "hparams"
+            | "hps"
+            | "params"
+            | "parsed"
+            | "arguments"
+            | "settings"
+            | "argv"
+            | "ARGS"
     )
 }
 
 /// Methods that put something into what they are called on.
 fn adds(method: &str) -> bool {
-    matches!(method, "append" | "extend" | "add" | "appendleft" | "insert")
+    matches!(
+        method,
+        "append" | "extend" | "add" | "appendleft" | "insert"
+    )
 }
 
 /// Whether a name that is not PyTorch's own says that it turns gradients off.
@@ -2243,7 +2419,10 @@ pub fn each_block<'a>(statement: &'a Stmt, mut visit: impl FnMut(&'a [Stmt])) {
         }
         Stmt::If(choice) => {
             visit(&choice.body);
-            choice.elif_else_clauses.iter().for_each(|clause| visit(&clause.body));
+            choice
+                .elif_else_clauses
+                .iter()
+                .for_each(|clause| visit(&clause.body));
         }
         Stmt::With(with) => visit(&with.body),
         Stmt::Try(attempt) => {

@@ -19,7 +19,9 @@ pub fn returned_by(path: &Path<'_>) -> Option<Kind> {
         ["torch", "nn", name] if starts_upper(name) => Kind::Model,
         ["torch", "jit", "script" | "trace"] | ["torch", "compile"] => Kind::Model,
         ["torch", "hub", "load"] => Kind::Model,
-        ["torchvision", "models", ..] if !starts_upper(last) || last.ends_with("Net") => Kind::Model,
+        ["torchvision", "models", ..] if !starts_upper(last) || last.ends_with("Net") => {
+            Kind::Model
+        }
         ["timm", "create_model"] | ["timm", "models", "create_model"] => Kind::Model,
         ["segmentation_models_pytorch", name] if starts_upper(name) => Kind::Model,
         ["transformers", class, "from_pretrained" | "from_config"] if class.contains("Model") => {
@@ -37,9 +39,9 @@ pub fn returned_by(path: &Path<'_>) -> Option<Kind> {
         | ["torch", "amp", "GradScaler"]
         | ["torch", "amp", "grad_scaler", "GradScaler"]
         | ["torch", "cuda", "amp", "grad_scaler", "GradScaler"] => Kind::Scaler,
-        ["accelerate", "Accelerator"] | ["lightning", "fabric", "Fabric"] | ["lightning", "Fabric"] => {
-            Kind::Engine
-        }
+        ["accelerate", "Accelerator"]
+        | ["lightning", "fabric", "Fabric"]
+        | ["lightning", "Fabric"] => Kind::Engine,
         ["tensorflow", "GradientTape"] => Kind::Tape,
         ["keras", "optimizers", ..] => Kind::Optimizer,
         ["keras", "losses", name] if starts_upper(name) => Kind::Criterion,
@@ -56,9 +58,26 @@ pub fn returned_by(path: &Path<'_>) -> Option<Kind> {
 /// Functions of PyTorch that make a tensor without a past.
 pub fn makes_a_leaf(path: &Path<'_>) -> bool {
     const MAKERS: [&str; 20] = [
-        "rand", "randn", "randint", "randperm", "zeros", "ones", "empty", "full", "arange",
-        "linspace", "eye", "tensor", "as_tensor", "from_numpy", "zeros_like", "ones_like",
-        "rand_like", "randn_like", "load", "normal",
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "zeros",
+        "ones",
+        "empty",
+        "full",
+        "arange",
+        "linspace",
+        "eye",
+        "tensor",
+        "as_tensor",
+        "from_numpy",
+        "zeros_like",
+        "ones_like",
+        "rand_like",
+        "randn_like",
+        "load",
+        "normal",
     ];
     matches!(path.segments(), ["torch", name] if MAKERS.contains(name))
 }
@@ -67,13 +86,57 @@ pub fn makes_a_leaf(path: &Path<'_>) -> bool {
 pub fn ends_the_graph(name: &str) -> bool {
     matches!(
         name,
-        "item" | "detach" | "detach_" | "tolist" | "numpy" | "argmax" | "argmin" | "argsort"
-            | "eq" | "ne" | "gt" | "ge" | "lt" | "le" | "isnan" | "isinf" | "isfinite" | "size"
-            | "dim" | "numel" | "nelement" | "data_ptr" | "is_contiguous" | "type" | "element_size"
-            | "backward" | "zeros_like" | "ones_like" | "rand_like" | "randn_like" | "full_like"
-            | "empty_like" | "bincount" | "nonzero" | "equal" | "allclose" | "is_tensor" | "all"
-            | "any" | "long" | "int" | "bool" | "byte" | "short" | "stop_gradient" | "get_device"
-            | "new_zeros" | "new_ones" | "new_empty" | "new_full" | "new_tensor"
+        "item"
+            | "detach"
+            | "detach_"
+            | "tolist"
+            | "numpy"
+            | "argmax"
+            | "argmin"
+            | "argsort"
+            | "eq"
+            | "ne"
+            | "gt"
+            | "ge"
+            | "lt"
+            | "le"
+            | "isnan"
+            | "isinf"
+            | "isfinite"
+            | "size"
+            | "dim"
+            | "numel"
+            | "nelement"
+            | "data_ptr"
+            | "is_contiguous"
+            | "type"
+            | "element_size"
+            | "backward"
+            | "zeros_like"
+            | "ones_like"
+            | "rand_like"
+            | "randn_like"
+            | "full_like"
+            | "empty_like"
+            | "bincount"
+            | "nonzero"
+            | "equal"
+            | "allclose"
+            | "is_tensor"
+            | "all"
+            | "any"
+            | "long"
+            | "int"
+            | "bool"
+            | "byte"
+            | "short"
+            | "stop_gradient"
+            | "get_device"
+            | "new_zeros"
+            | "new_ones"
+            | "new_empty"
+            | "new_full"
+            | "new_tensor"
     )
 }
 
@@ -81,22 +144,48 @@ pub fn ends_the_graph(name: &str) -> bool {
 pub fn is_plain_attribute(name: &str) -> bool {
     matches!(
         name,
-        "shape" | "device" | "dtype" | "ndim" | "grad" | "data" | "requires_grad" | "is_cuda"
-            | "is_leaf" | "grad_fn" | "layout" | "names" | "nbytes" | "itemsize"
+        "shape"
+            | "device"
+            | "dtype"
+            | "ndim"
+            | "grad"
+            | "data"
+            | "requires_grad"
+            | "is_cuda"
+            | "is_leaf"
+            | "grad_fn"
+            | "layout"
+            | "names"
+            | "nbytes"
+            | "itemsize"
     )
 }
 
 /// Functions that return values and indices, or the like: only the first has a graph.
 pub fn returns_values_and_indices(name: &str) -> bool {
-    matches!(name, "max" | "min" | "topk" | "sort" | "kthvalue" | "median" | "mode" | "cummax" | "cummin")
+    matches!(
+        name,
+        "max" | "min" | "topk" | "sort" | "kthvalue" | "median" | "mode" | "cummax" | "cummin"
+    )
 }
 
 /// Makes one value of many.
 pub fn reduces(name: &str) -> bool {
     matches!(
         name,
-        "mean" | "sum" | "reduce_mean" | "reduce_sum" | "max" | "min" | "norm" | "item" | "nanmean"
-            | "nansum" | "logsumexp" | "prod" | "dot"
+        "mean"
+            | "sum"
+            | "reduce_mean"
+            | "reduce_sum"
+            | "max"
+            | "min"
+            | "norm"
+            | "item"
+            | "nanmean"
+            | "nansum"
+            | "logsumexp"
+            | "prod"
+            | "dot"
     )
 }
 
@@ -107,7 +196,9 @@ pub fn by_name(name: &str) -> Kind {
     let ends = |words: &[&str]| {
         words.iter().any(|word| {
             lower.strip_suffix(word).is_some_and(|rest| {
-                rest.is_empty() || rest.ends_with('_') || rest.ends_with(|c: char| c.is_ascii_digit())
+                rest.is_empty()
+                    || rest.ends_with('_')
+                    || rest.ends_with(|c: char| c.is_ascii_digit())
             })
         })
     };
@@ -122,8 +213,17 @@ pub fn by_name(name: &str) -> Kind {
         Kind::Loader
     } else if ends(&["optimizer", "optim", "opt", "optimiser"]) || begins(&["optimizer", "optim"]) {
         Kind::Optimizer
-    } else if ends(&["criterion", "loss_fn", "loss_func", "loss_function", "lossfn", "criteria", "crit", "loss_obj", "loss_object"])
-        || begins(&["criterion"])
+    } else if ends(&[
+        "criterion",
+        "loss_fn",
+        "loss_func",
+        "loss_function",
+        "lossfn",
+        "criteria",
+        "crit",
+        "loss_obj",
+        "loss_object",
+    ]) || begins(&["criterion"])
     {
         Kind::Criterion
     } else if ends(&["scaler"]) {
@@ -133,9 +233,30 @@ pub fn by_name(name: &str) -> Kind {
     } else if ends(&["dataset", "trainset", "testset", "valset"]) {
         Kind::Dataset
     } else if ends(&[
-        "model", "net", "network", "generator", "discriminator", "encoder", "decoder", "critic",
-        "actor", "backbone", "classifier", "module", "rnn", "lstm", "gru", "policy_net", "target_net",
-        "student", "teacher", "unet", "resnet", "transformer", "vae", "autoencoder",
+        "model",
+        "net",
+        "network",
+        "generator",
+        "discriminator",
+        "encoder",
+        "decoder",
+        "critic",
+        "actor",
+        "backbone",
+        "classifier",
+        "module",
+        "rnn",
+        "lstm",
+        "gru",
+        "policy_net",
+        "target_net",
+        "student",
+        "teacher",
+        "unet",
+        "resnet",
+        "transformer",
+        "vae",
+        "autoencoder",
     ]) || begins(&["net", "model"])
     {
         Kind::Model

@@ -104,7 +104,9 @@ impl<'a> Module<'a> {
             .args
             .iter()
             .chain(arguments.keywords.iter().map(|keyword| &keyword.value));
-        let index = all.into_iter().position(|argument| argument.range() == wanted)?;
+        let index = all
+            .into_iter()
+            .position(|argument| argument.range() == wanted)?;
         self.arguments(call).get(index).copied()
     }
 
@@ -140,7 +142,9 @@ impl<'a> Module<'a> {
             return None;
         };
         let row = self.flow.rows.get(row as usize)?;
-        let found = row.iter().find(|(key, _)| key.trim_matches(['"', '\'']) == name);
+        let found = row
+            .iter()
+            .find(|(key, _)| key.trim_matches(['"', '\'']) == name);
         found.map(|(_, value)| *value)
     }
 
@@ -151,20 +155,34 @@ impl<'a> Module<'a> {
     /// The number of the line that a place is on, from 1.
     pub fn line(&self, range: impl Ranged) -> usize {
         let end = usize::from(range.start());
-        self.text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count() + 1
+        self.text.as_bytes()[..end]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count()
+            + 1
     }
 
     /// The head of a loop or block: what stands before its body.
     pub fn head(&self, id: LoopId) -> TextRange {
         let around = self.loop_at(id);
-        let end = around.body.first().map_or(around.statement.end(), Ranged::start);
+        let end = around
+            .body
+            .first()
+            .map_or(around.statement.end(), Ranged::start);
         TextRange::new(around.statement.start(), end)
     }
 }
 
 /// Whether the text speaks of anything that rules know.
 pub fn is_worth_a_look(text: &str) -> bool {
-    ["torch", "tensorflow", "keras", "numpy", "pandas", "lightning"]
-        .iter()
-        .any(|name| text.contains(name))
+    [
+        "torch",
+        "tensorflow",
+        "keras",
+        "numpy",
+        "pandas",
+        "lightning",
+    ]
+    .iter()
+    .any(|name| text.contains(name))
 }

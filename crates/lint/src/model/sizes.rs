@@ -31,9 +31,15 @@ pub fn index(expression: &Expr, length: usize) -> Option<usize> {
         }
         _ => return None,
     };
-    let Number::Int(int) = number else { return None };
+    let Number::Int(int) = number else {
+        return None;
+    };
     let at = usize::try_from(int.as_u64()?).ok()?;
-    let at = if from_end { length.checked_sub(at)? } else { at };
+    let at = if from_end {
+        length.checked_sub(at)?
+    } else {
+        at
+    };
     (at < length).then_some(at)
 }
 
@@ -101,7 +107,9 @@ pub fn windowed(length: f64, kernel: f64, stride: f64, padding: f64, dilation: f
 
 /// An argument by its name.
 pub fn keyword<'a>(call: &'a ExprCall, name: &str) -> Option<&'a Expr> {
-    call.arguments.find_keyword(name).map(|keyword| &keyword.value)
+    call.arguments
+        .find_keyword(name)
+        .map(|keyword| &keyword.value)
 }
 
 /// An option of the command line and the number it is by default:
@@ -177,13 +185,17 @@ pub fn made_by<'a>(
         "randint" | "normal" | "uniform" => 2,
         _ => return None,
     };
-    let takes_many = matches!(function, "rand" | "randn") || (package == "torch" && function != "full");
+    let takes_many =
+        matches!(function, "rand" | "randn") || (package == "torch" && function != "full");
     let whole = match (package, function) {
         (_, "randint") => FLOAT64,
         ("numpy", _) => FLOAT64,
         _ => FLOAT32,
     };
-    let place = matches!((package, function), ("numpy" | "tensorflow", "zeros" | "ones" | "empty"));
+    let place = matches!(
+        (package, function),
+        ("numpy" | "tensorflow", "zeros" | "ones" | "empty")
+    );
     let dtype = keyword(call, "dtype").or_else(|| call.arguments.args.get(1).filter(|_| place));
     array(call, first, takes_many, dtype, whole, lengths)
 }
@@ -219,7 +231,10 @@ fn array<'a>(
         }
         None => lengths(call.arguments.args.get(first)?)?,
     };
-    let is_shape = !lengths.is_empty() && lengths.iter().all(|length| *length >= 1.0 && length.fract() == 0.0);
+    let is_shape = !lengths.is_empty()
+        && lengths
+            .iter()
+            .all(|length| *length >= 1.0 && length.fract() == 0.0);
     let each = dtype.map_or(Some(whole), element)?;
     is_shape.then_some(Array { lengths, each })
 }
@@ -241,7 +256,11 @@ pub fn element(dtype: &Expr) -> Option<f64> {
         _ => return None,
     };
     let bytes = match name {
-        "float64" | "double" | "int64" | "long" | "uint64" | "complex64" | "float" if name != "float" => 8,
+        "float64" | "double" | "int64" | "long" | "uint64" | "complex64" | "float"
+            if name != "float" =>
+        {
+            8
+        }
         "float" => match dtype {
             // `torch.float` has four bytes, Python's own `float` eight.
             Expr::Attribute(_) => 4,

@@ -70,7 +70,10 @@ impl<'a> Visitor<'a> for Search<'a, '_> {
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
-        let is_name = matches!(expression, Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_));
+        let is_name = matches!(
+            expression,
+            Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_)
+        );
         if is_name
             && let Some(statement) = self.statement
             && &self.text[expression.range()] == self.name

@@ -225,7 +225,11 @@ impl Value {
             } else {
                 Size::Unknown
             },
-            shape: if self.shape == other.shape { self.shape } else { 0 },
+            shape: if self.shape == other.shape {
+                self.shape
+            } else {
+                0
+            },
             site: if self.site == other.site {
                 self.site
             } else {

@@ -11,8 +11,12 @@ use ruff_python_ast::{Expr, Stmt};
 pub fn is_backward(call: &Call<'_>) -> bool {
     match call.method() {
         Some("manual_backward") => true,
-        Some("backward") => call.receiver.is_some_and(|receiver| receiver.kind != Kind::Tape),
-        _ => call.path.is_some_and(|path| path.is_any(&["torch.autograd.backward", "torch.autograd.grad"])),
+        Some("backward") => call
+            .receiver
+            .is_some_and(|receiver| receiver.kind != Kind::Tape),
+        _ => call
+            .path
+            .is_some_and(|path| path.is_any(&["torch.autograd.backward", "torch.autograd.grad"])),
     }
 }
 
@@ -30,7 +34,10 @@ pub fn backward_names<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a str> {
 
 /// Whether gradients are computed in this loop, or in a function that it calls.
 pub fn goes_back_in(module: &Module<'_>, id: LoopId) -> bool {
-    let mut here = module.calls().iter().filter(|call| module.is_within(&call.place, id));
+    let mut here = module
+        .calls()
+        .iter()
+        .filter(|call| module.is_within(&call.place, id));
     here.any(|call| goes_back(module, call, 3))
 }
 
@@ -40,7 +47,10 @@ pub fn goes_back_during(module: &Module<'_>, frame: FrameId) -> bool {
 }
 
 fn any_goes_back(module: &Module<'_>, frame: FrameId, deep: u32) -> bool {
-    let mut here = module.calls().iter().filter(|call| call.place.frame == frame);
+    let mut here = module
+        .calls()
+        .iter()
+        .filter(|call| call.place.frame == frame);
     here.any(|call| goes_back(module, call, deep))
 }
 
@@ -50,7 +60,11 @@ pub fn goes_back_by(module: &Module<'_>, call: &Call<'_>) -> bool {
 }
 
 fn goes_back(module: &Module<'_>, call: &Call<'_>, deep: u32) -> bool {
-    is_backward(call) || (deep > 0 && call.own.is_some_and(|own| any_goes_back(module, own, deep - 1)))
+    is_backward(call)
+        || (deep > 0
+            && call
+                .own
+                .is_some_and(|own| any_goes_back(module, own, deep - 1)))
 }
 
 /// The names in an expression, plain or dotted.
@@ -69,7 +83,10 @@ pub fn keys_in<'a>(module: &Module<'a>, expression: &'a Expr, names: &mut Vec<&'
                         if let Expr::Attribute(attribute) = &*call.func {
                             self.visit_expr(&attribute.value);
                         }
-                        call.arguments.args.iter().for_each(|argument| self.visit_expr(argument));
+                        call.arguments
+                            .args
+                            .iter()
+                            .for_each(|argument| self.visit_expr(argument));
                     }
                     _ => visitor::walk_expr(self, expression),
                 },
@@ -101,9 +118,11 @@ pub fn may_go_back(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
             vec![frame.body]
         }
     };
-    bodies
-        .into_iter()
-        .any(|body| uses_of(module.text, name, body).iter().any(|used| wants_the_graph(module, used, body, 0)))
+    bodies.into_iter().any(|body| {
+        uses_of(module.text, name, body)
+            .iter()
+            .any(|used| wants_the_graph(module, used, body, 0))
+    })
 }
 
 fn wants_the_graph<'a>(module: &Module<'a>, used: &Use<'a>, body: &'a [Stmt], depth: u32) -> bool {
@@ -113,9 +132,9 @@ fn wants_the_graph<'a>(module: &Module<'a>, used: &Use<'a>, body: &'a [Stmt], de
     if let Some(method) = used.method() {
         return match method {
             "backward" => true,
-            "item" | "detach" | "cpu" | "tolist" | "numpy" | "size" | "append" | "extend" | "clear"
-            | "pop" | "popleft" | "update" | "reset" | "add" | "insert" | "items" | "keys" | "values"
-            | "get" | "copy" => false,
+            "item" | "detach" | "cpu" | "tolist" | "numpy" | "size" | "append" | "extend"
+            | "clear" | "pop" | "popleft" | "update" | "reset" | "add" | "insert" | "items"
+            | "keys" | "values" | "get" | "copy" => false,
             // `total.mean()`: a number in the end, unless it is gone back through.
             "mean" | "sum" | "max" | "min" | "std" | "div" | "mul" => {
                 outer_wants(module, used, 2, body, depth)
@@ -136,8 +155,14 @@ fn outer_wants<'a>(
 ) -> bool {
     for around in used.around[level.min(3)..].iter().flatten() {
         match around {
-            Expr::BinOp(_) | Expr::Tuple(_) | Expr::List(_) | Expr::Dict(_) | Expr::UnaryOp(_)
-            | Expr::Subscript(_) | Expr::Starred(_) | Expr::If(_) => {}
+            Expr::BinOp(_)
+            | Expr::Tuple(_)
+            | Expr::List(_)
+            | Expr::Dict(_)
+            | Expr::UnaryOp(_)
+            | Expr::Subscript(_)
+            | Expr::Starred(_)
+            | Expr::If(_) => {}
             Expr::FString(_) | Expr::Compare(_) | Expr::BoolOp(_) => return false,
             Expr::Call(call) => return !only_looks(module, &call.func),
             Expr::Attribute(attribute) => return attribute.attr.as_str() == "backward",
@@ -146,7 +171,10 @@ fn outer_wants<'a>(
     }
     match used.statement {
         // It lives on under another name.
-        Stmt::Assign(assign) => assign.targets.iter().any(|target| is_wanted_as(module, target, body, depth)),
+        Stmt::Assign(assign) => assign
+            .targets
+            .iter()
+            .any(|target| is_wanted_as(module, target, body, depth)),
         Stmt::AugAssign(assign) => is_wanted_as(module, &assign.target, body, depth),
         Stmt::For(repeat) => is_wanted_as(module, &repeat.target, body, depth),
         Stmt::Return(_) => false,
@@ -179,24 +207,66 @@ fn only_looks(module: &Module<'_>, function: &Expr) -> bool {
     if let Expr::Name(name) = function
         && matches!(
             name.id.as_str(),
-            "print" | "len" | "float" | "int" | "round" | "str" | "format" | "repr" | "max" | "min"
-                | "isinstance" | "type" | "list" | "sorted" | "enumerate" | "zip" | "bool" | "sum"
+            "print"
+                | "len"
+                | "float"
+                | "int"
+                | "round"
+                | "str"
+                | "format"
+                | "repr"
+                | "max"
+                | "min"
+                | "isinstance"
+                | "type"
+                | "list"
+                | "sorted"
+                | "enumerate"
+                | "zip"
+                | "bool"
+                | "sum"
         )
     {
         // `sum(losses).backward()` is seen as a call on the sum, and rare.
         return name.id != "sum" && name.id != "zip" && name.id != "enumerate" && name.id != "list";
     }
-    let text = module.text.get(std::ops::Range::<usize>::from(ruff_text_size::Ranged::range(function)));
+    let text = module.text.get(std::ops::Range::<usize>::from(
+        ruff_text_size::Ranged::range(function),
+    ));
     let text = text.unwrap_or("");
     let first = text.split('.').next().unwrap_or("");
     let last = text.rsplit('.').next().unwrap_or("");
     matches!(
         first,
-        "np" | "numpy" | "plt" | "logging" | "logger" | "log" | "wandb" | "mlflow" | "math" | "json"
-            | "statistics" | "writer" | "pd" | "ax"
+        "np" | "numpy"
+            | "plt"
+            | "logging"
+            | "logger"
+            | "log"
+            | "wandb"
+            | "mlflow"
+            | "math"
+            | "json"
+            | "statistics"
+            | "writer"
+            | "pd"
+            | "ax"
     ) || matches!(
         last,
-        "format" | "set_postfix" | "set_description" | "add_scalar" | "info" | "debug" | "write"
-            | "log" | "plot" | "log_metric" | "savetxt" | "append" | "dump" | "item" | "print"
+        "format"
+            | "set_postfix"
+            | "set_description"
+            | "add_scalar"
+            | "info"
+            | "debug"
+            | "write"
+            | "log"
+            | "plot"
+            | "log_metric"
+            | "savetxt"
+            | "append"
+            | "dump"
+            | "item"
+            | "print"
     )
 }

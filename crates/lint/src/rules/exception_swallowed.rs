@@ -1,13 +1,13 @@
 //! # exception-swallowed (AF109)
 //!
-//! Whatever goes wrong in a training step is passed over in silence.
+//! Whatever goes wrong in a training step is taken, and the loop goes on.
 //!
 //! ## Why it freezes
 //!
-//! "Out of memory" is an exception like any other. A bare `except:` around the step takes it,
-//! and the loop goes on: with the memory still full, most steps failing, the gradients of half
-//! a step left behind, and nothing on the screen. The run seems to work, for days, and learns
-//! nothing. A bare `except:` takes Ctrl-C as well.
+//! "Out of memory" is an exception like any other. An `except:` or `except Exception:` around the
+//! step takes it, and the loop goes on: with the memory still full, most steps failing, and the
+//! gradients of half a step left behind. The run seems to work, for days, and learns nothing. A
+//! bare `except:` takes Ctrl-C as well.
 //!
 //! ## Wrong
 //!
@@ -31,7 +31,8 @@
 //!
 //! ## When it is fine
 //!
-//! When the handler raises, or says what happened: such handlers are not reported.
+//! When the handler raises, logs the error with its traceback, or is for one kind of error only.
+//! Such handlers are not reported. A handler for all errors that prints them and goes on is.
 //!
 //! ## Fix
 //!

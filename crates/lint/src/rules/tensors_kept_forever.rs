@@ -29,7 +29,8 @@
 //! ## When it is fine
 //!
 //! When what is kept is used up: joined by `torch.cat` at the end, sampled from, or emptied now
-//! and then. Such lists are not reported, and none outside of training.
+//! and then; when it is kept for one pass over the data, or only now and then. Such lists are not
+//! reported, and none outside of training.
 //!
 //! ## Fix
 //!
@@ -85,9 +86,12 @@ fn kept_forever<'a>(module: &Module<'a>, kept: &Kept<'a>) -> Option<&'static str
     if (kept.value.graph && module.imports("torch")) || kept.place.inline {
         return None;
     }
-    if is_hook(module, kept.place.frame) {
-        let is_kept = outlives_the_call(module, kept.name, &kept.place)
-            && !is_sometimes(module.frame(kept.place.frame).body, kept.range)
+    let outlives_the_call = outlives_the_call(module, kept.name, &kept.place);
+    if kept.carried.is_none() && !outlives_the_call {
+        return None;
+    }
+    if outlives_the_call && is_hook(module, kept.place.frame) {
+        let is_kept = !is_sometimes(module.frame(kept.place.frame).body, kept.range)
             && holds_a_parameter(module, kept)
             && module
                 .loops()
@@ -99,11 +103,16 @@ fn kept_forever<'a>(module: &Module<'a>, kept: &Kept<'a>) -> Option<&'static str
     let what = bulk(module, kept.place.frame, kept.item)?;
     let grows = match kept.carried {
         Some(id) if is_training(module, id) => {
-            !is_sometimes(module.loop_at(id).body, kept.range)
+            // A list of one pass over the data is gone when the function returns.
+            let is_one_pass = module.loop_at(id).feed == Feed::Batches
+                && module.loop_at(id).parent.is_none()
+                && !kept.name.starts_with("self.");
+            !is_one_pass
+                && !is_sometimes(module.loop_at(id).body, kept.range)
                 && is_made_before_all(module, kept, id)
         }
         _ => {
-            outlives_the_call(module, kept.name, &kept.place)
+            outlives_the_call
                 && !is_sometimes(module.frame(kept.place.frame).body, kept.range)
                 && is_called_each_step(module, kept.place.frame)
         }

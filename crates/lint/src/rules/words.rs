@@ -8,7 +8,10 @@ use ruff_text_size::{Ranged, TextRange};
 /// "every step of the loop at line 8".
 pub fn every_step(module: &Module<'_>, id: Option<LoopId>) -> String {
     match id {
-        Some(id) => format!("every step of the loop at line {}", module.line(module.head(id))),
+        Some(id) => format!(
+            "every step of the loop at line {}",
+            module.line(module.head(id))
+        ),
         None => "with every call".to_owned(),
     }
 }
@@ -21,7 +24,11 @@ pub fn append_to(expression: &Expr, suffix: &str, title: &str) -> Fix {
     );
     let mut edits = vec![Edit {
         range: TextRange::empty(expression.end()),
-        content: if needs_parentheses { format!("){suffix}") } else { suffix.to_owned() },
+        content: if needs_parentheses {
+            format!("){suffix}")
+        } else {
+            suffix.to_owned()
+        },
     }];
     if needs_parentheses {
         edits.insert(
@@ -53,7 +60,13 @@ pub fn with_suffix(module: &Module<'_>, statement: TextRange, part: &Expr, suffi
 
 /// Bytes as people say them: 400 MB, 1.2 GB.
 pub fn bytes(bytes: f64) -> String {
-    const UNITS: [(f64, &str); 5] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")];
+    const UNITS: [(f64, &str); 5] = [
+        (1e12, "TB"),
+        (1e9, "GB"),
+        (1e6, "MB"),
+        (1e3, "kB"),
+        (1.0, "bytes"),
+    ];
     let (unit, name) = UNITS
         .into_iter()
         .find(|(unit, _)| bytes >= *unit)

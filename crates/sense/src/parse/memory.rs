@@ -113,7 +113,9 @@ pub fn pressure(bytes: &[u8]) -> Stall {
 /// /proc/swaps: whether there is swap, and all of it is memory itself (zram).
 pub fn swap_is_memory(bytes: &[u8]) -> bool {
     let mut areas = bytes.split(|byte| *byte == b'\n').skip(1);
-    let first = areas.next().is_some_and(|area| area.starts_with(b"/dev/zram"));
+    let first = areas
+        .next()
+        .is_some_and(|area| area.starts_with(b"/dev/zram"));
     first && areas.all(|area| area.is_empty() || area.starts_with(b"/dev/zram"))
 }
 
