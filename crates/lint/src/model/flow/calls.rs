@@ -1,0 +1,359 @@
+//! Calls: what is called, with what, what comes of it, and what it changes.
+
+use super::{Flow, adds, says_no_grad, turns_grad_off};
+use crate::model::facts::Call;
+use crate::model::path::Path;
+use crate::model::value::{Device, Kind, Value};
+use crate::model::{form, known, sizes};
+use ruff_python_ast::{Expr, ExprCall};
+
+impl<'a> Flow<'a> {
+    pub(super) fn call(&mut self, call: &'a ExprCall) -> Value {
+        let path = self.imports.resolve(&call.func);
+        let (receiver, callee) = match &*call.func {
+            Expr::Attribute(attribute) if path.is_none() => {
+                let receiver = self.eval(&attribute.value);
+                (
+                    Some(receiver),
+                    self.named(&call.func).unwrap_or(Value::UNKNOWN),
+                )
+            }
+            func if path.is_none() => (None, self.eval(func)),
+            _ => (None, Value::UNKNOWN),
+        };
+        let first = self.values.len();
+        // Evaluating one may note others: collected first, then put side by side.
+        let mut given: Vec<Value> = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments.args {
+            given.push(self.eval(argument));
+        }
+        for keyword in &call.arguments.keywords {
+            given.push(self.eval(&keyword.value));
+        }
+        self.last_own = None;
+        let result = self
+            .result(call, path, receiver, callee, &given)
+            .at(call.range_start);
+        let result = self.formed(call, path, receiver, callee, &given, result);
+        let own = self.last_own.take();
+        if self.recording {
+            let first = self.values.len().max(first) as u32;
+            self.values.extend_from_slice(&given);
+            let carried = match &*call.func {
+                Expr::Attribute(attribute) if own.is_some() || adds(attribute.attr.as_str()) => {
+                    self.outlives(&attribute.value)
+                }
+                function if own.is_some() => self.outlives(function),
+                _ => None,
+            };
+            self.calls.push(Call {
+                expr: call,
+                path,
+                receiver,
+                callee,
+                own,
+                result,
+                carried,
+                place: self.place,
+                arguments: (first, self.values.len() as u32),
+            });
+        }
+        self.effects(call, path, receiver, &given);
+        result
+    }
+
+    pub(super) fn result(
+        &mut self,
+        call: &'a ExprCall,
+        path: Option<Path<'a>>,
+        receiver: Option<Value>,
+        callee: Value,
+        given: &[Value],
+    ) -> Value {
+        let grad = !self.place.no_grad;
+        let any_graph = given.iter().any(|value| value.graph);
+        let any_predicted = given.iter().any(|value| value.predicted || value.graph);
+        if let Some(path) = path {
+            return self.returned(call, &path, given);
+        }
+        match callee.kind {
+            Kind::Function(id) => return self.call_own(id, call, given, receiver.is_some()),
+            Kind::Class(id) => {
+                if let Some(init) = self.classes[id as usize].methods.get("__init__").copied() {
+                    self.note_caller(init.0, call, given, true);
+                } else {
+                    self.fill_fields(id, call, given);
+                }
+                return self.instance(id);
+            }
+            Kind::Model => return self.put_out(callee, call, given),
+            Kind::Instance(id) => {
+                if let Some(method) = self.classes[id as usize].methods.get("__call__").copied() {
+                    return self.call_own(method.0, call, given, true);
+                }
+            }
+            Kind::Criterion => {
+                let own = self.called_of(callee).map(|id| {
+                    self.learn_arguments(id.0, call, given, true);
+                    self.frames[id.0 as usize].returns
+                });
+                let known_plain = !given.is_empty()
+                    && given.iter().all(|value| {
+                        !value.graph
+                            && matches!(value.kind, Kind::Tensor | Kind::Array | Kind::Number)
+                    });
+                return Value {
+                    predicted: true,
+                    unreduced: callee.unreduced || own.is_some_and(|own| own.unreduced),
+                    apart: own.is_some_and(|own| own.apart),
+                    ..Value::tensor(grad && !known_plain)
+                };
+            }
+            _ => {}
+        }
+        let Some(receiver) = receiver else {
+            return self.builtin(call, given);
+        };
+        let method = match &*call.func {
+            Expr::Attribute(attribute) => attribute.attr.as_str(),
+            _ => "",
+        };
+        match receiver.kind {
+            Kind::Instance(class) => {
+                if let Some(id) = self.classes[class as usize].methods.get(method).copied() {
+                    return self.call_own(id.0, call, given, true);
+                }
+            }
+            Kind::Model => match method {
+                "forward" | "__call__" => return self.put_out(receiver, call, given),
+                "to" | "cuda" | "cpu" | "train" | "eval" | "half" | "float" | "double"
+                | "bfloat16" | "requires_grad_" | "apply" | "compile" => return receiver,
+                "parameters" => return Value::of(Kind::Parameters),
+                // Of a Lightning module that steps for itself.
+                "optimizers" if given.is_empty() => return Value::of(Kind::Optimizer),
+                "compute_loss" | "get_loss" | "loss" | "calc_loss" => return Value::tensor(grad),
+                _ => return Value::UNKNOWN,
+            },
+            Kind::Engine if method == "prepare" => {
+                if let [one] = given {
+                    return *one;
+                }
+                let row = given.iter().map(|value| ("", *value)).collect();
+                return self.row(Kind::Tuple, row);
+            }
+            Kind::Scaler if method == "scale" => {
+                return given.first().copied().unwrap_or(Value::UNKNOWN);
+            }
+            Kind::Parameter if !known::ends_the_graph(method) && method != "copy_" => {
+                return Value::tensor(grad);
+            }
+            Kind::Tensor | Kind::Unknown | Kind::Array => {
+                return self.method_of(receiver, method, call, any_graph, any_predicted);
+            }
+            Kind::List if receiver.graph && method == "pop" => return Value::tensor(true),
+            Kind::Dataset if self.speaks_tensorflow => {
+                return self.piped(receiver, method, call, given);
+            }
+            _ => {}
+        }
+        Value::UNKNOWN
+    }
+
+    pub(super) fn method_of(
+        &mut self,
+        receiver: Value,
+        method: &'a str,
+        call: &'a ExprCall,
+        any_graph: bool,
+        any_predicted: bool,
+    ) -> Value {
+        let grad = !self.place.no_grad;
+        match method {
+            "item" => {
+                return Value {
+                    predicted: receiver.predicted,
+                    ..Value::of(Kind::Number)
+                };
+            }
+            "detach" | "detach_" | "data" => return receiver.detached(),
+            "cuda" => {
+                return Value {
+                    device: Device::Gpu,
+                    ..receiver
+                };
+            }
+            "cpu" => {
+                return Value {
+                    device: Device::Unknown,
+                    ..receiver
+                };
+            }
+            "to" => {
+                let gpu = call
+                    .arguments
+                    .args
+                    .first()
+                    .is_some_and(|device| self.means_gpu(device));
+                let device = if gpu { Device::Gpu } else { receiver.device };
+                return Value { device, ..receiver };
+            }
+            "float" | "half" | "double" if receiver.shape != 0 => {
+                let each = match method {
+                    "float" => 4.0,
+                    "half" => 2.0,
+                    _ => 8.0,
+                };
+                return self.retyped(receiver, Some(each));
+            }
+            "clone" | "contiguous" | "float" | "half" | "double" | "requires_grad_"
+            | "pin_memory" => {
+                return receiver;
+            }
+            "astype" if receiver.kind == Kind::Array => {
+                let each = call.arguments.args.first().and_then(sizes::element);
+                return self.retyped(receiver, each);
+            }
+            "random" | "standard_normal" | "integers" | "normal" | "uniform"
+                if receiver.kind == Kind::Array =>
+            {
+                let drawn = sizes::drawn_by(method, call, |expression| self.lengths(expression));
+                return self.sized(Value::of(Kind::Array), drawn);
+            }
+            "size" if receiver.shape != 0 && call.arguments.len() == 1 => {
+                let length = self.shape(receiver).and_then(|lengths| {
+                    let index = sizes::index(call.arguments.args.first()?, lengths.len())?;
+                    lengths.get(index).copied()
+                });
+                return length.map_or(Value::of(Kind::Number), Value::number);
+            }
+            _ => {}
+        }
+        let predicted = receiver.predicted || (receiver.graph || any_graph) || any_predicted;
+        if known::ends_the_graph(method) {
+            return Value {
+                predicted: receiver.predicted,
+                ..Value::UNKNOWN
+            };
+        }
+        if receiver.graph && known::returns_values_and_indices(method) && !call.arguments.is_empty()
+        {
+            let row = vec![("", Value::tensor(grad)), ("", Value::of(Kind::Tensor))];
+            return self.row(Kind::Tuple, row);
+        }
+        if receiver.graph || (receiver.kind == Kind::Tensor && any_graph) {
+            return Value {
+                graph: true,
+                predicted,
+                unreduced: receiver.unreduced
+                    && (!known::reduces(method) || form::keeps_rows(call, 0)),
+                ..Value::of(Kind::Tensor)
+            };
+        }
+        match receiver.kind {
+            Kind::Tensor => Value {
+                predicted,
+                ..Value::of(Kind::Tensor)
+            },
+            _ => Value::UNKNOWN,
+        }
+    }
+
+    /// What a call changes besides what it returns.
+    pub(super) fn effects(
+        &mut self,
+        call: &'a ExprCall,
+        path: Option<Path<'a>>,
+        receiver: Option<Value>,
+        given: &[Value],
+    ) {
+        if let Some(path) = path {
+            if path.is_any(&["torch.set_grad_enabled", "torch.autograd.set_grad_enabled"])
+                && let Some(Expr::BooleanLiteral(on)) = call.arguments.args.first()
+            {
+                self.place.no_grad = !on.value;
+            }
+            return;
+        }
+        let Expr::Attribute(attribute) = &*call.func else {
+            return;
+        };
+        if attribute.attr.as_str() == "add"
+            && receiver.is_some_and(|receiver| receiver.is(Kind::Model))
+            && let [layer] = given
+            && let Some(key) = self.key(&attribute.value)
+        {
+            self.scope.revise(key, |model| model.form = layer.form);
+        }
+        // Whatever gradients are computed of has a graph.
+        if attribute.attr.as_str() == "backward"
+            && call.arguments.args.is_empty()
+            && !self.place.no_grad
+        {
+            let of = match &*attribute.value {
+                Expr::Call(scaled) => scaled.arguments.args.first().unwrap_or(&attribute.value),
+                plain => plain,
+            };
+            if let Some(key) = self.key(of) {
+                self.scope.revise(key, |value| {
+                    if matches!(value.kind, Kind::Unknown | Kind::Tensor) {
+                        value.kind = Kind::Tensor;
+                        value.graph = true;
+                        value.predicted = true;
+                    }
+                });
+            }
+        }
+        if adds(attribute.attr.as_str())
+            && receiver.is_some()
+            && given.iter().any(|value| value.graph)
+            && let Some(key) = self.key(&attribute.value)
+        {
+            self.scope.revise(key, |whole| whole.graph = true);
+        }
+    }
+
+    /// Whether gradients are off inside a `with`.
+    pub(super) fn grad_after(&self, context: &'a Expr) -> bool {
+        let (function, call) = match context {
+            Expr::Call(call) => (&*call.func, Some(call)),
+            other => (other, None),
+        };
+        let Some(path) = self.imports.resolve(function) else {
+            return self.place.no_grad || says_no_grad(function);
+        };
+        if path.last() == "enable_grad" {
+            return false;
+        }
+        if path.last() == "set_grad_enabled" {
+            return match call.and_then(|call| call.arguments.args.first()) {
+                Some(Expr::BooleanLiteral(on)) => !on.value,
+                // `with torch.set_grad_enabled(phase == "train")`: it depends, and whoever
+                // writes this knows.
+                _ => true,
+            };
+        }
+        self.place.no_grad || turns_grad_off(&path)
+    }
+
+    pub(super) fn means_gpu(&self, device: &'a Expr) -> bool {
+        match device {
+            Expr::StringLiteral(text) => text.value.to_str().starts_with("cuda"),
+            Expr::Name(name) => name.id.contains("device") || name.id.contains("gpu"),
+            Expr::Attribute(attribute) => attribute.attr.contains("device"),
+            Expr::Call(call) => call
+                .arguments
+                .args
+                .first()
+                .is_some_and(|inner| self.means_gpu(inner)),
+            Expr::NumberLiteral(_) => true,
+            _ => false,
+        }
+    }
+
+    pub(super) fn all_plain(&self, given: &[Value]) -> bool {
+        !given.is_empty()
+            && given
+                .iter()
+                .all(|value| !value.graph && matches!(value.kind, Kind::Tensor | Kind::Array))
+    }
+}

@@ -1,0 +1,255 @@
+//! Goes through a text as it would run, with what is known in place of values.
+//!
+//! Branches are joined, a loop's body is gone through twice (what its first turn leaves is
+//! what its second finds), calls of functions of the same text return what these functions
+//! were seen to return. The text is gone through once to learn what functions return and
+//! attributes hold, and once more to note what the rules ask for.
+
+mod callers;
+mod calls;
+mod expressions;
+mod lengths;
+mod library;
+mod loops;
+mod names;
+mod passing;
+mod survey;
+
+use super::facts::{Call, Class, Division, Frame, FrameId, Loop, LoopId, Place, Store};
+use super::path::{Imports, Path};
+use super::scope::Scope;
+use super::value::{Kind, Value};
+use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtFunctionDef};
+use ruff_text_size::{TextRange, TextSize};
+use rustc_hash::FxHashMap;
+
+pub struct Flow<'a> {
+    pub text: &'a str,
+    pub imports: Imports<'a>,
+    pub frames: Vec<Frame<'a>>,
+    pub classes: Vec<Class<'a>>,
+    pub loops: Vec<Loop<'a>>,
+    pub calls: Vec<Call<'a>>,
+    pub stores: Vec<Store<'a>>,
+    pub divisions: Vec<Division<'a>>,
+    /// Of tuples and records.
+    pub rows: Vec<Vec<(&'a str, Value)>>,
+    /// The lengths along the axes of arrays.
+    pub shapes: Vec<Vec<f64>>,
+    /// Numbers that the command line's options have when they are not given.
+    options: FxHashMap<String, Value>,
+    /// Of the arguments of calls, one after the other.
+    pub values: Vec<Value>,
+    /// Functions, classes and loops by where they begin.
+    functions: FxHashMap<TextSize, u32>,
+    known_classes: FxHashMap<TextSize, u32>,
+    known_loops: FxHashMap<TextSize, LoopId>,
+    /// How functions are called, by frame: with a graph, without, and with what.
+    callers: Vec<Callers>,
+    scope: Scope<'a>,
+    place: Place,
+    recording: bool,
+    speaks_torch: bool,
+    speaks_tensorflow: bool,
+    /// The function of this text that the call at hand turned out to be.
+    last_own: Option<FrameId>,
+}
+
+#[derive(Clone, Default)]
+struct Callers {
+    with_graph: u32,
+    without: u32,
+    arguments: Vec<Option<Value>>,
+    /// What parameters are when they are not given.
+    defaults: Vec<Value>,
+    /// Whether somebody does not give them.
+    left_out: Vec<bool>,
+}
+
+const TEXT: FrameId = FrameId(0);
+
+impl<'a> Flow<'a> {
+    pub fn of(text: &'a str, body: &'a [Stmt]) -> Flow<'a> {
+        let mut flow = Flow {
+            text,
+            imports: Imports::default(),
+            frames: vec![frame(None, None, None, body)],
+            classes: Vec::new(),
+            loops: Vec::new(),
+            calls: Vec::new(),
+            stores: Vec::new(),
+            divisions: Vec::new(),
+            rows: Vec::new(),
+            shapes: Vec::new(),
+            options: FxHashMap::default(),
+            values: Vec::new(),
+            functions: FxHashMap::default(),
+            known_classes: FxHashMap::default(),
+            known_loops: FxHashMap::default(),
+            callers: vec![Callers::default()],
+            scope: Scope::default(),
+            place: at(TEXT),
+            recording: false,
+            speaks_torch: false,
+            speaks_tensorflow: false,
+            last_own: None,
+        };
+        flow.survey(body, TEXT, None);
+        flow.speaks_torch = ["torch", "lightning", "accelerate", "transformers", "timm"]
+            .iter()
+            .any(|package| flow.imports.has(package));
+        flow.speaks_tensorflow = flow.imports.has("tensorflow") || flow.imports.has("keras");
+        flow.assign_roles();
+        flow.run_all();
+        flow.learn_from_callers();
+        flow.recording = true;
+        flow.run_all();
+        flow
+    }
+}
+
+/// Functions of `torch.nn.functional` that are losses.
+pub fn is_loss_function(name: &str) -> bool {
+    name.ends_with("_loss")
+        || matches!(
+            name,
+            "cross_entropy"
+                | "binary_cross_entropy"
+                | "binary_cross_entropy_with_logits"
+                | "kl_div"
+        )
+}
+
+/// What is counted: `loader` of `enumerate(loader)`, be it in `tqdm`.
+fn counted(iter: &Expr) -> Option<&Expr> {
+    let Expr::Call(call) = iter else { return None };
+    let first = call.arguments.args.first()?;
+    match &*call.func {
+        Expr::Name(name) if name.id == "enumerate" => Some(first),
+        Expr::Name(name) if name.id == "tqdm" => counted(first),
+        Expr::Attribute(attribute) if attribute.attr.as_str() == "tqdm" => counted(first),
+        _ => None,
+    }
+}
+
+fn is_text_none(expression: &Expr) -> bool {
+    matches!(expression, Expr::StringLiteral(text) if text.value.to_str() == "none")
+}
+
+/// Names that people give to what the command line said.
+fn holds_options(name: &str) -> bool {
+    let name = name.strip_prefix("self.").unwrap_or(name);
+    matches!(
+        name,
+        "args"
+            | "arg"
+            | "opt"
+            | "opts"
+            | "options"
+            | "FLAGS"
+            | "flags"
+            | "config"
+            | "cfg"
+            | "conf"
+            | "hparams"
+            | "hps"
+            | "params"
+            | "parsed"
+            | "arguments"
+            | "settings"
+            | "argv"
+            | "ARGS"
+    )
+}
+
+/// Methods that put something into what they are called on.
+fn adds(method: &str) -> bool {
+    matches!(
+        method,
+        "append" | "extend" | "add" | "appendleft" | "insert"
+    )
+}
+
+/// Whether a name that is not PyTorch's own says that it turns gradients off.
+fn says_no_grad(function: &Expr) -> bool {
+    let name = match function {
+        Expr::Name(name) => name.id.as_str(),
+        Expr::Attribute(attribute) => attribute.attr.as_str(),
+        _ => return false,
+    };
+    name.contains("no_grad") || name.contains("nograd") || name.contains("inference_mode")
+}
+
+fn turns_grad_off(path: &Path<'_>) -> bool {
+    matches!(path.last(), "no_grad" | "inference_mode") && path.first() == "torch"
+}
+
+fn elements(expression: &Expr) -> &[Expr] {
+    match expression {
+        Expr::Tuple(tuple) => &tuple.elts,
+        Expr::List(list) => &list.elts,
+        Expr::Set(set) => &set.elts,
+        _ => &[],
+    }
+}
+
+fn frame<'a>(
+    parent: Option<FrameId>,
+    class: Option<u32>,
+    def: Option<&'a StmtFunctionDef>,
+    body: &'a [Stmt],
+) -> Frame<'a> {
+    Frame {
+        parent,
+        class,
+        def,
+        body,
+        no_grad: false,
+        returns: Value::of(Kind::None),
+        yields: None,
+        names: FxHashMap::default(),
+    }
+}
+
+fn at(frame: FrameId) -> Place {
+    Place {
+        frame,
+        within: None,
+        no_grad: false,
+        handler: None::<TextRange>,
+        inline: false,
+    }
+}
+
+/// The blocks of statements inside a statement; not those of functions and classes.
+pub fn each_block<'a>(statement: &'a Stmt, mut visit: impl FnMut(&'a [Stmt])) {
+    match statement {
+        Stmt::For(repeat) => {
+            visit(&repeat.body);
+            visit(&repeat.orelse);
+        }
+        Stmt::While(repeat) => {
+            visit(&repeat.body);
+            visit(&repeat.orelse);
+        }
+        Stmt::If(choice) => {
+            visit(&choice.body);
+            choice
+                .elif_else_clauses
+                .iter()
+                .for_each(|clause| visit(&clause.body));
+        }
+        Stmt::With(with) => visit(&with.body),
+        Stmt::Try(attempt) => {
+            visit(&attempt.body);
+            for handler in &attempt.handlers {
+                let ExceptHandler::ExceptHandler(handler) = handler;
+                visit(&handler.body);
+            }
+            visit(&attempt.orelse);
+            visit(&attempt.finalbody);
+        }
+        Stmt::Match(choice) => choice.cases.iter().for_each(|case| visit(&case.body)),
+        _ => {}
+    }
+}
