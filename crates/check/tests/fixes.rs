@@ -1,0 +1,82 @@
+//! Every fix that is offered for the scripts of the recall set: what it leaves is Python, has
+//! nothing left to fix, and is otherwise the text that it was.
+
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use antifreeze_check::crew;
+use antifreeze_check::examine::{Fixes, Orders, Report, bytes_at};
+use antifreeze_check::settings::{Flags, Settings};
+use antifreeze_lint::finding::Safety;
+use antifreeze_lint::here::Here;
+use std::path::{Path, PathBuf};
+
+const HERE: Here = Here {
+    ram: Some(16 << 30),
+    vram: Some(8 << 30),
+    cores: Some(8),
+};
+
+fn scripts() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lint/tests/scripts");
+    let rules = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut scripts: Vec<PathBuf> = rules
+        .filter(|path| path.is_dir())
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().contains(".wrong."))
+        .collect();
+    scripts.sort();
+    assert!(scripts.len() > 150, "{} scripts", scripts.len());
+    scripts
+}
+
+/// The report of each script with the fixes it would get.
+fn fixed(safety: Safety) -> Vec<Report> {
+    let flags = Flags {
+        preview: true,
+        ..Flags::default()
+    };
+    let selection = Settings::default().resolve(&flags, Path::new("/")).unwrap();
+    let orders = Orders {
+        selection: &selection,
+        here: HERE,
+        fixes: Fixes::Show(safety),
+    };
+    crew::each(&scripts(), |path| bytes_at(std::fs::read(path).unwrap(), path, &orders)).unwrap()
+}
+
+#[test]
+fn a_fix_leaves_python_with_nothing_left_to_fix() {
+    for safety in [Safety::Safe, Safety::Unsafe] {
+        let mut changed = 0;
+        for report in fixed(safety) {
+            let name = report.path.display();
+            assert!(report.troubles.is_empty() && report.notes.is_empty(), "{name}: {report:?}");
+            let left: Vec<_> = report
+                .findings
+                .iter()
+                .filter(|finding| finding.fix.as_ref().is_some_and(|fix| fix.safety <= safety))
+                .map(|finding| finding.rule.name)
+                .collect();
+            assert!(left.is_empty(), "{name} still has {left:?}");
+            changed += usize::from(report.change.is_some());
+        }
+        assert!(changed > 20, "{changed} scripts were changed");
+    }
+}
+
+#[test]
+fn what_is_not_fixed_stays_as_it_was() {
+    for report in fixed(Safety::Unsafe) {
+        let Some(change) = &report.change else { continue };
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let (before, after) = (text(&change.before), text(&change.after));
+        let kept = |line: &&str| after.lines().any(|other| other == *line);
+        let lost = before.lines().filter(|line| !kept(line)).count();
+        // A block may move in by a level; a whole script never does.
+        let name = report.path.display();
+        assert!(lost * 2 < before.lines().count(), "{name} lost {lost} lines");
+        assert_eq!(before.ends_with('\n'), after.ends_with('\n'), "{name}");
+    }
+}
