@@ -19,7 +19,9 @@ const HERE: Here = Here {
 
 fn scripts() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lint/tests/scripts");
-    let rules = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let rules = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let mut scripts: Vec<PathBuf> = rules
         .filter(|path| path.is_dir())
         .flat_map(|folder| std::fs::read_dir(folder).unwrap())
@@ -43,7 +45,10 @@ fn fixed(safety: Safety) -> Vec<Report> {
         here: HERE,
         fixes: Fixes::Show(safety),
     };
-    crew::each(&scripts(), |path| bytes_at(std::fs::read(path).unwrap(), path, &orders)).unwrap()
+    crew::each(&scripts(), |path| {
+        bytes_at(std::fs::read(path).unwrap(), path, &orders)
+    })
+    .unwrap()
 }
 
 #[test]
@@ -52,7 +57,10 @@ fn a_fix_leaves_python_with_nothing_left_to_fix() {
         let mut changed = 0;
         for report in fixed(safety) {
             let name = report.path.display();
-            assert!(report.troubles.is_empty() && report.notes.is_empty(), "{name}: {report:?}");
+            assert!(
+                report.troubles.is_empty() && report.notes.is_empty(),
+                "{name}: {report:?}"
+            );
             let left: Vec<_> = report
                 .findings
                 .iter()
@@ -69,14 +77,19 @@ fn a_fix_leaves_python_with_nothing_left_to_fix() {
 #[test]
 fn what_is_not_fixed_stays_as_it_was() {
     for report in fixed(Safety::Unsafe) {
-        let Some(change) = &report.change else { continue };
+        let Some(change) = &report.change else {
+            continue;
+        };
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let (before, after) = (text(&change.before), text(&change.after));
         let kept = |line: &&str| after.lines().any(|other| other == *line);
         let lost = before.lines().filter(|line| !kept(line)).count();
         // A block may move in by a level; a whole script never does.
         let name = report.path.display();
-        assert!(lost * 2 < before.lines().count(), "{name} lost {lost} lines");
+        assert!(
+            lost * 2 < before.lines().count(),
+            "{name} lost {lost} lines"
+        );
         assert_eq!(before.ends_with('\n'), after.ends_with('\n'), "{name}");
     }
 }

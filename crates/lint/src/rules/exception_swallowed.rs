@@ -51,7 +51,7 @@ pub static RULE: Rule = Rule {
     code: "AF109",
     name: "exception-swallowed",
     severity: Severity::Warning,
-    stage: Stage::Stable,
+    stage: Stage::Preview,
     source: include_str!("exception_swallowed.rs"),
     check,
 };

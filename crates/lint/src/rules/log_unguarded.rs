@@ -44,7 +44,7 @@ pub static RULE: Rule = Rule {
     code: "AF401",
     name: "log-unguarded",
     severity: Severity::Warning,
-    stage: Stage::Stable,
+    stage: Stage::Preview,
     source: include_str!("log_unguarded.rs"),
     check,
 };

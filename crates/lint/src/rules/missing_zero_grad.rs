@@ -48,7 +48,7 @@ pub static RULE: Rule = Rule {
     code: "AF301",
     name: "missing-zero-grad",
     severity: Severity::Error,
-    stage: Stage::Stable,
+    stage: Stage::Preview,
     source: include_str!("missing_zero_grad.rs"),
     check,
 };

@@ -45,7 +45,7 @@ pub static RULE: Rule = Rule {
     code: "AF503",
     name: "predict-in-loop",
     severity: Severity::Warning,
-    stage: Stage::Stable,
+    stage: Stage::Preview,
     source: include_str!("predict_in_loop.rs"),
     check,
 };
