@@ -19,7 +19,7 @@ BLANK = ""
 class Section:
     """In the shape that `write` puts between its marks."""
 
-    part = "lab"
+    mark = "lab"
 
     def __init__(self, found):
         self._found = found
