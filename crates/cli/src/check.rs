@@ -132,19 +132,17 @@ fn selection(arguments: &CheckArguments, folder: &Path) -> Result<Selection, Str
     };
     // First without the file, so that a mistake is laid at the right door.
     antifreeze_check::settings::Settings::default().resolve(&flags, folder)?;
+    selection_in(folder, &flags)
+}
+
+/// The rules that are on in a folder, by its configuration and these flags.
+pub fn selection_in(folder: &Path, flags: &Flags) -> Result<Selection, String> {
     let (settings, file) = Settings::read(folder)?.check();
     let home = file.as_deref().and_then(Path::parent).unwrap_or(folder);
-    settings.resolve(&flags, home).map_err(|message| {
+    settings.resolve(flags, home).map_err(|message| {
         let file = file.as_deref().unwrap_or(folder);
         format!("{}: {message}", file.display())
     })
-}
-
-/// The rules that are on in a folder when nothing is said on the command line.
-pub fn selection_in(folder: &Path) -> Result<Selection, String> {
-    let (settings, file) = Settings::read(folder)?.check();
-    let home = file.as_deref().and_then(Path::parent).unwrap_or(folder);
-    settings.resolve(&Flags::default(), home)
 }
 
 /// The cores that may be used here.

@@ -8,6 +8,7 @@ mod depth;
 pub mod finding;
 pub mod here;
 pub mod model;
+mod questions;
 pub mod rule;
 pub mod rules;
 

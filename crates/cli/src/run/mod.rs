@@ -15,6 +15,7 @@ use crate::config::Settings;
 use crate::look::look_of;
 use crate::size;
 use crate::store::{Run, Store};
+use antifreeze_check::settings::Flags;
 use antifreeze_guard::orders::Orders;
 use antifreeze_lint::here::Here;
 use antifreeze_sense::{Machine, Sample};
@@ -118,7 +119,7 @@ fn look_at_script(arguments: &RunArguments, folder: &Path, total: u64) -> Vec<St
     let Some(script) = script::script_of(&arguments.command, folder) else {
         return Vec::new();
     };
-    let Ok(selection) = crate::check::selection_in(folder) else {
+    let Ok(selection) = crate::check::selection_in(folder, &Flags::default()) else {
         return Vec::new();
     };
     let here = Here {

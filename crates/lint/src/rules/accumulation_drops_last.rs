@@ -42,9 +42,9 @@
 
 use super::accumulation_undefined_index::{counted, enumerated};
 use super::accumulation_zeroes_every_step::clears_each_turn;
-use super::steps::{Accumulation, Steps, accumulations, cleared};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Feed, Module};
+use crate::questions::steps::{Accumulation, Steps, accumulations, cleared};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Number, Operator};
 use ruff_text_size::{Ranged, TextRange};

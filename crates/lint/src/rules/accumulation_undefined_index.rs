@@ -38,10 +38,10 @@
 //!
 //! Safe: the loop counts with `enumerate`, or the name that it counts with is used.
 
-use super::steps::{Accumulation, accumulations};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::Module;
 use crate::model::uses::uses_of;
+use crate::questions::steps::{Accumulation, accumulations};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{ExceptHandler, Expr, ExprName, Pattern, Stmt};

@@ -39,11 +39,11 @@
 //! Unsafe, as training goes another way afterwards: the loss divided by the number of batches.
 
 use super::accumulation_zeroes_every_step::clears_each_turn;
-use super::backward::keys_in;
-use super::steps::{Accumulation, accumulations};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::uses::uses_of;
 use crate::model::{Call, Kind, Module};
+use crate::questions::backward::keys_in;
+use crate::questions::steps::{Accumulation, accumulations};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Operator};

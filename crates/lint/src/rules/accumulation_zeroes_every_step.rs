@@ -41,11 +41,11 @@
 //!
 //! Unsafe, as training goes another way afterwards: `zero_grad()` moves to after the step.
 
-use super::steps::{
-    Accumulation, accumulations, cleared, is_unconditional, line_after, without_line,
-};
 use crate::finding::{Finding, Fix, Safety};
 use crate::model::{Call, Kind, Module};
+use crate::questions::steps::{
+    Accumulation, accumulations, cleared, is_unconditional, line_after, without_line,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Stmt;
 use ruff_text_size::Ranged;

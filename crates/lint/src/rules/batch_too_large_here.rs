@@ -34,12 +34,12 @@
 //!
 //! None: another batch size is another training.
 
-use super::backward::{goes_back_during, goes_back_in};
 use super::full_batch::{room, whole_input};
-use super::network::{Need, need};
-use super::words::{bytes, count, memory};
 use crate::finding::Finding;
 use crate::model::{Call, Device, Kind, Module, Value};
+use crate::questions::backward::{goes_back_during, goes_back_in};
+use crate::questions::network::{Need, need};
+use crate::questions::words::{bytes, count, memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;

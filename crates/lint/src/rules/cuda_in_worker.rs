@@ -35,10 +35,10 @@
 //!
 //! None: where the batch is used is for its author to say.
 
-use super::loaders::{calls_of, line_of, loaders, with_workers, workers};
-use super::whence::is_gpu;
 use crate::finding::Finding;
 use crate::model::{Call, FrameId, Kind, Module, Role};
+use crate::questions::devices::is_gpu;
+use crate::questions::loaders::{calls_of, line_of, loaders, with_workers, workers};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_text_size::Ranged;
 

@@ -36,12 +36,12 @@
 //!
 //! None: how to read one element is for its author to say.
 
-use super::files::{are_paths, bound_names, is_lazy, reads_each};
-use super::keeping::is_test;
-use super::whence::{behind_names, trains};
-use super::words::{bytes, count, memory};
 use crate::finding::Finding;
 use crate::model::{Call, Device, FrameId, Kind, Module};
+use crate::questions::bindings::{behind_names, bound_to, trains};
+use crate::questions::files::{are_paths, bound_names, is_lazy, reads_each};
+use crate::questions::keeping::is_test;
+use crate::questions::words::{bytes, count, memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Comprehension, Expr};
 use ruff_text_size::{Ranged, TextRange};
@@ -203,7 +203,7 @@ fn is_read_before<'a>(
     let Some(name) = module.key(added) else {
         return false;
     };
-    let origin = super::whence::bound_to(module, name, call.place.frame, call.expr.start());
+    let origin = bound_to(module, name, call.place.frame, call.expr.start());
     origin.is_some_and(|origin| {
         origin.part.is_none_or(|part| part == 0)
             && reads_each(module, origin.expr, origin.frame, names)
@@ -227,7 +227,9 @@ fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> 
                 ("list" | "tuple", [inner]) => reads_all_files(module, inner, origin.frame),
                 ("map", [reader, over]) => {
                     let reads = match module.path(reader) {
-                        Some(path) => super::files::reads_a_file(&path) && !path.is("torch.load"),
+                        Some(path) => {
+                            crate::questions::files::reads_a_file(&path) && !path.is("torch.load")
+                        }
                         None => match module.settled(reader, origin.frame).kind {
                             Kind::Function(id) => reads_in(module, FrameId(id)),
                             _ => false,
@@ -274,7 +276,7 @@ fn reads_in(module: &Module<'_>, frame: FrameId) -> bool {
         call.place.frame == frame
             && call
                 .path
-                .is_some_and(|path| super::files::reads_a_file(&path))
+                .is_some_and(|path| crate::questions::files::reads_a_file(&path))
     })
 }
 

@@ -33,12 +33,12 @@
 //!
 //! None: each use of a batch has to move it.
 
-use super::files::is_whole_file;
 use super::full_batch::whole_input;
-use super::words::{bytes, memory};
 use crate::finding::Finding;
 use crate::model::uses::uses_of;
 use crate::model::{Call, Device, FrameId, Kind, Module, Role, Store};
+use crate::questions::files::is_whole_file;
+use crate::questions::words::{bytes, memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};

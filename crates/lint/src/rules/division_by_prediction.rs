@@ -29,9 +29,9 @@
 //!
 //! Unsafe, as the numbers change a little: a small number is added to the divisor.
 
-use super::numbers::{forms, is_keras_prediction, is_tensor_method};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, Form, Module, Place, Value};
+use crate::questions::numbers::{forms, is_keras_prediction, is_tensor_method};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange};

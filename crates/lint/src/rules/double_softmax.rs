@@ -30,9 +30,9 @@
 //!
 //! None: whether the softmax goes, or the loss becomes another, is the author's to say.
 
-use super::numbers::forms;
 use crate::finding::Finding;
 use crate::model::{Call, Form, Kind, Module, Value};
+use crate::questions::numbers::forms;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;

@@ -35,12 +35,12 @@
 //!
 //! Unsafe: `@torch.no_grad()` over a function that does nothing else than evaluate.
 
-use super::attempts::runs_a_model;
-use super::backward::{goes_back_by, goes_back_during, goes_back_in};
-use super::keeping::{arguments_of, is_evaluation, is_test};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::uses::lies_in;
 use crate::model::{Call, Feed, Frame, FrameId, Kind, LoopId, Module, Role, each_block};
+use crate::questions::attempts::runs_a_model;
+use crate::questions::backward::{goes_back_by, goes_back_during, goes_back_in};
+use crate::questions::keeping::{arguments_of, is_evaluation, is_test};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};

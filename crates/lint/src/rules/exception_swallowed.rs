@@ -38,11 +38,11 @@
 //!
 //! None: only the author knows which exception was meant.
 
-use super::attempts::{attempts, calls_in, caught};
-use super::backward::goes_back_by;
 use crate::finding::Finding;
 use crate::model::uses::lies_in;
 use crate::model::{Call, Kind, Module, Place};
+use crate::questions::attempts::{attempts, calls_in, caught};
+use crate::questions::backward::goes_back_by;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler, Expr, ExprCall, Stmt, StmtTry};
 use ruff_text_size::{Ranged, TextRange, TextSize};

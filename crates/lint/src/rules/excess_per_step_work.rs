@@ -36,13 +36,13 @@
 //!
 //! Safe: the line goes away, or anomaly detection is turned off.
 
-use super::backward::{goes_back_in, is_backward};
-use super::keeping::is_test;
-use super::steps::without_line;
-use super::whence::statement_at;
-use super::words::{count, every_step};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, Feed, LoopId, Module};
+use crate::questions::backward::{goes_back_in, is_backward};
+use crate::questions::bindings::statement_at;
+use crate::questions::keeping::is_test;
+use crate::questions::steps::without_line;
+use crate::questions::words::{count, every_step};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};

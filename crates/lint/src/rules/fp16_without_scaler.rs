@@ -36,10 +36,10 @@
 //!
 //! None: the scaler has to be made once, outside of the loop.
 
-use super::backward::is_backward;
-use super::steps::{Steps, mentions};
 use crate::finding::Finding;
 use crate::model::{Call, Kind, Module};
+use crate::questions::backward::is_backward;
+use crate::questions::steps::{Steps, mentions};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;

@@ -30,15 +30,15 @@
 //!
 //! None: another batch size is another training.
 
-use super::backward::goes_back_in;
-use super::files::{is_whole_file, reads_a_file};
-use super::keeping::is_test;
-use super::loaders::{calls_of, loaders};
-use super::network::need;
-use super::whence::{base, behind_names};
-use super::words::{bytes, count, memory};
 use crate::finding::Finding;
 use crate::model::{Call, Device, FrameId, Kind, Module};
+use crate::questions::backward::goes_back_in;
+use crate::questions::bindings::{base, behind_names};
+use crate::questions::files::{is_whole_file, reads_a_file};
+use crate::questions::keeping::is_test;
+use crate::questions::loaders::{calls_of, loaders};
+use crate::questions::network::need;
+use crate::questions::words::{bytes, count, memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
@@ -256,7 +256,7 @@ pub fn whole_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str,
     let bound_by_loop = module
         .loops_around(Some(id))
         .filter_map(|around| around.over)
-        .any(|(target, _)| super::files::bound_names(target).contains(&data));
+        .any(|(target, _)| crate::questions::files::bound_names(target).contains(&data));
     (!made_in_loop && !bound_by_loop && goes_back_in(module, id)).then_some((data, lengths))
 }
 

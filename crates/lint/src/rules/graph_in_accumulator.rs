@@ -36,11 +36,13 @@
 //!
 //! Safe: `.item()` where a number will do, `.detach()` where the total is used as a tensor.
 
-use super::keeping::{Pace, added_to, graph_stays, is_scalar, kind_of, root_of, takes_numbers};
-use super::words::{append_to, every_step, with_suffix};
 use crate::finding::Finding;
 use crate::model::uses::uses_of;
 use crate::model::{Kind, Module, Store};
+use crate::questions::keeping::{
+    Pace, added_to, graph_stays, is_scalar, kind_of, root_of, takes_numbers,
+};
+use crate::questions::words::{append_to, every_step, with_suffix};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;

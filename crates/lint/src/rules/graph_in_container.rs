@@ -38,14 +38,14 @@
 //!
 //! Safe: `.item()` where a number will do, `.detach()` where a tensor may be wanted.
 
-use super::keeping::{
-    Keeper, Kept, Pace, arguments_of, empties, graph_stays, is_scalar, is_stepped_with, keepers,
-    kept_items, root_of, takes_numbers,
-};
-use super::words::{append_to, every_step, with_suffix};
 use crate::finding::Finding;
 use crate::model::uses::uses_of;
 use crate::model::{Call, Kind, Module, Store, Value};
+use crate::questions::keeping::{
+    Keeper, Kept, Pace, arguments_of, empties, graph_stays, is_scalar, is_stepped_with, keepers,
+    kept_items, root_of, takes_numbers,
+};
+use crate::questions::words::{append_to, every_step, with_suffix};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;

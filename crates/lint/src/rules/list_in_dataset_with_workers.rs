@@ -37,11 +37,11 @@
 //!
 //! None: how to pack the elements depends on what they are.
 
-use super::loaders::{line_of, loaders, with_workers};
-use super::whence::statement_at;
 use crate::finding::Finding;
 use crate::model::uses::uses_of;
 use crate::model::{Call, Class, FrameId, Kind, Module, Role};
+use crate::questions::bindings::{behind_names, statement_at};
+use crate::questions::loaders::{line_of, loaders, with_workers};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -159,7 +159,7 @@ fn in_long_loop(module: &Module<'_>, call: &Call<'_>) -> bool {
 /// Whether an expression goes through the lines of a file, the names in a folder, or the rows of
 /// a table.
 fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
-    let over = super::whence::behind_names(module, over, frame);
+    let over = behind_names(module, over, frame);
     match over.expr {
         Expr::Call(call) => {
             if let Expr::Name(name) = &*call.func
@@ -205,7 +205,7 @@ fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> boo
         }
         // A part of what a file held.
         Expr::Subscript(subscript) if subscript.slice.is_string_literal_expr() => {
-            let whole = super::whence::behind_names(module, &subscript.value, over.frame);
+            let whole = behind_names(module, &subscript.value, over.frame);
             matches!(whole.expr, Expr::Call(call)
                 if module.path(&call.func).is_some_and(|path| path.is_any(&["json.load", "yaml.safe_load"])))
         }

@@ -33,9 +33,9 @@
 //! Unsafe, as the numbers change a little: `log_softmax` where the softmax stands inside the
 //! logarithm, `logsumexp` for a sum of exponentials, else a bound from below.
 
-use super::numbers::{forms, grouped, is_keras_prediction, is_tensor_method, parameter};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, Form, Module, Value};
+use crate::questions::numbers::{forms, grouped, is_keras_prediction, is_tensor_method, parameter};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};

@@ -29,9 +29,9 @@
 //!
 //! Safe: `num_parallel_calls=tf.data.AUTOTUNE`. The order of elements stays.
 
-use super::pipeline::{is_pipeline, method_range, tensorflow_name, trains_here};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, Module};
+use crate::questions::pipeline::{is_pipeline, method_range, tensorflow_name, trains_here};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_python_ast::visitor::{self, Visitor};

@@ -36,10 +36,10 @@
 //!
 //! Unsafe, as training goes another way afterwards: `zero_grad()` after the step.
 
-use super::backward::is_backward;
-use super::steps::{Steps, cleared, line_after, mentions};
 use crate::finding::{Finding, Fix, Safety};
 use crate::model::{Call, Kind, LoopId, Module, Role};
+use crate::questions::backward::is_backward;
+use crate::questions::steps::{Steps, cleared, line_after, mentions};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;

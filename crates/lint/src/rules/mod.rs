@@ -1,11 +1,9 @@
-//! The rules, one a file, and what several of them ask.
+//! The rules, one a file. What several of them ask is in [`crate::questions`].
 
 mod accumulation_drops_last;
 mod accumulation_undefined_index;
 mod accumulation_without_division;
 mod accumulation_zeroes_every_step;
-mod attempts;
-mod backward;
 mod batch_too_large_here;
 mod bias_before_batchnorm;
 mod cuda_in_worker;
@@ -16,36 +14,26 @@ mod double_softmax;
 mod eval_without_no_grad;
 mod exception_swallowed;
 mod excess_per_step_work;
-mod files;
 mod fp16_without_scaler;
 mod full_batch;
 mod graph_in_accumulator;
 mod graph_in_container;
-mod keeping;
 mod list_in_dataset_with_workers;
-mod loaders;
 mod log_unguarded;
 mod map_not_parallel;
 mod missing_zero_grad;
-mod network;
 mod no_main_guard;
 mod no_prefetch;
 mod nonscalar_backward;
-mod numbers;
 mod oom_retry_in_except;
-mod origin;
 mod outputs_kept_on_gpu;
 mod persistent_tape;
-mod pipeline;
 mod predict_in_loop;
 mod retain_graph_in_loop;
 mod sigmoid_then_bce_with_logits;
-mod steps;
 mod tensors_kept_forever;
 mod undetached_state;
 mod variable_or_function_in_loop;
-mod whence;
-mod words;
 mod workers_oversubscribed;
 
 use crate::rule::Rule;

@@ -40,10 +40,10 @@
 //!
 //! Unsafe: the guard, where all that is missing is a guard around the last line.
 
-use super::loaders::{calls_of, loaders, workers};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::uses::lies_in;
 use crate::model::{Call, Feed, FrameId, Kind, Module};
+use crate::questions::loaders::{calls_of, loaders, workers};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};

@@ -29,9 +29,9 @@
 //!
 //! Safe: `.prefetch(tf.data.AUTOTUNE)` at the end of the chain.
 
-use super::pipeline::{is_pipeline, method_range, tensorflow_name, trains_here};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, Module};
+use crate::questions::pipeline::{is_pipeline, method_range, tensorflow_name, trains_here};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_text_size::{Ranged, TextRange};
 

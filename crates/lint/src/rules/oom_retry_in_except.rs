@@ -39,9 +39,9 @@
 //!
 //! None: set a flag in the handler, and try again after it.
 
-use super::attempts::{attempts, calls_in, caught, runs_a_model};
 use crate::finding::Finding;
 use crate::model::{Call, Module};
+use crate::questions::attempts::{attempts, calls_in, caught, runs_a_model};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler};
 use ruff_text_size::Ranged;

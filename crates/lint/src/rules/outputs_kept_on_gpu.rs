@@ -33,12 +33,12 @@
 //!
 //! Unsafe: `.cpu()` after what is kept. What is computed of it later is then computed on the CPU.
 
-use super::keeping::{Kept, empties, kept_items, root_of};
-use super::origin::{Origin, origin};
-use super::words::{append_to, every_step, with_suffix};
 use crate::finding::{Finding, Fix, Safety};
 use crate::model::uses::uses_of;
 use crate::model::{Device, Feed, LoopId, Module};
+use crate::questions::keeping::{Kept, empties, kept_items, root_of};
+use crate::questions::origin::{Origin, origin};
+use crate::questions::words::{append_to, every_step, with_suffix};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 

@@ -37,12 +37,12 @@
 //!
 //! Safe: `del tape` after its last use.
 
-use super::keeping::is_test;
-use super::steps::line_after;
-use super::whence::statement_at;
 use crate::finding::{Finding, Fix, Safety};
 use crate::model::uses::uses_of;
 use crate::model::{Call, Frame, Module, Role};
+use crate::questions::bindings::statement_at;
+use crate::questions::keeping::is_test;
+use crate::questions::steps::line_after;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};

@@ -32,11 +32,11 @@
 //!
 //! Unsafe: the call of the model, and `.numpy()` on what it returns.
 
-use super::files::bound_names;
-use super::whence::{behind_names, bound_to, own_function, returned};
-use super::words::every_step;
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, FrameId, Kind, Module};
+use crate::questions::bindings::{behind_names, bound_to, own_function, returned};
+use crate::questions::files::bound_names;
+use crate::questions::words::every_step;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, ExprCall, Number, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};

@@ -36,11 +36,11 @@
 //!
 //! None: take `retain_graph=True` away and see whether PyTorch complains.
 
-use super::backward::{goes_back_by, is_backward};
-use super::keeping::root_of;
 use crate::finding::Finding;
 use crate::model::uses::{lies_in, uses_of};
 use crate::model::{Call, Feed, FrameId, LoopId, Module, Role};
+use crate::questions::backward::{goes_back_by, is_backward};
+use crate::questions::keeping::root_of;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextSize};

@@ -36,13 +36,15 @@
 //!
 //! None: how much of it is needed only the author knows.
 
-use super::backward::{goes_back_during, goes_back_in, is_backward};
-use super::keeping::{Keeper, Kept, arguments_of, keepers, kept_items, outlives_the_call, root_of};
-use super::origin::{Origin, origin};
-use super::words::every_step;
 use crate::finding::Finding;
 use crate::model::uses::{Use, lies_in, uses_of};
 use crate::model::{Call, Feed, FrameId, Kind, Loop, LoopId, Module, is_loss_function};
+use crate::questions::backward::{goes_back_during, goes_back_in, is_backward};
+use crate::questions::keeping::{
+    Keeper, Kept, arguments_of, keepers, kept_items, outlives_the_call, root_of,
+};
+use crate::questions::origin::{Origin, origin};
+use crate::questions::words::every_step;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -189,7 +191,7 @@ fn is_step_loop(module: &Module<'_>, around: &Loop<'_>) -> bool {
 /// Whether one of the names in it goes into a model or its loss in the same function.
 fn is_given_to_a_model<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> bool {
     let mut names = Vec::new();
-    super::backward::keys_in(module, item, &mut names);
+    crate::questions::backward::keys_in(module, item, &mut names);
     module.calls().iter().any(|call| {
         call.place.frame == frame
             && (matches!(call.callee.kind, Kind::Model | Kind::Criterion)

@@ -41,11 +41,11 @@
 //! Unsafe: `.detach()` after the state where it is known to be a single tensor. The state of an
 //! LSTM is two: `state = tuple(part.detach() for part in state)`.
 
-use super::backward::goes_back_in;
-use super::words::append_to;
 use crate::finding::{Finding, Fix, Safety};
 use crate::model::uses::{lies_in, uses_of};
 use crate::model::{Call, Kind, LoopId, Module, Role, Store};
+use crate::questions::backward::goes_back_in;
+use crate::questions::words::append_to;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
@@ -137,7 +137,7 @@ fn is_unconditional(module: &Module<'_>, id: LoopId) -> bool {
             Stmt::Try(attempt) => has(module, &attempt.body),
             _ => module.calls().iter().any(|call| {
                 lies_in(call.expr.range(), statement.range())
-                    && super::backward::goes_back_by(module, call)
+                    && crate::questions::backward::goes_back_by(module, call)
             }),
         })
     }

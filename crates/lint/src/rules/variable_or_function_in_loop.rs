@@ -38,11 +38,11 @@
 //!
 //! None: what it begins with has to be known before the loop.
 
-use super::keeping::is_test;
-use super::whence::behind_names;
-use super::words::every_step;
 use crate::finding::Finding;
 use crate::model::{Call, Feed, Kind, Loop, LoopId, Module};
+use crate::questions::bindings::behind_names;
+use crate::questions::keeping::is_test;
+use crate::questions::words::every_step;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};

@@ -30,9 +30,9 @@
 //!
 //! Unsafe: as many workers as there are cores, where the number is written in the call.
 
-use super::loaders::{calls_of, loaders, workers};
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{FrameId, Kind, Module};
+use crate::questions::loaders::{calls_of, loaders, workers};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_text_size::Ranged;
 

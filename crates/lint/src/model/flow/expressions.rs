@@ -201,26 +201,11 @@ impl<'a> Flow<'a> {
                 }
                 self.row(Kind::Fields, row).at(expression.start())
             }
-            Expr::ListComp(comprehension) => {
-                let value = self.inline(|flow| {
-                    flow.generators(&comprehension.generators);
-                    flow.eval(&comprehension.elt)
-                });
-                Value {
-                    graph: value.graph,
-                    ..Value::of(Kind::List)
-                }
-                .at(expression.start())
-            }
+            Expr::ListComp(comprehension) => self
+                .listed(&comprehension.generators, &comprehension.elt)
+                .at(expression.start()),
             Expr::Generator(comprehension) => {
-                let value = self.inline(|flow| {
-                    flow.generators(&comprehension.generators);
-                    flow.eval(&comprehension.elt)
-                });
-                Value {
-                    graph: value.graph,
-                    ..Value::of(Kind::List)
-                }
+                self.listed(&comprehension.generators, &comprehension.elt)
             }
             Expr::SetComp(comprehension) => {
                 self.inline(|flow| {
@@ -296,6 +281,22 @@ impl<'a> Flow<'a> {
         let value = body(self);
         self.place.inline = before;
         value
+    }
+
+    /// The list that a comprehension makes.
+    fn listed(
+        &mut self,
+        generators: &'a [ruff_python_ast::Comprehension],
+        each: &'a Expr,
+    ) -> Value {
+        let value = self.inline(|flow| {
+            flow.generators(generators);
+            flow.eval(each)
+        });
+        Value {
+            graph: value.graph,
+            ..Value::of(Kind::List)
+        }
     }
 
     pub(super) fn generators(&mut self, generators: &'a [ruff_python_ast::Comprehension]) {

@@ -1,6 +1,6 @@
 //! Pipelines of `tf.data`: whether a chain of methods is one, and what TensorFlow is called.
 
-use super::whence::bound_to;
+use super::bindings::bound_to;
 use crate::model::{Call, FrameId, Module};
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange};

@@ -1,265 +1,32 @@
-//! The memory that a step through a network needs at least: its layers are followed with the
-//! lengths of a batch, as far as they are written in the text.
-//!
-//! What is not known adds nothing, so the sum is a lower bound.
+//! The way of a batch through a model, and what is kept of it for the way back.
 
-use super::whence::{bound_to, own_function, returned};
-use crate::model::{FrameId, Kind, Module, windowed};
+use super::INDEX;
+use super::nets::{Net, net_of};
+use crate::model::{FrameId, Module, windowed};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
-use ruff_text_size::{Ranged, TextSize};
+use ruff_text_size::Ranged;
 use std::cell::Cell;
 
-/// Bytes of an element: weights, gradients, activations.
-const EACH: f64 = 4.0;
-/// An index of a pooled maximum.
-const INDEX: f64 = 8.0;
-
-/// What a step needs at least, in bytes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Need {
-    /// The batch itself.
-    pub input: f64,
-    /// What the layers keep for the way back.
-    pub activations: f64,
-    /// Weights, their gradients and the optimizer's state.
-    pub weights: f64,
-}
-
-impl Need {
-    pub fn all(&self) -> f64 {
-        self.input + self.activations + self.weights
-    }
-}
-
-/// What a step through a model needs with a batch of these lengths. None where nothing is known
-/// of its layers.
-pub fn need<'a>(
-    module: &Module<'a>,
-    model: &'a Expr,
-    frame: FrameId,
-    lengths: &[f64],
-) -> Option<Need> {
-    let budget = Cell::new(MOST);
-    let net = net_of(&budget, module, model, frame, model.start(), DEEPEST)?;
-    let mut walk = Walk {
-        module,
-        saved: vec![true],
-        activations: 0.0,
-        weights: 0.0,
-        layers: 0,
-        each: if is_mixed(module) { EACH / 2.0 } else { EACH },
-        budget,
-    };
-    let input = Tensor {
-        lengths: lengths.to_vec(),
-        id: 0,
-    };
-    // The loss is computed from the output, and keeps it.
-    if let Some(output) = walk.through(&net, input, DEEPEST) {
-        walk.keep(&output);
-    }
-    (walk.layers > 0).then(|| Need {
-        input: lengths.iter().product::<f64>() * EACH,
-        activations: walk.activations,
-        weights: walk.weights * (2.0 * EACH + state(module)),
-    })
-}
-
-const DEEPEST: u32 = 8;
-/// Layers that are looked at before giving up: names may refer to each other in circles.
-const MOST: u32 = 5_000;
-
-/// Whether activations may be halves.
-fn is_mixed(module: &Module<'_>) -> bool {
-    [
-        "autocast",
-        "mixed_precision",
-        ".half()",
-        "bfloat16",
-        "float16",
-        "fp16",
-        "bf16",
-    ]
-    .iter()
-    .any(|word| module.text.contains(word))
-}
-
-/// Bytes of optimizer state for each weight.
-fn state(module: &Module<'_>) -> f64 {
-    let of = |name: &str, has_momentum: bool| match name.to_ascii_lowercase().as_str() {
-        "adam" | "adamw" | "nadam" | "radam" | "adamax" => 8.0,
-        "rmsprop" | "adagrad" | "adadelta" | "lion" => 4.0,
-        "sgd" if has_momentum => 4.0,
-        _ => 0.0,
-    };
-    let states = module.calls().iter().filter_map(|call| {
-        if let Some(path) = call.path.filter(|_| call.result.is(Kind::Optimizer)) {
-            let momentum = call.keyword("momentum").is_some();
-            return Some(of(path.last(), momentum));
-        }
-        match (call.method(), call.argument(0, "optimizer")) {
-            (Some("compile"), Some(Expr::StringLiteral(name))) => {
-                Some(of(name.value.to_str(), false))
-            }
-            _ => None,
-        }
-    });
-    states.fold(0.0, f64::max)
-}
-
-// ---- what a model is made of ----
-
-enum Net<'a> {
-    Layer(&'a ExprCall, FrameId),
-    /// A class of this text.
-    Class(u32),
-    Row(Vec<Net<'a>>),
-}
-
-fn net_of<'a>(
-    budget: &Cell<u32>,
-    module: &Module<'a>,
-    expr: &'a Expr,
-    frame: FrameId,
-    before: TextSize,
-    deep: u32,
-) -> Option<Net<'a>> {
-    let deep = deep.checked_sub(1)?;
-    budget.set(budget.get().checked_sub(1)?);
-    match expr {
-        Expr::Name(_) | Expr::Attribute(_) => {
-            let name = module.key(expr)?;
-            let origin = bound_to(module, name, frame, before)?;
-            if origin.part.is_some() {
-                return None;
-            }
-            let net = net_of(
-                budget,
-                module,
-                origin.expr,
-                origin.frame,
-                origin.expr.start(),
-                deep,
-            )?;
-            Some(with_added(budget, module, net, name, origin.frame, deep))
-        }
-        Expr::Call(call) => {
-            let Some(path) = module.path(&call.func) else {
-                if let Expr::Attribute(method) = &*call.func
-                    && matches!(
-                        method.attr.as_str(),
-                        "to" | "cuda"
-                            | "cpu"
-                            | "train"
-                            | "eval"
-                            | "float"
-                            | "apply"
-                            | "requires_grad_"
-                    )
-                {
-                    return net_of(budget, module, &method.value, frame, before, deep);
-                }
-                return match module.settled(&call.func, frame).kind {
-                    Kind::Class(id) => Some(Net::Class(id)),
-                    Kind::Function(_) => {
-                        let own = own_function(module, call, frame)?;
-                        let result = returned(module, own)?;
-                        net_of(budget, module, result, own, result.start(), deep)
-                    }
-                    _ => None,
-                };
-            };
-            let arguments = &call.arguments;
-            match path.segments() {
-                ["torch", "nn", "Sequential"] => row(budget, module, &arguments.args, frame, deep),
-                ["keras", "Sequential"] | ["keras", "models", "Sequential"] => {
-                    match arguments.args.first() {
-                        Some(Expr::List(layers)) => row(budget, module, &layers.elts, frame, deep),
-                        None if arguments.is_empty() => Some(Net::Row(Vec::new())),
-                        _ => None,
-                    }
-                }
-                ["torch", "nn", _] | ["keras", "layers", ..] | ["keras", "Input"] => {
-                    Some(Net::Layer(call, frame))
-                }
-                ["torch", "compile"] => {
-                    net_of(budget, module, arguments.args.first()?, frame, before, deep)
-                }
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
-
-fn row<'a>(
-    budget: &Cell<u32>,
-    module: &Module<'a>,
-    layers: &'a [Expr],
-    frame: FrameId,
-    deep: u32,
-) -> Option<Net<'a>> {
-    let mut nets = Vec::with_capacity(layers.len());
-    for layer in layers {
-        match net_of(budget, module, layer, frame, layer.start(), deep) {
-            Some(net) => nets.push(net),
-            // What follows cannot be known; what came before is.
-            None => break,
-        }
-    }
-    (!nets.is_empty()).then_some(Net::Row(nets))
-}
-
-/// The layers that are added to a Keras model afterwards: `model.add(…)`.
-fn with_added<'a>(
-    budget: &Cell<u32>,
-    module: &Module<'a>,
-    net: Net<'a>,
-    name: &str,
-    frame: FrameId,
-    deep: u32,
-) -> Net<'a> {
-    let Net::Row(mut layers) = net else {
-        return net;
-    };
-    for call in module.calls() {
-        if call.method() == Some("add")
-            && call.place.frame == frame
-            && call.place.within.is_none()
-            && call.object().and_then(|object| module.key(object)) == Some(name)
-            && let Some(layer) = call.argument(0, "layer")
-        {
-            match net_of(budget, module, layer, frame, layer.start(), deep) {
-                Some(net) => layers.push(net),
-                None => break,
-            }
-        }
-    }
-    Net::Row(layers)
-}
-
-// ---- the way through ----
-
 #[derive(Clone)]
-struct Tensor {
-    lengths: Vec<f64>,
-    id: usize,
+pub(super) struct Tensor {
+    pub(super) lengths: Vec<f64>,
+    pub(super) id: usize,
 }
 
-struct Walk<'m, 'a> {
-    module: &'m Module<'a>,
+pub(super) struct Walk<'m, 'a> {
+    pub(super) module: &'m Module<'a>,
     /// By tensor, whether it is counted.
-    saved: Vec<bool>,
-    activations: f64,
+    pub(super) saved: Vec<bool>,
+    pub(super) activations: f64,
     /// How many there are.
-    weights: f64,
-    layers: u32,
-    each: f64,
-    budget: Cell<u32>,
+    pub(super) weights: f64,
+    pub(super) layers: u32,
+    pub(super) each: f64,
+    pub(super) budget: Cell<u32>,
 }
 
 /// What a layer makes of its input.
-struct Step {
+pub(super) struct Step {
     lengths: Vec<f64>,
     weights: f64,
     keeps_input: bool,
@@ -299,7 +66,7 @@ impl Step {
 }
 
 impl<'a> Walk<'_, 'a> {
-    fn through(&mut self, net: &Net<'a>, input: Tensor, deep: u32) -> Option<Tensor> {
+    pub(super) fn through(&mut self, net: &Net<'a>, input: Tensor, deep: u32) -> Option<Tensor> {
         let deep = deep.checked_sub(1)?;
         self.budget.set(self.budget.get().checked_sub(1)?);
         match net {
@@ -339,7 +106,7 @@ impl<'a> Walk<'_, 'a> {
         output
     }
 
-    fn keep(&mut self, tensor: &Tensor) {
+    pub(super) fn keep(&mut self, tensor: &Tensor) {
         if let Some(saved) = self.saved.get_mut(tensor.id)
             && !*saved
         {
@@ -711,7 +478,7 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
-fn flattened(input: &[f64], start: f64) -> Option<Step> {
+pub(super) fn flattened(input: &[f64], start: f64) -> Option<Step> {
     let start = start as usize;
     let (kept, merged) = input
         .split_at_checked(start)
@@ -719,106 +486,4 @@ fn flattened(input: &[f64], start: f64) -> Option<Step> {
     let mut lengths = kept.to_vec();
     lengths.push(merged.iter().product());
     Some(Step::to(lengths))
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::here::Here;
-
-    /// What the call of `model` in a text needs with a batch of these lengths.
-    fn needed(text: &str, lengths: &[f64]) -> Option<Need> {
-        let parsed = ruff_python_parser::parse_module(text).unwrap();
-        let module = Module::of(text, parsed.syntax(), &Here::default());
-        let call = module
-            .calls()
-            .iter()
-            .find(|call| module.source(&*call.expr.func) == "model")
-            .unwrap();
-        need(&module, &call.expr.func, call.place.frame, lengths)
-    }
-
-    #[test]
-    fn layers_in_a_row_keep_what_the_way_back_needs() {
-        let text = "
-from torch import nn, optim
-model = nn.Sequential(nn.Linear(10, 100), nn.ReLU(), nn.Linear(100, 5)).cuda()
-optimizer = optim.Adam(model.parameters())
-model(x)
-";
-        let need = needed(text, &[1000.0, 10.0]).unwrap();
-        assert_eq!(need.input, 1000.0 * 10.0 * 4.0);
-        // What the rectifier put out, and the output; not what went into the rectifier.
-        assert_eq!(need.activations, 1000.0 * (100.0 + 5.0) * 4.0);
-        assert_eq!(
-            need.weights,
-            (10.0 * 100.0 + 100.0 + 100.0 * 5.0 + 5.0) * 16.0
-        );
-    }
-
-    #[test]
-    fn a_class_is_followed_through_its_forward() {
-        let text = "
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self, width=8):
-        super().__init__()
-        self.first = nn.Conv2d(3, width, 3, padding=1, bias=False)
-        self.pool = nn.MaxPool2d(2)
-        self.last = nn.Linear(width * 16 * 16, 10)
-
-    def forward(self, x):
-        x = torch.relu(self.first(x))
-        x = self.pool(x)
-        return self.last(x.view(x.size(0), -1))
-
-model = Net()
-model(x)
-";
-        let need = needed(text, &[2.0, 3.0, 32.0, 32.0]).unwrap();
-        let (wide, narrow) = (2.0 * 8.0 * 32.0 * 32.0, 2.0 * 8.0 * 16.0 * 16.0);
-        // The rectifier's output, the pool's indices, the flat input of the last layer, its output.
-        assert_eq!(
-            need.activations,
-            wide * 4.0 + narrow * 8.0 + narrow * 4.0 + 2.0 * 10.0 * 4.0
-        );
-    }
-
-    #[test]
-    fn what_is_not_known_adds_nothing() {
-        let text = "
-from torch import nn
-model = nn.Sequential(nn.Linear(10, 20), nn.ReLU(), Strange(), nn.Linear(20, 1_000_000))
-model(x)
-";
-        let need = needed(text, &[7.0, 10.0]).unwrap();
-        assert_eq!(need.activations, 7.0 * 20.0 * 4.0);
-        assert_eq!(needed("model = strange()\nmodel(x)\n", &[7.0, 10.0]), None);
-    }
-
-    #[test]
-    fn models_that_call_each_other_come_to_an_end() {
-        let calls = "        x = self.inner(x)\n".repeat(40);
-        let text = format!(
-            "
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        self.inner = Net()
-        self.layer = nn.Linear(4, 4)
-
-    def forward(self, x):
-        x = self.layer(x)
-{calls}        return x
-
-model = Net()
-model(x)
-"
-        );
-        assert!(needed(&text, &[1.0, 4.0]).is_some());
-    }
 }

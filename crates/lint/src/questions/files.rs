@@ -1,6 +1,6 @@
 //! What is read from files: whole arrays, one file of many, and the names of many files.
 
-use super::whence::{behind_names, bound_to, own_function, returned};
+use super::bindings::{behind_names, bound_to, own_function, returned};
 use crate::model::{FrameId, Kind, Module, Path};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
@@ -212,7 +212,7 @@ fn are_paths_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, dee
 /// The name that a list was bound to.
 fn origin_name<'a>(
     module: &Module<'a>,
-    origin: &super::whence::Origin<'a>,
+    origin: &super::bindings::Origin<'a>,
     list: &'a Expr,
 ) -> Option<&'a str> {
     let bound = module.stores().iter().find(|store| {

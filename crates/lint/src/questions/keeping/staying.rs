@@ -1,0 +1,277 @@
+//! Whether a graph that is kept stays, or is what the step is for.
+
+use super::emptying::is_emptied;
+use super::keepers::arguments_of;
+use super::{outlives_the_call, root_of};
+use crate::model::{Feed, Frame, FrameId, Kind, LoopId, Module, Place, Role};
+use crate::questions::backward::{
+    backward_names, goes_back_during, goes_back_in, is_backward, keys_in, may_go_back,
+};
+use ruff_python_ast::{Expr, Stmt};
+use ruff_text_size::Ranged;
+
+/// How fast memory fills.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// Gradients are computed of it: what is left of the graph is small.
+    Slow,
+    /// Every activation stays.
+    Fast,
+}
+
+/// Whether the graph of something that is kept stays in memory though nobody will go back
+/// through it, and how fast that fills the memory.
+pub fn graph_stays<'a>(
+    module: &Module<'a>,
+    name: &'a str,
+    item: &'a Expr,
+    place: &Place,
+    carried: Option<LoopId>,
+) -> Option<Pace> {
+    if carried.is_none() && (place.within.is_some() || !outlives_the_call(module, name, place)) {
+        return None;
+    }
+    if !is_sure(module, item, place.frame) || carried.is_some_and(|id| ends_at_once(module, id)) {
+        return None;
+    }
+    let root = root_of(name);
+    let gone_back = backward_names(module, place.frame);
+    if gone_back.contains(&name) || gone_back.contains(&root) {
+        return None;
+    }
+    let is_wanted = || {
+        may_go_back(module, name, place.frame)
+            || (root != name && may_go_back(module, root, place.frame))
+    };
+    let in_training = match carried {
+        Some(id) => goes_back_in(module, id),
+        None => goes_back_during(module, place.frame) || is_engine_step(module, place.frame),
+    };
+    if in_training {
+        let stays = !is_emptied(module, name, place, carried)
+            && (is_stepped_with(module, item, place.frame) || !is_wanted());
+        return stays.then_some(Pace::Slow);
+    }
+    let evaluates = carried.is_some_and(|id| evaluates(module, place.frame, id));
+    let stays = evaluates && !is_emptied(module, name, place, carried) && !is_wanted();
+    stays.then_some(Pace::Fast)
+}
+
+/// Whether it is a loss or an output, and not one of the other things that are returned beside
+/// them: counts, scores, what is let go of on one of two ways.
+pub(super) fn is_sure<'a>(module: &Module<'a>, item: &'a Expr, frame: FrameId) -> bool {
+    let Some(key) = module.key(item) else {
+        return true;
+    };
+    let last = key.rsplit(['.', '[']).next().unwrap_or(key);
+    let is_count = !last.contains("loss")
+        && [
+            "num", "count", "size", "sample", "token", "correct", "acc", "len", "hits", "score",
+            "metric",
+        ]
+        .iter()
+        .any(|word| last.contains(word));
+    if is_count {
+        return false;
+    }
+    let here = module
+        .stores()
+        .iter()
+        .filter(|store| store.place.frame == frame);
+    let mut made = here
+        .filter(|store| module.key(store.target) == Some(key))
+        .peekable();
+    let is_part = made.peek().is_some_and(|store| store.source.is_none());
+    let is_let_go = made.any(|store| match store.source {
+        Some(Expr::Call(call)) => match &*call.func {
+            Expr::Attribute(attribute) => {
+                module.key(&attribute.value) == Some(key)
+                    && matches!(attribute.attr.as_str(), "detach" | "item" | "cpu" | "numpy")
+            }
+            _ => false,
+        },
+        _ => false,
+    });
+    let is_known = !is_part
+        || last.contains("loss")
+        || is_stepped_with(module, item, frame)
+        || is_put_out(module, key, frame);
+    is_known && !is_let_go
+}
+
+/// Whether a name is a part of what a model itself put out.
+pub(super) fn is_put_out(module: &Module<'_>, key: &str, frame: FrameId) -> bool {
+    module.stores().iter().any(|store| {
+        store.place.frame == frame
+            && module.key(store.target) == Some(key)
+            && matches!(store.statement, Stmt::Assign(assign) if module.calls().iter().any(|call| {
+                call.expr.range() == assign.value.range() && call.callee.is(Kind::Model)
+            }))
+    })
+}
+
+/// Whether a loop takes one turn: `break` stands in it without a condition.
+pub(super) fn ends_at_once(module: &Module<'_>, id: LoopId) -> bool {
+    module.loop_at(id).body.iter().any(Stmt::is_break_stmt)
+}
+
+/// Whether gradients are computed of something in the function where it is kept: after that
+/// its graph is of no use.
+pub fn is_stepped_with<'a>(module: &Module<'a>, item: &'a Expr, frame: FrameId) -> bool {
+    let stepped = stepped_names(module, frame);
+    let mut parts = Vec::new();
+    keys_in(module, item, &mut parts);
+    parts.iter().any(|part| stepped.contains(part))
+}
+
+/// The names that gradients are computed of: not what they were computed from.
+pub fn stepped_names<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for call in module
+        .calls()
+        .iter()
+        .filter(|call| call.place.frame == frame)
+    {
+        let is_true =
+            |name| matches!(call.keyword(name), Some(Expr::BooleanLiteral(yes)) if yes.value);
+        if is_backward(call) {
+            // Kept on purpose: it is gone back through again.
+            if is_true("retain_graph") || is_true("create_graph") {
+                continue;
+            }
+            match call.method() {
+                Some("backward") if call.receiver.is_some_and(|of| of.kind != Kind::Engine) => {
+                    call.object()
+                        .into_iter()
+                        .for_each(|of| summands(module, of, &mut names));
+                }
+                _ => {}
+            }
+            let of = call.expr.arguments.args.first();
+            of.into_iter()
+                .for_each(|of| summands(module, of, &mut names));
+        } else if let Some(own) = call.own {
+            // `self.optimize(loss)`, which goes back through it.
+            let inner = backward_names(module, own);
+            for (parameter, argument, _) in arguments_of(module, call, own) {
+                if inner.contains(&parameter) {
+                    summands(module, argument, &mut names);
+                }
+            }
+        }
+    }
+    if is_engine_step(module, frame) {
+        for statement in module.frame(frame).body {
+            if let Stmt::Return(result) = statement
+                && let Some(value) = &result.value
+            {
+                summands(module, value, &mut names);
+            }
+        }
+    }
+    names
+}
+
+/// The terms of a sum, and what is only scaled.
+pub(super) fn summands<'a>(module: &Module<'a>, expression: &'a Expr, names: &mut Vec<&'a str>) {
+    if let Some(key) = module.key(expression) {
+        names.push(key);
+        return;
+    }
+    match expression {
+        Expr::BinOp(operation) => {
+            summands(module, &operation.left, names);
+            summands(module, &operation.right, names);
+        }
+        Expr::UnaryOp(operation) => summands(module, &operation.operand, names),
+        Expr::If(choice) => {
+            summands(module, &choice.body, names);
+            summands(module, &choice.orelse, names);
+        }
+        Expr::Dict(dict) => dict
+            .items
+            .iter()
+            .for_each(|item| summands(module, &item.value, names)),
+        Expr::Call(call) => {
+            if let Expr::Attribute(attribute) = &*call.func {
+                match attribute.attr.as_str() {
+                    "scale" => call
+                        .arguments
+                        .args
+                        .iter()
+                        .for_each(|term| summands(module, term, names)),
+                    "mean" | "sum" | "div" | "mul" => summands(module, &attribute.value, names),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether this is a step that an engine goes back through: what it returns is the loss.
+pub(super) fn is_engine_step(module: &Module<'_>, frame: FrameId) -> bool {
+    let frame = module.frame(frame);
+    let Some(class) = frame
+        .class
+        .and_then(|class| module.classes().get(class as usize))
+    else {
+        return false;
+    };
+    let is_trainer = || {
+        let mut bases = class
+            .def
+            .arguments
+            .iter()
+            .flat_map(|arguments| &arguments.args);
+        bases.any(|base| module.source(base).ends_with("Trainer"))
+    };
+    match frame.name() {
+        "training_step" => class.is == Role::Lightning,
+        "compute_loss" => is_trainer(),
+        _ => false,
+    }
+}
+
+/// Whether a loop runs a model without learning.
+pub(super) fn evaluates(module: &Module<'_>, frame: FrameId, id: LoopId) -> bool {
+    let function = module.frame(frame);
+    let by_name = is_evaluation(function.name()) && module.loop_at(id).feed == Feed::Batches;
+    (by_name || calls_eval(module, frame))
+        && !goes_back_during(module, frame)
+        && !is_test(module, function)
+}
+
+/// Whether a function's name says that it does not train.
+pub fn is_evaluation(name: &str) -> bool {
+    ["eval", "valid", "test", "infer", "predict"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+/// Whether it is a test of the program, not of the model.
+pub fn is_test(module: &Module<'_>, frame: &Frame<'_>) -> bool {
+    let class = frame
+        .class
+        .and_then(|class| module.classes().get(class as usize));
+    let is_case = class.is_some_and(|class| {
+        let mut bases = class
+            .def
+            .arguments
+            .iter()
+            .flat_map(|arguments| &arguments.args);
+        let is_test = |name: &str| name.starts_with("Test") || name.ends_with("TestCase");
+        is_test(class.def.name.as_str()) || bases.any(|base| is_test(module.source(base)))
+    });
+    is_case
+        || frame.name().starts_with("test_")
+        || module.imports("pytest")
+        || module.imports("unittest")
+}
+
+/// Whether a model is put into evaluation in this function.
+pub(super) fn calls_eval(module: &Module<'_>, frame: FrameId) -> bool {
+    module.calls().iter().any(|call| {
+        call.place.frame == frame && call.method() == Some("eval") && call.expr.arguments.is_empty()
+    })
+}
