@@ -28,6 +28,7 @@ def measure(bench):
     # Rules in preview have labels too, so that it is known what they still lack.
     in_preview, _ = on_the_corpus(bench, corpus, "--preview")
     matched = labels.match(judgeable(in_preview), labels.read(LABELS))
+    bench.judged = in_figures(corpus, matched)
     default = set(judgeable(found))
     yield from judged("all default rules", of(matched, default.__contains__), OVERALL, PER_RULE)
     if matched.idle:
@@ -72,6 +73,17 @@ def about(corpus):
         f"{notebooks} notebooks"
     )
     return Figure("training files", len(files), "", at_least(300), remark)
+
+
+def in_figures(corpus, matched):
+    """What the pages of the rules say of them."""
+    rules = labels.tally(matched.labelled)
+    for rule in rules:
+        rules[rule]["unlabelled"] = 0
+    for finding in matched.unlabelled:
+        none = dict.fromkeys((*labels.VERDICTS, "unlabelled"), 0)
+        rules.setdefault(finding.rule, none)["unlabelled"] += 1
+    return {"files": len(corpus.training_files()), "rules": dict(sorted(rules.items()))}
 
 
 def judged(name, findings, overall=None, per_rule=None):

@@ -11,6 +11,7 @@ pub mod examine;
 pub mod files;
 mod fix;
 mod lens;
+mod measured;
 pub mod names;
 mod notebook;
 pub mod pages;

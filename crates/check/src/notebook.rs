@@ -1,6 +1,7 @@
 //! Notebooks: one text out of many cells, and changed cells put back into the JSON without
 //! touching a byte of the rest.
 
+use antifreeze_lint::Cell;
 use antifreeze_lint::finding::Edit;
 use ruff_notebook::NotebookError;
 use ruff_text_size::{TextRange, TextSize};
@@ -12,31 +13,28 @@ use std::collections::HashMap;
 /// text has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cells {
-    /// Counted from one, among cells of all kinds.
-    numbers: Vec<usize>,
-    /// Where each begins, and where the last one ends.
-    bounds: Vec<TextSize>,
+    all: Vec<Cell>,
+    /// Where the last one ends.
+    end: TextSize,
 }
 
 impl Cells {
-    pub fn new(numbers: Vec<usize>, bounds: Vec<TextSize>) -> Cells {
-        debug_assert_eq!(numbers.len() + 1, bounds.len());
-        Cells { numbers, bounds }
+    pub fn new(all: Vec<Cell>, end: TextSize) -> Cells {
+        Cells { all, end }
     }
 
-    /// The cell an offset is in: its number and where it begins.
-    pub fn containing(&self, offset: TextSize) -> Option<(usize, TextSize)> {
-        let after = self.bounds.partition_point(|bound| *bound <= offset);
-        let index = after
-            .checked_sub(1)?
-            .min(self.numbers.len().checked_sub(1)?);
-        Some((*self.numbers.get(index)?, *self.bounds.get(index)?))
+    pub fn all(&self) -> &[Cell] {
+        &self.all
+    }
+
+    pub fn containing(&self, offset: TextSize) -> Option<&Cell> {
+        Cell::at(&self.all, offset)
     }
 
     /// Whether these edits keep to one cell each.
     pub fn can_take(&self, edits: &[Edit]) -> bool {
         edits.iter().all(|edit| {
-            self.ranges().any(|range| {
+            self.ranges().any(|(_, range)| {
                 // At a border it is the next cell that an edit belongs to.
                 range.contains(edit.range.start()) && edit.range.end() <= range.end()
             })
@@ -46,8 +44,10 @@ impl Cells {
     /// The text and its cells after edits that are in order and that [`Cells::can_take`].
     pub fn edited(&self, text: &str, edits: &[&Edit]) -> (String, Cells) {
         let mut new = String::with_capacity(text.len());
-        let mut bounds = vec![TextSize::new(0)];
-        for range in self.ranges() {
+        let mut all = Vec::with_capacity(self.all.len());
+        for (number, range) in self.ranges() {
+            let start = TextSize::of(&new);
+            all.push(Cell { number, start });
             let mut at = range.start();
             for edit in edits
                 .iter()
@@ -59,29 +59,28 @@ impl Cells {
             }
             new.push_str(part(text, TextRange::new(at, range.end())));
             // An edit may have taken the line break that keeps the cells apart.
-            if !new.ends_with('\n') || bounds.last() == Some(&TextSize::of(&new)) {
+            if !new.ends_with('\n') || start == TextSize::of(&new) {
                 new.push('\n');
             }
-            bounds.push(TextSize::of(&new));
         }
-        (new, Cells::new(self.numbers.clone(), bounds))
+        let end = TextSize::of(&new);
+        (new, Cells::new(all, end))
     }
 
-    fn ranges(&self) -> impl Iterator<Item = TextRange> {
-        let ends = self.bounds.iter().skip(1);
-        let starts = self.bounds.iter();
-        starts
-            .zip(ends)
-            .map(|(start, end)| TextRange::new(*start, *end))
+    /// The number and the place of each.
+    fn ranges(&self) -> impl Iterator<Item = (usize, TextRange)> {
+        let ends = self.all.iter().skip(1).map(|next| next.start);
+        let ends = ends.chain([self.end]);
+        let cells = self.all.iter().zip(ends);
+        cells.map(|(cell, end)| (cell.number, TextRange::new(cell.start, end)))
     }
 
     /// Each cell's number and content, without the line break that is not its own.
     fn contents<'a>(&self, text: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
-        let contents = self.ranges().map(move |range| {
+        self.ranges().map(move |(number, range)| {
             let content = part(text, range);
-            content.strip_suffix('\n').unwrap_or(content)
-        });
-        self.numbers.iter().copied().zip(contents)
+            (number, content.strip_suffix('\n').unwrap_or(content))
+        })
     }
 }
 
@@ -152,8 +151,13 @@ pub fn read(json: &str) -> Result<Option<(String, Cells)>, String> {
             other => format!("is no notebook that can be read: {other}"),
         })?;
     let numbers = notebook.index().iter().map(|cell| cell.cell_index().get());
-    let cells = Cells::new(numbers.collect(), notebook.cell_offsets().to_vec());
-    Ok(Some((notebook.source_code().to_owned(), cells)))
+    let starts = notebook.cell_offsets().iter().copied();
+    let all = numbers
+        .zip(starts)
+        .map(|(number, start)| Cell { number, start });
+    let text = notebook.source_code().to_owned();
+    let cells = Cells::new(all.collect(), TextSize::of(&text));
+    Ok(Some((text, cells)))
 }
 
 #[derive(Deserialize)]
@@ -311,7 +315,10 @@ mod tests {
     fn code_cells_become_one_text_and_other_cells_stay_out() {
         let (text, cells) = read(JSON).unwrap().unwrap();
         assert_eq!(text, "import torch\ncafé = 1\n%time x = 1\ny = 2\n\n");
-        assert_eq!(cells.numbers, [2, 4]);
+        let start = |offset: u32| TextSize::new(offset);
+        let expected =
+            [(2, start(0)), (4, start(23))].map(|(number, start)| Cell { number, start });
+        assert_eq!(cells.all(), expected);
     }
 
     #[test]

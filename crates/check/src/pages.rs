@@ -1,7 +1,7 @@
 //! The rules' pages as files: `docs/rules/<name>.md`, and an index of them. They are made
-//! from the rules, so they cannot say anything else.
+//! from the rules and what was measured of them, so they cannot say anything else.
 
-use crate::rules;
+use crate::{measured, rules};
 use antifreeze_lint::rule::{Rule, Severity, Stage};
 
 /// What the index begins with.
@@ -17,10 +17,15 @@ preview are used with `--preview`, or when they are selected by name.
 /// All pages: the file's name and what is in it.
 pub fn all() -> Vec<(String, String)> {
     let index = HEAD.to_owned() + &rules::all().map(row).collect::<String>();
-    let pages = rules::all().map(|rule| (format!("{}.md", rule.name), rule.page()));
+    let pages = rules::all().map(|rule| (format!("{}.md", rule.name), page(rule)));
     std::iter::once(("README.md".to_owned(), index))
         .chain(pages)
         .collect()
+}
+
+/// What a rule is about, and how it has proven itself.
+pub fn page(rule: &Rule) -> String {
+    rule.page() + &measured::section(rule)
 }
 
 fn row(rule: &Rule) -> String {
@@ -73,7 +78,7 @@ mod tests {
     fn every_page_begins_with_the_rule_and_says_what_it_is() {
         for rule in rules::all() {
             let title = format!("# {} ({})\n\n", rule.name, rule.code);
-            assert!(rule.page().starts_with(&title), "{rule:?}");
+            assert!(page(rule).starts_with(&title), "{rule:?}");
             assert!(!rule.summary().is_empty(), "{rule:?}");
         }
     }

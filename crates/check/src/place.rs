@@ -2,6 +2,7 @@
 //! notebook by cell.
 
 use crate::notebook::Cells;
+use antifreeze_lint::Cell;
 use ruff_source_file::{LineIndex, OneIndexed};
 use ruff_text_size::TextSize;
 
@@ -46,6 +47,11 @@ impl Places {
         }
     }
 
+    /// The cell an offset is in, if this is a notebook.
+    pub fn cell(&self, offset: TextSize) -> Option<&Cell> {
+        self.cells.as_ref()?.containing(offset)
+    }
+
     /// The line an offset is on, counted from zero through the whole text.
     pub fn row(&self, offset: TextSize) -> usize {
         let offset = self.on_a_character(offset);
@@ -79,8 +85,9 @@ impl Places {
     /// The cell of a row: its number, and the row it begins with.
     fn cell_of_row(&self, row: usize) -> Option<(usize, usize)> {
         let cells = self.cells.as_ref()?;
-        let (number, start) = cells.containing(self.start_of_row(row))?;
-        Some((number, self.lines.line_index(start).to_zero_indexed()))
+        let cell = cells.containing(self.start_of_row(row))?;
+        let first = self.lines.line_index(cell.start).to_zero_indexed();
+        Some((cell.number, first))
     }
 
     /// Offsets beyond the text, or within a character, are nobody's to fail on.
@@ -111,7 +118,11 @@ mod tests {
 
     #[test]
     fn an_offset_of_a_notebook_is_placed_in_its_cell() {
-        let cells = Cells::new(vec![2, 5], vec![0.into(), 4.into(), 10.into()]);
+        let all = [(2, 0), (5, 4)].map(|(number, start)| Cell {
+            number,
+            start: TextSize::new(start),
+        });
+        let cells = Cells::new(all.to_vec(), TextSize::new(10));
         let places = Places::new("a\nb\nc\ndd\n\n".to_owned(), Some(cells));
         let place = places.of(TextSize::new(7));
         assert_eq!(

@@ -78,10 +78,10 @@ impl Source {
         }))
     }
 
-    pub fn dialect(&self) -> Dialect {
-        match self.origin {
+    pub fn dialect(&self) -> Dialect<'_> {
+        match &self.origin {
             Origin::Script(_) => Dialect::Python,
-            Origin::Notebook { .. } => Dialect::Notebook,
+            Origin::Notebook { cells, .. } => Dialect::Notebook(cells.all()),
         }
     }
 

@@ -3,7 +3,6 @@
 
 use crate::place::Places;
 use antifreeze_lint::Dialect;
-use ruff_python_ast::PySourceType;
 use ruff_python_ast::token::TokenKind;
 use ruff_text_size::Ranged;
 
@@ -15,10 +14,7 @@ impl Statements {
     /// To be called only for a text that was checked and has no mistakes: others may be
     /// nested deeper than the stack is.
     pub fn of(places: &Places, dialect: Dialect) -> Statements {
-        let kind = match dialect {
-            Dialect::Python => PySourceType::Python,
-            Dialect::Notebook => PySourceType::Ipynb,
-        };
+        let kind = dialect.source_type();
         let parsed = ruff_python_parser::parse_unchecked_source(places.text(), kind);
         let mut rows = Vec::new();
         let mut first = None;

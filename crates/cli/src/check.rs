@@ -1,6 +1,7 @@
 //! `antifreeze check`: reads training code and says what will freeze the machine.
 
 use crate::args::CheckArguments;
+use crate::card;
 use crate::config::Settings;
 use crate::look::look_of;
 use crate::output::print;
@@ -156,7 +157,7 @@ fn here(arguments: &CheckArguments, folder: &Path) -> Here {
     let memory = || Some(run::memory_of(&run::first_look(folder))).filter(|memory| *memory > 0);
     Here {
         ram: arguments.ram.or_else(memory),
-        vram: arguments.vram,
+        vram: arguments.vram.or_else(card::memory),
         cores: arguments.cores.or_else(cores),
     }
 }

@@ -1,6 +1,7 @@
 //! The binary `antifreeze`: the argument tree and the wiring.
 
 mod args;
+mod card;
 mod check;
 mod config;
 mod demo;

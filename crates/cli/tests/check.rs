@@ -211,6 +211,48 @@ fn a_notebook_is_placed_by_cell_and_fixed_within_it() {
 }
 
 #[test]
+fn a_line_of_another_cell_is_called_by_its_cell() {
+    let scene = Scene::new();
+    let before = notebook(&leaky_cell());
+    scene.script("train.ipynb", &before);
+    check(&scene, &[])
+        .exits(1)
+        .prints("the loop at cell 2, line 7");
+}
+
+/// Puts a program of this name in the way of the real one.
+fn pretended(scene: &Scene, name: &str, script: &str) -> Command {
+    fs::create_dir_all(scene.path("bin")).expect("a folder for it");
+    let path = scene.script(&format!("bin/{name}"), script);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("an executable");
+    let mut command = scene.antifreeze();
+    let paths = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{paths}", scene.path("bin").display()));
+    command
+}
+
+#[test]
+fn the_graphics_card_is_asked_for_its_memory() {
+    let scene = Scene::new();
+    scene.script(
+        "train.py",
+        "import torch\nfrom torch.utils.data import TensorDataset\n\
+         x = torch.randn(200_000_000, 10).cuda()\ndata = TensorDataset(x)\n",
+    );
+    for (card, found) in [("8192", true), ("[N/A]", false)] {
+        let script = format!("#!/bin/sh\necho {card}\n");
+        let mut command = pretended(&scene, "nvidia-smi", &script);
+        let ended = scene.finish(command.arg("check"), LIMIT);
+        assert_eq!(ended.stdout.contains("a GPU with 8"), found, "{ended}");
+    }
+    // One that never answers, which would be there for an hour.
+    let mut command = pretended(&scene, "nvidia-smi", "#!/bin/sh\nexec sleep 3600\n");
+    scene
+        .finish(command.arg("check"), Duration::from_secs(30))
+        .exits(0);
+}
+
+#[test]
 fn magics_are_no_mistakes_and_other_languages_no_business() {
     let scene = Scene::new();
     scene.script(

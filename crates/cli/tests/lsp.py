@@ -27,6 +27,17 @@ def train(model: nn.Module, loader, optimizer, criterion):
 """
 
 
+# The cells of a notebook: text, what is made, and what is done with it.
+CELLS = [
+    (types.NotebookCellKind.Markup, "markdown", "# Training"),
+    (types.NotebookCellKind.Code, "python", "import torch\nfrom torch import nn\nmodel = nn.Linear(8, 2)\n"
+     "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\ncriterion = nn.CrossEntropyLoss()"),
+    (types.NotebookCellKind.Code, "python", "%%time\ntotal = 0.0\nfor x, y in loader:\n"
+     "    optimizer.zero_grad()\n    loss = criterion(model(x), y)\n    loss.backward()\n"
+     "    optimizer.step()\n    total += loss"),
+]
+
+
 class Editor(BaseLanguageClient):
     def __init__(self):
         super().__init__("an-editor", "1")
@@ -50,6 +61,57 @@ def changed(text, edits):
         line = line[:start] + edit.new_text.encode("utf-16-le") + line[end:]
         lines[edit.range.start.line] = line.decode("utf-16-le")
     return "".join(lines)
+
+
+async def use_notebook(editor, uri):
+    """Opens it, fixes what is found, puts a cell above it, and closes it."""
+    cells = [types.NotebookCell(kind, f"{uri}#{number}") for number, (kind, _, _) in enumerate(CELLS)]
+    texts = [
+        types.TextDocumentItem(f"{uri}#{number}", language, 1, text)
+        for number, (_, language, text) in enumerate(CELLS)
+    ]
+    document = types.NotebookDocument(uri, "jupyter-notebook", 1, cells)
+    editor.notebook_document_did_open(types.DidOpenNotebookDocumentParams(document, texts))
+    told = {published.uri: published for published in [await editor.told() for _ in cells]}
+    found = told[cells[2].document].diagnostics[0]
+    actions = await editor.text_document_code_action_async(
+        types.CodeActionParams(
+            types.TextDocumentIdentifier(cells[2].document), found.range, types.CodeActionContext([found])
+        )
+    )
+    [edit] = actions[0].edit.changes[cells[2].document]
+    [all_fixes] = actions[1].edit.changes[cells[2].document]
+
+    typed = types.NotebookDocumentCellContentChanges(
+        types.VersionedTextDocumentIdentifier(2, cells[2].document),
+        [types.TextDocumentContentChangePartial(edit.range, edit.new_text)],
+    )
+    above = types.TextDocumentItem(f"{uri}#new", "python", 1, "history = []")
+    structure = types.NotebookDocumentCellChangeStructure(
+        types.NotebookCellArrayChange(1, 0, [types.NotebookCell(types.NotebookCellKind.Code, above.uri)]),
+        [above],
+    )
+    change = types.NotebookDocumentCellChanges(structure, text_content=[typed])
+    editor.notebook_document_did_change(
+        types.DidChangeNotebookDocumentParams(
+            types.VersionedNotebookDocumentIdentifier(2, uri), types.NotebookDocumentChangeEvent(cells=change)
+        )
+    )
+    after = [await editor.told() for _ in range(len(cells) + 1)]
+    documents = [types.TextDocumentIdentifier(published.uri) for published in after]
+    editor.notebook_document_did_close(
+        types.DidCloseNotebookDocumentParams(types.NotebookDocumentIdentifier(uri), documents)
+    )
+    closed = [await editor.told() for _ in documents]
+    return {
+        "found": {told.partition("#")[2]: [[d.code, d.range.start.line] for d in published.diagnostics]
+                  for told, published in told.items()},
+        "message": found.message,
+        "kinds": [action.kind for action in actions],
+        "fixed": changed(CELLS[2][2], [edit]) == all_fixes.new_text,
+        "after_fix": [[published.uri.partition("#")[2], len(published.diagnostics)] for published in after],
+        "closed": sum(len(published.diagnostics) for published in closed),
+    }
 
 
 async def use(program, folder):
@@ -91,6 +153,7 @@ async def use(program, folder):
         types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri))
     )
     last = await editor.told()
+    notebook = await use_notebook(editor, root + "/train.ipynb")
     await editor.shutdown_async(None)
     editor.exit(None)
     status = await asyncio.wait_for(editor._server.wait(), 30)
@@ -102,6 +165,7 @@ async def use(program, folder):
         "after_fix": [[second.version, [d.code for d in second.diagnostics]]],
         "while_broken": [d.code for d in third.diagnostics],
         "closed": len(last.diagnostics),
+        "notebook": notebook,
         "status": status,
     }
 

@@ -46,5 +46,17 @@ fn an_editor_is_told_what_is_found_and_how_to_fix_it() {
     let broken = saw["while_broken"].as_array().unwrap();
     assert!(broken.contains(&"syntax-error".into()), "{ended}");
     assert_eq!(saw["closed"], 0, "{ended}");
+
+    let notebook = &saw["notebook"];
+    let found = serde_json::json!({"0": [], "1": [], "2": [["graph-in-accumulator", 7]]});
+    assert_eq!(notebook["found"], found, "{ended}");
+    assert_eq!(
+        notebook["kinds"],
+        serde_json::json!(["quickfix", "source.fixAll"])
+    );
+    assert_eq!(notebook["fixed"], true, "{ended}");
+    let after = serde_json::json!([["0", 0], ["new", 0], ["1", 0], ["2", 0]]);
+    assert_eq!(notebook["after_fix"], after, "{ended}");
+    assert_eq!(notebook["closed"], 0, "{ended}");
     assert_eq!(saw["status"], 0, "{ended}");
 }

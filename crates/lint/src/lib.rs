@@ -17,7 +17,7 @@ use here::Here;
 use model::Module;
 use ruff_python_ast::PySourceType;
 use ruff_python_ast::token::TokenKind;
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 use rule::Rule;
 
 /// What one text came to.
@@ -41,10 +41,36 @@ pub struct Mistake {
 
 /// The language a text is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
+pub enum Dialect<'a> {
     Python,
-    /// With the magic commands of a notebook.
-    Notebook,
+    /// With magic commands, in cells, in the order of the text.
+    Notebook(&'a [Cell]),
+}
+
+impl Dialect<'_> {
+    pub fn source_type(self) -> PySourceType {
+        match self {
+            Dialect::Python => PySourceType::Python,
+            Dialect::Notebook(_) => PySourceType::Ipynb,
+        }
+    }
+}
+
+/// A cell of a notebook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Counted from one, among cells of all kinds.
+    pub number: usize,
+    /// Where it begins in the text of all cells.
+    pub start: TextSize,
+}
+
+impl Cell {
+    /// The cell that an offset lies in.
+    pub fn at(cells: &[Cell], offset: TextSize) -> Option<&Cell> {
+        let after = cells.partition_point(|cell| cell.start <= offset);
+        cells.get(after.checked_sub(1)?)
+    }
 }
 
 /// Checks one text. It should be called on a thread with a stack of [`STACK`] bytes.
@@ -55,12 +81,8 @@ pub fn check(text: &str, dialect: Dialect, here: &Here, rules: &[&'static Rule])
             ..Checked::default()
         };
     }
-    let kind = match dialect {
-        Dialect::Python => PySourceType::Python,
-        Dialect::Notebook => PySourceType::Ipynb,
-    };
     // The parser has been seen to panic on text that is no Python at all.
-    let parse = || ruff_python_parser::parse_unchecked_source(text, kind);
+    let parse = || ruff_python_parser::parse_unchecked_source(text, dialect.source_type());
     let Ok(parsed) = std::panic::catch_unwind(parse) else {
         return Checked {
             mistakes: vec![Mistake {
@@ -95,8 +117,7 @@ pub fn check(text: &str, dialect: Dialect, here: &Here, rules: &[&'static Rule])
         return checked;
     }
     if !rules.is_empty() && model::is_worth_a_look(text) {
-        let mut module = Module::of(text, parsed.syntax(), here);
-        module.is_notebook = dialect == Dialect::Notebook;
+        let module = Module::of(text, dialect, parsed.syntax(), here);
         for rule in rules {
             (rule.check)(&module, &mut checked.findings);
         }

@@ -32,7 +32,7 @@ struct Script {
     /// Such as `graph-in-container/notebook_cells.wrong.ipynb`.
     name: String,
     kind: Kind,
-    dialect: Dialect,
+    dialect: Dialect<'static>,
     text: String,
     /// Rule and line, from 1.
     expected: Vec<(String, usize)>,
@@ -108,7 +108,7 @@ fn read(path: &Path) -> Script {
         .replace('\\', "/");
     let raw = std::fs::read_to_string(path).unwrap();
     let (text, dialect) = if name.ends_with(".ipynb") {
-        (code_of(&raw), Dialect::Notebook)
+        (code_of(&raw), Dialect::Notebook(&[]))
     } else {
         (raw, Dialect::Python)
     };

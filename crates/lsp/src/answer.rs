@@ -1,19 +1,19 @@
-//! What is found in a text, and how it can be fixed, in the protocol's words.
+//! What is found in a document, and how it can be fixed, in the protocol's words.
 
 use crate::Surroundings;
-use crate::texts::{Encoding, Text, Texts};
+use crate::documents::{Document, Documents};
+use crate::texts::Encoding;
 use antifreeze_check::examine::{self, Fixes, Orders, Report};
+use antifreeze_check::place::Places;
 use antifreeze_lint::finding::{Edit, Finding, Safety};
 use antifreeze_lint::rule::Severity;
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, Diagnostic,
-    DiagnosticSeverity, NumberOrString, Range, TextEdit, Uri, WorkspaceEdit,
+    DiagnosticSeverity, Location, NumberOrString, PublishDiagnosticsParams, Range, TextEdit, Uri,
+    WorkspaceEdit,
 };
-use percent_encoding::percent_decode_str;
 use ruff_text_size::TextRange;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::collections::HashMap;
 
 pub struct Answerer<'a, S> {
     pub surroundings: &'a S,
@@ -21,19 +21,25 @@ pub struct Answerer<'a, S> {
 }
 
 impl<S: Surroundings> Answerer<'_, S> {
-    pub fn diagnostics(&self, uri: &Uri, text: &Text) -> Vec<Diagnostic> {
-        let lines = text.places();
-        self.examined(uri, text, Fixes::None)
-            .findings
-            .iter()
-            .map(|finding| diagnostic(finding, lines.range(finding.range, self.encoding)))
-            .collect()
+    /// What there is to say about each part of a document, be it that there is nothing.
+    pub fn diagnostics(&self, document: &Document) -> Vec<PublishDiagnosticsParams> {
+        let found = self.found(document);
+        let parts = document.parts.iter().map(|part| {
+            let here = found.iter().filter(|(place, _)| place.uri == *part.uri);
+            let told = here.map(|(place, finding)| diagnostic(finding, place.range));
+            let version = Some(part.text.version);
+            PublishDiagnosticsParams::new(part.uri.clone(), told.collect(), version)
+        });
+        parts.collect()
     }
 
     /// The fixes of what is found where the cursor is, and one that makes all safe ones.
-    pub fn actions(&self, asked: CodeActionParams, texts: &Texts) -> Vec<CodeActionOrCommand> {
-        let uri = asked.text_document.uri;
-        let Some(text) = texts.get(&uri) else {
+    pub fn actions(
+        &self,
+        asked: &CodeActionParams,
+        documents: &Documents,
+    ) -> Vec<CodeActionOrCommand> {
+        let Some(document) = documents.get(&asked.text_document.uri) else {
             return Vec::new();
         };
         let wants = |kind: &CodeActionKind| {
@@ -45,16 +51,10 @@ impl<S: Surroundings> Answerer<'_, S> {
         };
         let mut actions = Vec::new();
         if wants(&CodeActionKind::QUICKFIX) {
-            let findings = self.examined(&uri, text, Fixes::None).findings;
-            actions.extend(findings.iter().filter_map(|finding| {
-                let lines = text.places();
-                let range = lines.range(finding.range, self.encoding);
-                touches(range, asked.range)
-                    .then(|| self.quick_fix(&uri, text, finding, diagnostic(finding, range)))?
-            }));
+            actions.extend(self.quick_fixes(&document, asked));
         }
         if wants(&CodeActionKind::SOURCE_FIX_ALL) {
-            actions.extend(self.fix_all(&uri, text));
+            actions.extend(self.fix_all(&document));
         }
         actions
             .into_iter()
@@ -62,56 +62,92 @@ impl<S: Surroundings> Answerer<'_, S> {
             .collect()
     }
 
-    fn quick_fix(
-        &self,
-        uri: &Uri,
-        text: &Text,
-        finding: &Finding,
-        diagnostic: Diagnostic,
-    ) -> Option<CodeAction> {
-        let fix = finding.fix.as_ref()?;
-        let title = match fix.safety {
-            Safety::Safe => fix.title.clone(),
-            Safety::Unsafe => format!("{} (may change what is computed)", fix.title),
+    fn quick_fixes(&self, document: &Document, asked: &CodeActionParams) -> Vec<CodeAction> {
+        let report = self.examined(document, Fixes::None);
+        let Some(places) = &report.places else {
+            return Vec::new();
         };
-        Some(CodeAction {
-            title,
-            kind: Some(CodeActionKind::QUICKFIX),
-            diagnostics: Some(vec![diagnostic]),
-            edit: Some(self.workspace_edit(uri, text, &fix.edits)),
-            is_preferred: Some(fix.safety == Safety::Safe),
-            ..CodeAction::default()
-        })
-    }
-
-    fn fix_all(&self, uri: &Uri, text: &Text) -> Option<CodeAction> {
-        let change = self.examined(uri, text, Fixes::Show(Safety::Safe)).change?;
-        let whole = TextRange::up_to(text.content.len().try_into().ok()?);
-        let all = Edit {
-            range: whole,
-            content: String::from_utf8(change.after).ok()?,
-        };
-        Some(CodeAction {
-            title: "Make all safe fixes of antifreeze".to_owned(),
-            kind: Some(CodeActionKind::SOURCE_FIX_ALL),
-            edit: Some(self.workspace_edit(uri, text, &[all])),
-            ..CodeAction::default()
-        })
+        let fixes = report.findings.iter().filter_map(|finding| {
+            let place = self.place(document, finding.range, places)?;
+            let is_meant =
+                place.uri == asked.text_document.uri && touches(place.range, asked.range);
+            let fix = finding.fix.as_ref().filter(|_| is_meant)?;
+            let title = match fix.safety {
+                Safety::Safe => fix.title.clone(),
+                Safety::Unsafe => format!("{} (may change what is computed)", fix.title),
+            };
+            Some(CodeAction {
+                title,
+                kind: Some(CodeActionKind::QUICKFIX),
+                diagnostics: Some(vec![diagnostic(finding, place.range)]),
+                edit: Some(self.workspace_edit(document, &fix.edits, places)?),
+                is_preferred: Some(fix.safety == Safety::Safe),
+                ..CodeAction::default()
+            })
+        });
+        fixes.collect()
     }
 
     // The protocol keys its edits by address, as the library for it does.
     #[allow(clippy::mutable_key_type)]
-    fn workspace_edit(&self, uri: &Uri, text: &Text, edits: &[Edit]) -> WorkspaceEdit {
-        let lines = text.places();
-        let edits = edits
-            .iter()
-            .map(|edit| TextEdit::new(lines.range(edit.range, self.encoding), edit.content.clone()))
-            .collect();
-        WorkspaceEdit::new([(uri.clone(), edits)].into())
+    fn fix_all(&self, document: &Document) -> Option<CodeAction> {
+        let report = self.examined(document, Fixes::Show(Safety::Safe));
+        let contents = document.contents(report.change?.after)?;
+        let mut changes = HashMap::new();
+        for (part, new) in document.parts.iter().zip(contents) {
+            let old = &part.text.content;
+            if *old != new {
+                let whole = TextRange::up_to(old.len().try_into().ok()?);
+                let range = part.text.places().range(whole, self.encoding);
+                changes.insert(part.uri.clone(), vec![TextEdit::new(range, new)]);
+            }
+        }
+        Some(CodeAction {
+            title: "Make all safe fixes of antifreeze".to_owned(),
+            kind: Some(CodeActionKind::SOURCE_FIX_ALL),
+            edit: Some(WorkspaceEdit::new(changes)),
+            ..CodeAction::default()
+        })
     }
 
-    fn examined(&self, uri: &Uri, text: &Text, fixes: Fixes) -> Report {
-        let file = file_of(uri);
+    /// None when an edit has no place in the editor.
+    #[allow(clippy::mutable_key_type)]
+    fn workspace_edit(
+        &self,
+        document: &Document,
+        edits: &[Edit],
+        places: &Places,
+    ) -> Option<WorkspaceEdit> {
+        let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
+        for edit in edits {
+            let place = self.place(document, edit.range, places)?;
+            let edit = TextEdit::new(place.range, edit.content.clone());
+            changes.entry(place.uri).or_default().push(edit);
+        }
+        Some(WorkspaceEdit::new(changes))
+    }
+
+    fn found(&self, document: &Document) -> Vec<(Location, Finding)> {
+        let report = self.examined(document, Fixes::None);
+        let Some(places) = &report.places else {
+            return Vec::new();
+        };
+        let found = report
+            .findings
+            .into_iter()
+            .filter_map(|finding| Some((self.place(document, finding.range, places)?, finding)));
+        found.collect()
+    }
+
+    /// Where the editor has a range of what was examined.
+    fn place(&self, document: &Document, range: TextRange, places: &Places) -> Option<Location> {
+        let (part, range) = document.locate(range, places)?;
+        let range = part.text.places().range(range, self.encoding);
+        Some(Location::new(part.uri.clone(), range))
+    }
+
+    fn examined(&self, document: &Document, fixes: Fixes) -> Report {
+        let file = document.file();
         // A mistake in the configuration must not silence the editor; it is told by the command.
         let Ok(selection) = self.surroundings.selection(&file) else {
             return Report::default();
@@ -121,7 +157,7 @@ impl<S: Surroundings> Answerer<'_, S> {
             here: self.surroundings.here(),
             fixes,
         };
-        examine::bytes_at(text.content.clone().into_bytes(), &file, &orders)
+        examine::bytes_at(document.bytes(), &file, &orders)
     }
 }
 
@@ -146,32 +182,4 @@ fn diagnostic(finding: &Finding, range: Range) -> Diagnostic {
 
 fn touches(one: Range, other: Range) -> bool {
     one.start <= other.end && other.start <= one.end
-}
-
-/// The file an address names; an address of something else serves as a name.
-fn file_of(uri: &Uri) -> PathBuf {
-    let path = match uri.scheme() {
-        Some(scheme) if scheme.as_str() == "file" => uri.path().as_str(),
-        _ => uri.as_str(),
-    };
-    let decoded: Vec<u8> = percent_decode_str(path).collect();
-    PathBuf::from(OsStr::from_bytes(&decoded))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_names_a_file() {
-        let file = |text: &str| file_of(&text.parse().unwrap());
-        assert_eq!(
-            file("file:///home/a%20b/train.py"),
-            PathBuf::from("/home/a b/train.py")
-        );
-        assert_eq!(
-            file("untitled:Untitled-1"),
-            PathBuf::from("untitled:Untitled-1")
-        );
-    }
 }

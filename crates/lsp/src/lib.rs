@@ -6,26 +6,29 @@
 //! makes them.
 
 mod answer;
+mod documents;
 mod texts;
 
 use answer::Answerer;
 use antifreeze_check::settings::Selection;
 use antifreeze_lint::here::Here;
+use documents::Documents;
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use lsp_types::notification::{
-    DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument,
-    Notification as _, PublishDiagnostics,
+    DidChangeNotebookDocument, DidChangeTextDocument, DidCloseNotebookDocument,
+    DidCloseTextDocument, DidOpenNotebookDocument, DidOpenTextDocument, DidSaveNotebookDocument,
+    DidSaveTextDocument, Notification as _, PublishDiagnostics,
 };
 use lsp_types::request::{CodeActionRequest, Request as _};
 use lsp_types::{
-    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, InitializeParams,
-    PositionEncodingKind, PublishDiagnosticsParams, SaveOptions, ServerCapabilities,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
-    TextDocumentSyncSaveOptions, Uri,
+    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, InitializeParams, Notebook,
+    NotebookDocumentSyncOptions, NotebookSelector, OneOf, PositionEncodingKind,
+    PublishDiagnosticsParams, SaveOptions, ServerCapabilities, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Uri,
 };
 use serde::de::DeserializeOwned;
 use std::path::Path;
-use texts::{Encoding, Texts};
+use texts::Encoding;
 
 /// What the server needs to know of the machine and the project.
 pub trait Surroundings {
@@ -63,7 +66,7 @@ fn serve_on(connection: &Connection, surroundings: &impl Surroundings) -> Result
         .map_err(|error| failed(&error))?;
     let mut server = Server {
         connection,
-        texts: Texts::default(),
+        documents: Documents::default(),
         answerer: Answerer {
             surroundings,
             encoding,
@@ -101,6 +104,14 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
                 ..TextDocumentSyncOptions::default()
             },
         )),
+        notebook_document_sync: Some(OneOf::Left(NotebookDocumentSyncOptions {
+            // Cells of all kinds, so that they are counted as the person counts them.
+            notebook_selector: vec![NotebookSelector::ByNotebook {
+                notebook: Notebook::String("jupyter-notebook".to_owned()),
+                cells: None,
+            }],
+            save: Some(true),
+        })),
         code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
             code_action_kinds: Some(vec![
                 CodeActionKind::QUICKFIX,
@@ -112,23 +123,25 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
     }
 }
 
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
 struct Server<'a, S> {
     connection: &'a Connection,
-    texts: Texts,
+    documents: Documents,
     answerer: Answerer<'a, S>,
-    /// Texts that have changed since they were looked at.
+    /// Texts and notebooks that have changed since they were looked at.
     stale: Vec<Uri>,
 }
 
 impl<S: Surroundings> Server<'_, S> {
-    fn run(&mut self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    fn run(&mut self) -> Result<(), Failure> {
         loop {
             // What was typed already is taken in before anything is looked at.
             let message = match self.connection.receiver.try_recv() {
                 Ok(message) => message,
                 Err(_) => match self.stale.pop() {
                     Some(uri) => {
-                        self.tell(uri)?;
+                        self.tell(&uri)?;
                         continue;
                     }
                     None => match self.connection.receiver.recv() {
@@ -152,24 +165,19 @@ impl<S: Surroundings> Server<'_, S> {
         }
     }
 
-    fn take_in(
-        &mut self,
-        notification: Notification,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    fn take_in(&mut self, notification: Notification) -> Result<(), Failure> {
         match notification.method.as_str() {
             DidOpenTextDocument::METHOD => {
                 if let Some(opened) = read::<DidOpenTextDocument>(notification) {
-                    let document = opened.text_document;
-                    self.texts
-                        .open(document.uri.clone(), document.text, document.version);
-                    self.is_stale(document.uri);
+                    self.is_stale(opened.text_document.uri.clone());
+                    self.documents.open(opened.text_document);
                 }
             }
             DidChangeTextDocument::METHOD => {
                 if let Some(changed) = read::<DidChangeTextDocument>(notification) {
                     let document = changed.text_document;
                     let encoding = self.answerer.encoding;
-                    self.texts.change(
+                    self.documents.texts.change(
                         &document.uri,
                         &changed.content_changes,
                         document.version,
@@ -187,9 +195,38 @@ impl<S: Surroundings> Server<'_, S> {
             DidCloseTextDocument::METHOD => {
                 if let Some(closed) = read::<DidCloseTextDocument>(notification) {
                     let uri = closed.text_document.uri;
-                    self.texts.close(&uri);
-                    self.stale.retain(|other| *other != uri);
-                    self.publish(PublishDiagnosticsParams::new(uri, Vec::new(), None))?;
+                    self.documents.texts.close(&uri);
+                    self.forget(uri)?;
+                }
+            }
+            DidOpenNotebookDocument::METHOD => {
+                if let Some(opened) = read::<DidOpenNotebookDocument>(notification) {
+                    self.is_stale(opened.notebook_document.uri.clone());
+                    self.documents.open_notebook(opened);
+                }
+            }
+            DidChangeNotebookDocument::METHOD => {
+                if let Some(changed) = read::<DidChangeNotebookDocument>(notification)
+                    && let Some(cells) = changed.change.cells
+                {
+                    let uri = changed.notebook_document.uri;
+                    let encoding = self.answerer.encoding;
+                    for gone in self.documents.change_notebook(&uri, cells, encoding) {
+                        self.forget(gone)?;
+                    }
+                    self.is_stale(uri);
+                }
+            }
+            DidSaveNotebookDocument::METHOD => {
+                if let Some(saved) = read::<DidSaveNotebookDocument>(notification) {
+                    self.is_stale(saved.notebook_document.uri);
+                }
+            }
+            DidCloseNotebookDocument::METHOD => {
+                if let Some(closed) = read::<DidCloseNotebookDocument>(notification) {
+                    for gone in self.documents.close_notebook(closed) {
+                        self.forget(gone)?;
+                    }
                 }
             }
             _ => {}
@@ -203,23 +240,23 @@ impl<S: Surroundings> Server<'_, S> {
         }
     }
 
-    /// Tells the editor what is found in a text now.
-    fn tell(&self, uri: Uri) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        if let Some(text) = self.texts.get(&uri) {
-            let diagnostics = self.answerer.diagnostics(&uri, text);
-            self.publish(PublishDiagnosticsParams::new(
-                uri,
-                diagnostics,
-                Some(text.version),
-            ))?;
+    /// Takes back what was said of a text that is no longer open.
+    fn forget(&mut self, uri: Uri) -> Result<(), Failure> {
+        self.stale.retain(|other| *other != uri);
+        self.publish(PublishDiagnosticsParams::new(uri, Vec::new(), None))
+    }
+
+    /// Tells the editor what is found in a document now.
+    fn tell(&self, uri: &Uri) -> Result<(), Failure> {
+        if let Some(document) = self.documents.get(uri) {
+            for told in self.answerer.diagnostics(&document) {
+                self.publish(told)?;
+            }
         }
         Ok(())
     }
 
-    fn publish(
-        &self,
-        parameters: PublishDiagnosticsParams,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    fn publish(&self, parameters: PublishDiagnosticsParams) -> Result<(), Failure> {
         let method = PublishDiagnostics::METHOD.to_owned();
         let message = Notification::new(method, parameters);
         Ok(self.connection.sender.send(message.into())?)
@@ -231,7 +268,9 @@ impl<S: Surroundings> Server<'_, S> {
             return Response::new_err(request.id, ErrorCode::MethodNotFound as i32, message);
         }
         match serde_json::from_value(request.params) {
-            Ok(asked) => Response::new_ok(request.id, self.answerer.actions(asked, &self.texts)),
+            Ok(asked) => {
+                Response::new_ok(request.id, self.answerer.actions(&asked, &self.documents))
+            }
             Err(error) => Response::new_err(
                 request.id,
                 ErrorCode::InvalidParams as i32,

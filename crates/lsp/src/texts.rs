@@ -30,6 +30,8 @@ impl Encoding {
 pub struct Text {
     pub content: String,
     pub version: i32,
+    /// As the editor calls it.
+    pub language: String,
 }
 
 impl Text {
@@ -86,20 +88,18 @@ impl Lines<'_> {
 pub struct Texts(Vec<(Uri, Text)>);
 
 impl Texts {
-    pub fn open(&mut self, uri: Uri, content: String, version: i32) {
+    pub fn open(&mut self, uri: Uri, text: Text) {
         self.close(&uri);
-        self.0.push((uri, Text { content, version }));
+        self.0.push((uri, text));
     }
 
     pub fn close(&mut self, uri: &Uri) {
         self.0.retain(|(other, _)| other != uri);
     }
 
-    pub fn get(&self, uri: &Uri) -> Option<&Text> {
-        self.0
-            .iter()
-            .find(|(other, _)| other == uri)
-            .map(|(_, text)| text)
+    pub fn get(&self, uri: &Uri) -> Option<(&Uri, &Text)> {
+        let found = self.0.iter().find(|(other, _)| other == uri);
+        found.map(|(uri, text)| (uri, text))
     }
 
     /// Takes in what was typed, change by change.
@@ -135,14 +135,19 @@ mod tests {
     fn typed(text: &str, range: Option<Range>, new: &str, encoding: Encoding) -> String {
         let uri: Uri = "file:///train.py".parse().unwrap();
         let mut texts = Texts::default();
-        texts.open(uri.clone(), text.to_owned(), 1);
+        let text = Text {
+            content: text.to_owned(),
+            version: 1,
+            language: "python".to_owned(),
+        };
+        texts.open(uri.clone(), text);
         let change = TextDocumentContentChangeEvent {
             range,
             range_length: None,
             text: new.to_owned(),
         };
         texts.change(&uri, &[change], 2, encoding);
-        let text = texts.get(&uri).unwrap();
+        let (_, text) = texts.get(&uri).unwrap();
         assert_eq!(text.version, 2);
         text.content.clone()
     }

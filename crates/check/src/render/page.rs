@@ -1,7 +1,7 @@
 //! A rule's page, and the list of rules, on a terminal.
 
 use super::full::painted;
-use crate::rules;
+use crate::{pages, rules};
 use antifreeze_lint::rule::{Rule, Stage};
 use antifreeze_view::Look;
 
@@ -9,7 +9,7 @@ use antifreeze_view::Look;
 pub fn page(rule: &Rule, look: &Look) -> String {
     let mut text = String::new();
     let mut is_code = false;
-    for line in rule.page().lines() {
+    for line in pages::page(rule).lines() {
         if line.starts_with("```") {
             is_code = !is_code;
             continue;

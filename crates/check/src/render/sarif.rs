@@ -3,6 +3,7 @@
 use super::gitlab::Fingerprints;
 use super::{all, start_and_end};
 use crate::examine::Report;
+use crate::pages;
 use crate::place::{Place, Places};
 use antifreeze_lint::finding::Fix;
 use antifreeze_lint::rule::{Rule, Severity};
@@ -64,7 +65,7 @@ pub fn sarif(reports: &[Report]) -> String {
 }
 
 fn rule(rule: &Rule) -> Value {
-    let page = rule.page();
+    let page = pages::page(rule);
     json!({
         "id": rule.code,
         "name": rule.name,

@@ -2,8 +2,10 @@ use super::*;
 use crate::examine::Fixes;
 use crate::notebook::Cells;
 use crate::testing::{BAD, at, finding, report, with_fix};
+use antifreeze_lint::Cell;
 use antifreeze_lint::finding::Safety;
 use insta::assert_snapshot;
+use ruff_text_size::TextSize;
 use serde_json::Value;
 
 const TRAIN: &str = "for x, y in loader:\n    loss.backward()\n    outputs.append((x, logits))\n";
@@ -33,7 +35,11 @@ fn several() -> Vec<Report> {
     let piece = at(TRAIN, "outputs.append((x, logits))");
     let fix = at(TRAIN, "logits");
     let script = with_fix(finding(&BAD, piece), &[(fix, "logits.detach()")]);
-    let cells = Cells::new(vec![3, 7], vec![0.into(), 6.into(), 24.into()]);
+    let all = [(3, 0), (7, 6)].map(|(number, start)| Cell {
+        number,
+        start: TextSize::new(start),
+    });
+    let cells = Cells::new(all.to_vec(), TextSize::new(24));
     let text = "x = 1\nimport a\ntotal = x\n";
     let mut many = finding(&BAD, at(text, "total = x"));
     many.message = "100 % bad:\nreally, so".to_owned();

@@ -18,6 +18,7 @@ pub use sizes::windowed;
 pub use value::{Device, Form, Kind, Size, Value};
 
 use crate::here::Here;
+use crate::{Cell, Dialect};
 use flow::Flow;
 use ruff_python_ast::{Expr, ModModule};
 use ruff_text_size::{Ranged, TextRange};
@@ -26,17 +27,16 @@ use ruff_text_size::{Ranged, TextRange};
 pub struct Module<'a> {
     pub text: &'a str,
     pub here: Here,
-    /// It comes from the cells of a notebook.
-    pub is_notebook: bool,
+    pub dialect: Dialect<'a>,
     flow: Flow<'a>,
 }
 
 impl<'a> Module<'a> {
-    pub fn of(text: &'a str, tree: &'a ModModule, here: &Here) -> Module<'a> {
+    pub fn of(text: &'a str, dialect: Dialect<'a>, tree: &'a ModModule, here: &Here) -> Module<'a> {
         Module {
             text,
             here: *here,
-            is_notebook: false,
+            dialect,
             flow: Flow::of(text, &tree.body),
         }
     }
@@ -152,14 +152,19 @@ impl<'a> Module<'a> {
         &self.text[range.range()]
     }
 
-    /// The number of the line that a place is on, from 1.
-    pub fn line(&self, range: impl Ranged) -> usize {
-        let end = usize::from(range.start());
-        self.text.as_bytes()[..end]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count()
-            + 1
+    /// The line that a place is on, as it is called: "line 8", "cell 3, line 2".
+    pub fn line(&self, range: impl Ranged) -> String {
+        let cell = match self.dialect {
+            Dialect::Python => None,
+            Dialect::Notebook(cells) => Cell::at(cells, range.start()),
+        };
+        let start = cell.map_or(0, |cell| usize::from(cell.start));
+        let before = &self.text.as_bytes()[start..usize::from(range.start())];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        match cell {
+            Some(cell) => format!("cell {}, line {line}", cell.number),
+            None => format!("line {line}"),
+        }
     }
 
     /// The head of a loop or block: what stands before its body.

@@ -71,6 +71,6 @@ pub fn calls_of(module: &Module<'_>, frame: FrameId, deep: u32) -> Vec<FrameId> 
 }
 
 /// The line a loader is made on.
-pub fn line_of(module: &Module<'_>, loader: &Call<'_>) -> usize {
+pub fn line_of(module: &Module<'_>, loader: &Call<'_>) -> String {
     module.line(loader.expr.range())
 }

@@ -8,10 +8,7 @@ use ruff_text_size::{Ranged, TextRange};
 /// "every step of the loop at line 8".
 pub fn every_step(module: &Module<'_>, id: Option<LoopId>) -> String {
     match id {
-        Some(id) => format!(
-            "every step of the loop at line {}",
-            module.line(module.head(id))
-        ),
+        Some(id) => format!("every step of the loop at {}", module.line(module.head(id))),
         None => "with every call".to_owned(),
     }
 }

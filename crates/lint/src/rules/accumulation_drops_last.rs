@@ -132,7 +132,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Finding 
         rule: &RULE,
         range: accumulation.choice.test.range(),
         message: format!(
-            "the last batches of the loop at line {} are computed for nothing where their number is no multiple of `{every}`",
+            "the last batches of the loop at {} are computed for nothing where their number is no multiple of `{every}`",
             module.line(module.head(accumulation.id))
         ),
         label: "no step with the last batch".to_owned(),

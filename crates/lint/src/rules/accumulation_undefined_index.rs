@@ -199,7 +199,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, name: &Expr
         rule: &RULE,
         range: name.range(),
         message: format!(
-            "`{}` is bound nowhere: the loop at line {} fails with its first batch",
+            "`{}` is bound nowhere: the loop at {} fails with its first batch",
             name.id,
             module.line(module.head(accumulation.id))
         ),

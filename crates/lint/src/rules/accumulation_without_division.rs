@@ -227,7 +227,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call
         rule: &RULE,
         range: back.expr.range(),
         message: format!(
-            "gradients of `{every}` batches add up before the step at line {}, and nothing divides by `{every}`: the step is `{every}` times too large",
+            "gradients of `{every}` batches add up before the step at {}, and nothing divides by `{every}`: the step is `{every}` times too large",
             module.line(accumulation.choice)
         ),
         label: "adds the whole gradient each time".to_owned(),

@@ -113,7 +113,7 @@ fn finding(
         rule: &RULE,
         range: clearing.expr.range(),
         message: format!(
-            "`{source}` clears the gradients in each turn, the step at line {} comes only every `{every}` turns: all but the last batch is computed for nothing",
+            "`{source}` clears the gradients in each turn, the step at {} comes only every `{every}` turns: all but the last batch is computed for nothing",
             module.line(accumulation.choice)
         ),
         label: "throws away what should add up".to_owned(),

@@ -320,7 +320,7 @@ fn push(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall, findings: &mut V
         rule: &RULE,
         range: layer.range(),
         message: format!(
-            "the bias of this `{name}` is taken away again by the batch normalization at line {}: memory and time for nothing",
+            "the bias of this `{name}` is taken away again by the batch normalization at {}: memory and time for nothing",
             module.line(norm.range())
         ),
         label: "has a bias".to_owned(),

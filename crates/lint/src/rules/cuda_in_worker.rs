@@ -99,7 +99,7 @@ fn report(
                 rule: &RULE,
                 range: call.expr.range(),
                 message: format!(
-                    "{whose} runs in the workers of the loader at line {line}, which cannot share the graphics card \
+                    "{whose} runs in the workers of the loader at {line}, which cannot share the graphics card \
                      with the process that trains"
                 ),
                 label: "uses CUDA in a worker".to_owned(),

@@ -69,7 +69,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             findings.push(finding(
                 module,
                 moved,
-                &format!("the dataset at line {}", module.line(call.expr.range())),
+                &format!("the dataset at {}", module.line(call.expr.range())),
             ));
         }
     }
@@ -83,11 +83,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && let Some(line) = is_taken_apart(module, store)
         {
             places.push(moved.expr.range());
-            findings.push(finding(
-                module,
-                moved,
-                &format!("the batches at line {line}"),
-            ));
+            findings.push(finding(module, moved, &format!("the batches at {line}")));
         }
     }
 }
@@ -140,9 +136,9 @@ fn is_large<'a>(module: &Module<'a>, moved: &Call<'a>) -> Option<bool> {
     Some(is_whole_file(module, data, frame))
 }
 
-/// The line where batches are taken out of a tensor: sliced in a loop, split by one, or given by
+/// Where batches are taken out of a tensor: sliced in a loop, split by one, or given by
 /// `__getitem__`; or where all of it is given to a model.
-fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<usize> {
+fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<String> {
     let name = module.key(store.target)?;
     let frame = module.frame(store.place.frame);
     if name.starts_with("self.") {
@@ -170,7 +166,7 @@ fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<usize> {
     splits(module, name, store.place.frame)
 }
 
-fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<usize> {
+fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
     uses_of(module.text, name, body)
         .iter()
         .find_map(|used| match used.around[0] {
@@ -187,7 +183,7 @@ fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<usize> {
 }
 
 /// `for part in everything.split(chunk)`.
-fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<usize> {
+fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<String> {
     module.loops().iter().find_map(|around| {
         let (_, Expr::Call(over)) = around.over? else {
             return None;

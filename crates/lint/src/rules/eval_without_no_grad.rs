@@ -272,7 +272,7 @@ fn finding<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Finding {
     let fix = decorate(module, call);
     let help = match fix {
         Some(_) => "turn it off for the whole function: `@torch.no_grad()`".to_owned(),
-        None => format!("put the loop at line {line} under `with torch.no_grad():`"),
+        None => format!("put the loop at {line} under `with torch.no_grad():`"),
     };
     Finding {
         rule: &RULE,

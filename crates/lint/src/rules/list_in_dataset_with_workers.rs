@@ -282,7 +282,7 @@ fn finding(
             "`{attribute}` of `{name}` is a Python container that {workers} workers read: each of them comes to hold a \
              copy of its own"
         ),
-        label: format!("copied by each worker of the loader at line {line}"),
+        label: format!("copied by each worker of the loader at {line}"),
         help: "keep it as one NumPy array (np.array of paths or labels, packed bytes for texts): nothing in it is \
                written to when it is read"
             .to_owned(),

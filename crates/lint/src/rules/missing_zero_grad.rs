@@ -272,7 +272,7 @@ fn finding(
 ) -> Finding {
     let when = match turns {
         Some(id) => format!(
-            "in each turn of the loop at line {}",
+            "in each turn of the loop at {}",
             module.line(module.head(id))
         ),
         None => "with each call".to_owned(),

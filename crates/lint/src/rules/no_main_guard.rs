@@ -40,6 +40,7 @@
 //!
 //! Unsafe: the guard, where all that is missing is a guard around the last line.
 
+use crate::Dialect;
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::uses::lies_in;
 use crate::model::{Call, Feed, FrameId, Kind, Module};
@@ -60,7 +61,8 @@ pub static RULE: Rule = Rule {
 const TEXT: FrameId = FrameId(0);
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if module.is_notebook || module.text.contains("\"fork\"") || module.text.contains("'fork'") {
+    let is_forked = module.text.contains("\"fork\"") || module.text.contains("'fork'");
+    if is_forked || module.dialect != Dialect::Python {
         return;
     }
     let started =
@@ -177,7 +179,7 @@ fn finding(module: &Module<'_>, loader: &Call<'_>, start: TextRange) -> Finding 
         rule: &RULE,
         range: loader.expr.range(),
         message: format!(
-            "{workers} workers are started at line {line} when the script is only imported: where they are not \
+            "{workers} workers are started at {line} when the script is only imported: where they are not \
              forked, each of them runs the script again"
         ),
         label: format!("starts {workers} processes without a guard"),

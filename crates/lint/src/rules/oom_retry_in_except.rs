@@ -97,7 +97,7 @@ fn finding(module: &Module<'_>, handler: &ExceptHandlerExceptHandler, again: &Ca
     Finding {
         rule: &RULE,
         range: again.expr.range(),
-        message: format!("`{function}` is run again inside the `except` of line {line}, where all that failed is still in memory"),
+        message: format!("`{function}` is run again inside the `except` of {line}, where all that failed is still in memory"),
         label: "the failed step's tensors are held until the `except` ends".to_owned(),
         help: "set a flag in the handler, and try again after it: `too_large = True`, then `if too_large:`".to_owned(),
         fix: None,

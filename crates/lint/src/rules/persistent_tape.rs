@@ -114,10 +114,7 @@ fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
         message: format!(
             "`{name}` keeps all activations of the step after its gradients are taken"
         ),
-        label: format!(
-            "kept beyond line {}",
-            module.line(TextRange::empty(last.end()))
-        ),
+        label: format!("kept beyond {}", module.line(TextRange::empty(last.end()))),
         help: if takes > 1 {
             format!("let go of it after its last use: del {name}")
         } else {

@@ -206,7 +206,7 @@ fn finding(
         rule: &RULE,
         range: store.statement.range(),
         message: format!(
-            "`{name}` carries the graphs of all earlier steps of the loop at line {line}, and `backward()` goes through them again"
+            "`{name}` carries the graphs of all earlier steps of the loop at {line}, and `backward()` goes through them again"
         ),
         label: format!("`{name}` comes from the step before, with its graph"),
         help,

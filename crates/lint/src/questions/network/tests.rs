@@ -1,12 +1,13 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::Dialect;
 use crate::here::Here;
 
 /// What the call of `model` in a text needs with a batch of these lengths.
 fn needed(text: &str, lengths: &[f64]) -> Option<Need> {
     let parsed = ruff_python_parser::parse_module(text).unwrap();
-    let module = Module::of(text, parsed.syntax(), &Here::default());
+    let module = Module::of(text, Dialect::Python, parsed.syntax(), &Here::default());
     let call = module
         .calls()
         .iter()
