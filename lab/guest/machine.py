@@ -19,10 +19,6 @@ def prepare(swap, shm):
         with open("/sys/block/zram0/disksize", "w") as file:
             file.write(str(meminfo("MemTotal")))
         swap_on(ZRAM)
-    # The kernel would move pages about in the background whenever memory is fragmented: nothing to
-    # a real processor, seconds without a single step to an emulated one.
-    with open("/proc/sys/vm/compaction_proactiveness", "w") as file:
-        file.write("0")
     if shm is not None:
         subprocess.run(["mount", "-o", f"remount,size={shm}", "/dev/shm"], check=True)
 

@@ -46,11 +46,12 @@ class Guest:
         self._read, self._rest = 0, b""
         self._qemu = subprocess.Popen(
             # With these flags the kernel copies memory by an instruction that is fast on a real
-            # processor, and byte by byte on an emulated one.
+            # processor, and byte by byte on an emulated one. And with addresses at random the emulator
+            # translates each program anew at every start (see lab/README.md).
             ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm", "-smp", "2",
              "-m", str(memory), "-display", "none", "-nodefaults", "-nic", "none", "-no-reboot",
              "-kernel", self._image.file("vmlinuz"), "-initrd", self._image.file("initrd"),
-             "-append", "console=ttyS0 quiet loglevel=4 mitigations=off panic=-1 "
+             "-append", "console=ttyS0 quiet loglevel=4 mitigations=off panic=-1 norandmaps "
              f"systemd.show_status=0 lab.init={self._image.init}",
              # Writes that the guest believes to be on the disk are there when its power is cut.
              *_disk("root", self.file("root.qcow2"), "qcow2", "writethrough"),
