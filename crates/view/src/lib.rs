@@ -33,4 +33,4 @@ pub use sentence::{Detail, rung_name, sentence};
 pub use series::{Growth, Series};
 pub use speaker::Speaker;
 pub use story::Story;
-pub use verdict::Verdict;
+pub use verdict::{Cause, Code, Evidence, Location, Remedy, Verdict};
