@@ -35,7 +35,7 @@ class Cell:
     seconds: int | None = None
     memory: int | None = None
     swap: str | None = None
-    slow_disks: bool = False
+    slow_disks: bool = True
 
     def __post_init__(self):
         """Fills in what the scenario says where nothing else was asked for."""

@@ -7,6 +7,7 @@ use crate::model::{Call, Feed, Frame, FrameId, Kind, LoopId, Module, Place, Role
 use crate::questions::backward::{
     backward_names, goes_back_during, goes_back_in, is_backward, keys_in, may_go_back,
 };
+use crate::questions::bindings::returns;
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
 
@@ -243,15 +244,23 @@ pub(super) fn evaluates(module: &Module<'_>, frame: FrameId, id: LoopId) -> bool
         && !is_test(module, function)
 }
 
-/// Whether the text, which runs a model of its own, computes no gradients anywhere.
+/// Whether the text, which runs a model of its own, computes no gradients anywhere, and nobody
+/// else can of what this function has.
 fn nobody_goes_back(module: &Module<'_>, frame: FrameId) -> bool {
     let may = [
         "backward", "grad(", "Trainer", "ightning", "jacobian", "hessian",
     ];
     let makes_a_model = |call: &Call<'_>| call.result.is(Kind::Model);
-    !may.iter().any(|word| module.text.contains(word))
+    let function = module.frame(frame);
+    let is_of_a_model = function
+        .class
+        .and_then(|class| module.classes().get(class as usize))
+        .is_some_and(|class| class.is != Role::Other);
+    !is_of_a_model
+        && !may.iter().any(|word| module.text.contains(word))
         && module.calls().iter().any(makes_a_model)
-        && !is_test(module, module.frame(frame))
+        && returns(module, frame).is_empty()
+        && !is_test(module, function)
 }
 
 /// Whether a function's name says that it does not train.
