@@ -68,16 +68,16 @@ class Cell:
         """The result, in the words of lab/README.md. `folder` keeps the guest's files, which are
         `whole` when they are waited for."""
         result = self.name() | host_load()
-        guest = Guest(folder, image)
+        guest, before = Guest(folder, image), cpu_times()
         try:
             first = self._boot(guest, image, 1, say)
             result["boot_seconds"] = first.boot_seconds
             if SCENARIOS[self.scenario].ends == "normal":
                 if whole:
                     guest.wait(AROUND_SECONDS)
-                return result | first.result
+                return result | host_steal(before) | first.result
             second = self._boot(guest, image, 2, say)
-            return result | self._after_death(first, second)
+            return result | host_steal(before) | self._after_death(first, second)
         finally:
             guest.end()
 
@@ -163,6 +163,19 @@ class Watch:
 
 def host_load():
     return {"host_load": round(os.getloadavg()[0], 2)}
+
+
+def cpu_times():
+    """Clock ticks of all processors since boot, and those that the machine beneath took for others."""
+    with open("/proc/stat") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return sum(ticks), ticks[7]
+
+
+def host_steal(before):
+    """The share of the time since that was not ours to use."""
+    (all_then, stolen_then), (all_now, stolen_now) = before, cpu_times()
+    return {"host_steal": round((stolen_now - stolen_then) / max(all_now - all_then, 1), 3)}
 
 
 def after(seconds):
