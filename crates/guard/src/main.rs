@@ -239,7 +239,7 @@ fn prepare<'a>(
             } else {
                 Brake::inherited()
             },
-            paused: shared,
+            shared,
             resume_requests: shared.head().resume_requests.load(Relaxed),
         },
         voice,

@@ -7,6 +7,7 @@ use crate::facts::Facts;
 use crate::look::cut;
 use crate::remedies;
 use crate::series::Growth;
+use crate::shim::Holder;
 use crate::signal::{self, Exit};
 use crate::story::{Refusal, Story};
 use crate::traceback::Traceback;
@@ -124,10 +125,12 @@ impl Scales<'_> {
             }
             return;
         }
-        let summary = format!(
-            "memory grew {} until there was no room",
-            units::pace(growth.bytes_per_second)
-        );
+        let pace = units::pace(growth.bytes_per_second);
+        if let Some(grower) = self.facts.told.grower() {
+            self.blame_grower(grower, &pace);
+            return;
+        }
+        let summary = format!("memory grew {pace} until there was no room");
         // One large request explains the end better than the growth before it.
         let (leak, dataset) = if self.large_request().is_some() {
             (0.3, 0.2)
@@ -138,6 +141,31 @@ impl Scales<'_> {
         let summary =
             "filling a list or an array with all samples looks the same from outside".into();
         self.blame(Code::DatasetInMemory, dataset, summary, "tree.footprint");
+    }
+
+    /// The script itself was seen to keep what fills the memory.
+    fn blame_grower(&mut self, grower: &Holder, pace: &str) {
+        let each = units::bytes(grower.bytes_a_step.unsigned_abs());
+        let file = user_file(grower.file.as_bytes(), self.facts);
+        let place = match grower.lines.first() {
+            Some(line) => format!("{file}:{line}"),
+            None => file.clone(),
+        };
+        let summary = format!(
+            "`{}` at {place} holds {}, {each} more with each step",
+            grower.name,
+            units::bytes(grower.bytes)
+        );
+        self.blame(Code::MemoryLeak, 0.94, summary, "tree.footprint");
+        let Some(cause) = self.causes.last_mut() else {
+            return;
+        };
+        cause.evidence[0].text = format!("memory grew {pace} until there was no room");
+        cause.location = grower.lines.first().map(|line| Location {
+            file,
+            line: *line,
+            name: Some(grower.name.clone()),
+        });
     }
 
     fn weigh_requests(&mut self) {

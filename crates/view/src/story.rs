@@ -6,9 +6,11 @@ use crate::facts::Facts;
 use crate::look::between;
 use crate::series::Series;
 use antifreeze_record::event::{Event, Rung, Text, What, Why};
-use antifreeze_sense::{Name, Pid, Process, Sample, Stamp};
+use antifreeze_sense::{Name, Phase, Pid, Process, Sample, Stamp};
 use std::time::Duration;
 
+/// The phases of a trainer, with the unknown one.
+const PHASES: usize = 7;
 /// How many processes are remembered of the moment of the peak.
 const LARGEST: usize = 5;
 
@@ -30,6 +32,9 @@ pub struct Story {
     /// When the guard asked it to end.
     pub stopped_at: Option<Stamp>,
     pub end: Option<Ended>,
+    /// Steps that the trainer made, and what it was at.
+    pub steps: Option<u64>,
+    pub phases: Phases,
     latest: Option<Stamp>,
     started: Stamp,
 }
@@ -41,6 +46,38 @@ pub struct Peak {
     pub footprint: u64,
     /// The largest processes then, largest first.
     pub largest: Vec<(Name, Pid, u64)>,
+}
+
+/// What the trainer was at, look by look, from its first step on.
+#[derive(Clone, Debug, Default)]
+pub struct Phases {
+    first: Option<Stamp>,
+    last: Stamp,
+    looks: [u64; PHASES],
+    /// The most the tree held in each.
+    pub peaks: [u64; PHASES],
+}
+
+impl Phases {
+    fn see(&mut self, at: Stamp, phase: u64, footprint: u64) {
+        let phase = (phase as usize).min(PHASES - 1);
+        self.first.get_or_insert(at);
+        self.last = at;
+        self.looks[phase] += 1;
+        self.peaks[phase] = self.peaks[phase].max(footprint);
+    }
+
+    /// How long it was seen to train.
+    pub fn time(&self) -> Duration {
+        self.first.map_or(Duration::ZERO, |first| between(first, self.last))
+    }
+
+    /// The share of it that was spent in a phase; None where phases are not known.
+    pub fn share(&self, phase: Phase) -> Option<f64> {
+        let known: u64 = self.looks[1..].iter().sum();
+        let all = known + self.looks[0];
+        (known > 0).then(|| self.looks[phase as usize] as f64 / all as f64)
+    }
 }
 
 /// Which rungs were stood on, and how long.
@@ -156,6 +193,12 @@ impl Story {
             }
         }
         self.peak_swap = self.peak_swap.max(sample.tree.swap.value());
+        if let Some(steps) = sample.tree.steps.value() {
+            self.steps = self.steps.max(Some(steps));
+            let phase = sample.tree.phase.value().unwrap_or(0);
+            let footprint = sample.tree.footprint.value().unwrap_or(0);
+            self.phases.see(sample.at, phase, footprint);
+        }
         if self.first.is_none() {
             self.first = Some(Box::new(*sample));
         }

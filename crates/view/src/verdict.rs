@@ -6,7 +6,7 @@ use crate::look::timestamp;
 use crate::story::Story;
 use crate::traceback::Traceback;
 use crate::{causes, ending};
-use antifreeze_sense::Stamp;
+use antifreeze_sense::{Phase, Stamp};
 use serde::{Deserialize, Serialize};
 
 pub const SCHEMA: u32 = 1;
@@ -194,7 +194,21 @@ impl Verdict {
                 vram_bytes: None,
                 swap_bytes: story.peak_swap,
             },
-            steps: Steps::default(),
+            steps: Steps::of(story),
+        }
+    }
+}
+
+impl Steps {
+    fn of(story: &Story) -> Steps {
+        let Some(count) = story.steps else {
+            return Steps::default();
+        };
+        let seconds = story.phases.time().as_secs_f64();
+        Steps {
+            count: Some(count),
+            per_second: (seconds > 0.0).then(|| count as f64 / seconds),
+            input_bound: story.phases.share(Phase::Data),
         }
     }
 }

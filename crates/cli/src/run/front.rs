@@ -20,7 +20,7 @@ use antifreeze_view::{Brake, Detail, Facts, Look, Means, Speaker, Wall, opening,
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
@@ -77,6 +77,7 @@ impl Front {
         detail: Detail,
         look: Look,
         live: bool,
+        shim: Option<PathBuf>,
     ) -> Result<Front, String> {
         let tried = |what: &'static str| move |error| format!("{what}: {error}");
         let signals = Signals::watch().map_err(|error| format!("watching signals: {error}"))?;
@@ -98,6 +99,7 @@ impl Front {
             folder: &facts.record,
             command: &facts.command,
             signal_mask: signals.before(),
+            shim: shim.as_deref(),
         };
         let guard = GuardProcess::start(&equipment, None)
             .map_err(|error| format!("starting the guard: {error}"))?;
@@ -336,6 +338,7 @@ impl Front {
             folder: &self.facts.record,
             command: &self.facts.command,
             signal_mask: self.signals.before(),
+            shim: None,
         };
         let adopted = Pid::from_raw(root as i32);
         let replaced = (self.restarts <= MOST_RESTARTS && adopted.is_some())

@@ -91,7 +91,10 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         _ => Detail::Normal,
     };
     let look = look_of(rustix::stdio::stderr());
-    let front = match Front::start(orders, facts, detail, look, arguments.live) {
+    let shim = store
+        .as_ref()
+        .and_then(|store| crate::embed::shim(&store.library_folders()));
+    let front = match Front::start(orders, facts, detail, look, arguments.live, shim) {
         Ok(front) => front,
         Err(message) => {
             eprintln!("antifreeze: {message}");

@@ -1,0 +1,93 @@
+//! The processes that train, as they say of themselves in the page, and what they are asked there.
+
+use crate::shared::Shared;
+use antifreeze_cushion::page::Trainer;
+use antifreeze_sense::{Phase, Pid, Reading, Reason, Sample};
+use rustix::process::Signal;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// Told to a process that has taken it for our own (see python/antifreeze/_shim/trainer.py); others
+/// ignore it.
+pub const STOP_SIGNAL: Signal = Signal::URG;
+
+impl Shared {
+    /// Those that train.
+    pub fn trainers(&self) -> impl Iterator<Item = (Pid, &'static Trainer)> {
+        self.head()
+            .trainers
+            .iter()
+            .map(|trainer| (Pid(trainer.pid.load(Acquire)), trainer))
+            .filter(|(pid, _)| *pid != Pid(0))
+    }
+}
+
+/// Puts what they say into a sample.
+pub fn read(shared: Shared, sample: &mut Sample) {
+    let furthest = shared
+        .trainers()
+        .map(|(_, trainer)| trainer)
+        .max_by_key(|trainer| trainer.updates.load(Relaxed));
+    let tree = &mut sample.tree;
+    let Some(trainer) = furthest else {
+        let none = Reading::Unavailable(Reason::Absent);
+        (tree.steps, tree.updates, tree.phase, tree.batch) = (none, none, none, none);
+        return;
+    };
+    tree.steps = Reading::Value(trainer.steps.load(Relaxed));
+    tree.updates = Reading::Value(trainer.updates.load(Relaxed));
+    tree.phase = Reading::Value(trainer.phase.load(Relaxed).into());
+    tree.batch = match trainer.batch.load(Relaxed) {
+        0 => Reading::Unavailable(Reason::Absent),
+        items => Reading::Value(items.into()),
+    };
+}
+
+/// Tells them on which rung we are: when memory is short they look who holds it.
+pub fn tell_rung(shared: Shared, rung: u32) {
+    for (_, trainer) in shared.trainers() {
+        trainer.rung.store(rung, Relaxed);
+    }
+}
+
+/// Asks all of them to save at the end of their step; the first of them, if there is one.
+pub fn ask_to_save(shared: Shared) -> Option<Pid> {
+    let mut first = None;
+    for (pid, trainer) in shared.trainers() {
+        if trainer.steps.load(Relaxed) > 0 {
+            trainer.save_asked.fetch_add(1, Release);
+            first = first.or(Some(pid));
+        }
+    }
+    first
+}
+
+/// Whether all that were asked have saved, and how long the slowest took, in milliseconds.
+pub fn have_saved(shared: Shared) -> Option<u64> {
+    let mut slowest = 0;
+    for (_, trainer) in shared.trainers() {
+        if trainer.save_asked.load(Acquire) != trainer.save_answered.load(Acquire) {
+            return None;
+        }
+        slowest = slowest.max(trainer.save_ms.load(Relaxed).into());
+    }
+    Some(slowest)
+}
+
+/// Asks them to end at the end of their step; false when there is nobody to ask.
+pub fn ask_to_stop(shared: Shared) -> bool {
+    let mut asked = false;
+    for (_, trainer) in shared.trainers() {
+        if trainer.stop_asked.load(Relaxed) == trainer.stop_answered.load(Acquire) {
+            trainer.stop_asked.fetch_add(1, Release);
+        }
+        asked = true;
+    }
+    asked
+}
+
+/// Whether one of them is in the middle of a save, which must not be cut short.
+pub fn is_saving(shared: Shared) -> bool {
+    shared
+        .trainers()
+        .any(|(_, trainer)| trainer.phase.load(Relaxed) == Phase::Saving as u32)
+}

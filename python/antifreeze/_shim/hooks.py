@@ -1,0 +1,6 @@
+"""What the script has asked to be called."""
+
+# Saves the run, and may return where.
+on_checkpoint = None
+# The file that the run goes on from was read.
+has_resumed = False

@@ -1,0 +1,55 @@
+"""What this process has to say that does not fit into the page: a file of the run's folder, one JSON
+object a line, each with `what` and `t` (CLOCK_MONOTONIC). Readers ignore what they do not know.
+
+| what | fields |
+|---|---|
+| `hello` | `pid`, `framework`, `version`, `device`, `python` |
+| `batch` | `size`, as the loader has it |
+| `numbers` | `first` `nan` or `inf` or `diverged`, of the `loss` or the `gradient`, `step`, `value` |
+| `out-of-memory` | `type`, `message`, `file`, `line`, `function`, `caught` |
+| `holders` | who holds the memory: `step`, `steps` between the two looks, `names`: see `holders` |
+| `saved` | `path`, `step`, `bytes`, `seconds` |
+| `not-saved` | `why`, `step` |
+| `fault` | an error of ours: `doing`, `error` |
+"""
+
+import contextlib
+import json
+import os
+import time
+
+VERSION = 1
+# A process that has this much to say has a fault; the disk is not to suffer for it.
+LONGEST = 1 << 20
+
+_file = None
+_pid = None
+_written = 0
+
+
+def tell(what, **fields):
+    """Writes one line. In the way of nobody: what cannot be written is lost."""
+    global _file, _pid, _written
+    folder = os.environ.get("ANTIFREEZE_RUN")
+    if not folder:
+        return
+    if _pid != os.getpid():
+        # A fork has its own file. The inherited one is left to its owner, unflushed lines are none.
+        path = os.path.join(folder, f"shim-{os.getpid()}.jsonl")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        _file, _pid, _written = os.open(path, flags, 0o644), os.getpid(), 0
+    line = json.dumps({"what": what, "t": round(time.monotonic(), 3), **fields}, allow_nan=False)
+    data = line.encode("utf-8", "replace") + b"\n"
+    _written += len(data)
+    if _written <= LONGEST:
+        os.write(_file, data)
+
+
+@contextlib.contextmanager
+def safely(doing):
+    """Whatever goes wrong within is written down and forgotten."""
+    try:
+        yield
+    except Exception as error:
+        with contextlib.suppress(Exception):
+            tell("fault", doing=doing, error=f"{type(error).__name__}: {error}"[:500])
