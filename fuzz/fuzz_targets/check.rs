@@ -1,6 +1,7 @@
 //! Any bytes are a file: checking and fixing them never panics, as a script or a notebook.
 //!
-//! `cargo +nightly fuzz run check`
+//! `cargo +nightly fuzz run check -- -max_total_time=300`, with `crates/lint/tests/scripts` as the corpus
+//! to begin with.
 #![no_main]
 
 use antifreeze_check::crew;
@@ -10,8 +11,16 @@ use antifreeze_lint::finding::Safety;
 use antifreeze_lint::here::Here;
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
+use std::sync::Once;
+
+/// The fuzzer ends at every panic. Those of the parser are caught, and belong to the file.
+fn let_panics_be_caught() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| std::panic::set_hook(Box::new(|_| ())));
+}
 
 fuzz_target!(|bytes: &[u8]| {
+    let_panics_be_caught();
     let flags = Flags {
         preview: true,
         ..Flags::default()

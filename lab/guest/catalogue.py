@@ -23,6 +23,7 @@ class Scenario:
     memory: int = 512  # MB
     swap: str = "disk"  # or "zram", "none"
     seconds: int = 90
+    setup: tuple[str, ...] | None = None  # what has to be there before anything is measured
     shm: str | None = None  # size of /dev/shm; the kernel's default is half of memory
     neighbour: tuple[str, ...] | None = None
     ends: str = "normal"  # or "cut", "crash", "reset": who ends the guest
@@ -114,6 +115,7 @@ CATALOGUE = (
         name="page-cache",
         summary="Reads a file of twice the memory at random through a mapping for 30 seconds.",
         program=_program("page_cache.py"),
+        setup=_program("page_cache.py", "make"),
         can="finish",
         seconds=150,
     ),

@@ -28,15 +28,18 @@ def main():
     def tell(**message):
         os.write(port, json.dumps(message).encode() + b"\n")
 
-    tell(ready=True)
     try:
         outlive_the_storm()
         with open("/lab/job.json") as file:
             job = json.load(file)
+        scenario = SCENARIOS[job["scenario"]]
         machine.open_to_people()
+        if job["boot"] == 1 and scenario.setup:
+            experiment.set_up(scenario)
+        tell(ready=True)
         if job["boot"] == 1:
-            machine.prepare(job["swap"], SCENARIOS[job["scenario"]].shm)
-            result = experiment.conduct(job, SCENARIOS[job["scenario"]], GUARDS[job["guard"]], tell)
+            machine.prepare(job["swap"], scenario.shm)
+            result = experiment.conduct(job, scenario, GUARDS[job["guard"]], tell)
         else:
             result = look_back()
         hand_over_files()

@@ -11,7 +11,7 @@ import guards
 import inquest
 import machine
 import people
-from storm import Storm
+from storm import SAVE, Storm
 
 # The floor is that of a machine that has booted and whose bystanders have their memory.
 SETTLE_SECONDS = 3
@@ -19,6 +19,16 @@ IDLE_SECONDS = 10
 BYSTANDERS = ("bystander-1", "bystander-2")
 BYSTANDER_MB = "30"
 MB = 1 << 20
+
+
+def set_up(scenario):
+    """Makes what the scenario finds on the disk, and leaves nothing of it in memory."""
+    made = people.start(
+        "u", "setup", ["python3", *scenario.setup], environment={"LAB_SAVE": SAVE}
+    )
+    if made.wait() != 0:
+        raise RuntimeError(f"the setup ended with status {made.returncode}")
+    machine.forget_files()
 
 
 def conduct(job, scenario, guard, tell):

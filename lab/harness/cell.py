@@ -35,7 +35,7 @@ class Cell:
     seconds: int | None = None
     memory: int | None = None
     swap: str | None = None
-    slow_disks: bool = False
+    slow_disks: bool = True
 
     def __post_init__(self):
         """Fills in what the scenario says where nothing else was asked for."""
@@ -64,14 +64,17 @@ class Cell:
             "slow_disks": self.slow_disks,
         }
 
-    def run(self, image, folder, say):
-        """The result, in the words of lab/README.md. `folder` keeps the guest's files."""
+    def run(self, image, folder, say, whole=False):
+        """The result, in the words of lab/README.md. `folder` keeps the guest's files, which are
+        `whole` when they are waited for."""
         result = self.name() | host_load()
         guest = Guest(folder, image)
         try:
             first = self._boot(guest, image, 1, say)
             result["boot_seconds"] = first.boot_seconds
             if SCENARIOS[self.scenario].ends == "normal":
+                if whole:
+                    guest.wait(AROUND_SECONDS)
                 return result | first.result
             second = self._boot(guest, image, 2, say)
             return result | self._after_death(first, second)
@@ -95,7 +98,6 @@ class Cell:
         ends = SCENARIOS[self.scenario].ends if number == 1 else "normal"
         if ends == "normal":
             watch.until(self.seconds + AROUND_SECONDS, lambda: watch.result is not None)
-            guest.wait(AROUND_SECONDS)
         elif ends == "crash":
             watch.until(self.seconds + AROUND_SECONDS, lambda: not guest.is_up())
         else:

@@ -6,6 +6,7 @@ mod check;
 mod config;
 mod demo;
 mod embed;
+mod link;
 mod look;
 mod output;
 mod report;

@@ -1,5 +1,6 @@
 //! A run read back from its folder, and the words for it.
 
+use crate::link::link;
 use crate::store;
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
@@ -31,6 +32,12 @@ impl Report {
             record.iter().flat_map(Record::samples),
             events,
         ))
+    }
+
+    /// With what the linter knows of the lines that its causes name.
+    pub fn linked(mut self) -> Report {
+        link(&mut self.0.verdict, &self.0.facts);
+        self
     }
 
     /// Whether the end of the run is in it.

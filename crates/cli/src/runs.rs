@@ -14,7 +14,7 @@ pub fn runs(arguments: RunsArguments) -> Result<(), String> {
     match arguments.action {
         None => list(&store, arguments.json),
         Some(RunsAction::Show { run, json }) => {
-            let report = Report::read(&store.find(run.as_deref())?)?;
+            let report = Report::read(&store.find(run.as_deref())?)?.linked();
             let look = look_of(rustix::stdio::stdout());
             print(if json {
                 report.json()

@@ -61,6 +61,15 @@ fn a_leak_in_pytorch_ends_with_its_own_error_at_the_guilty_line() {
     let step = line_of(&script, "inputs = torch.randn")..=line_of(&script, "losses.append((hidden");
     let named = ended.stderr.lines().find_map(line_in_main);
     assert!(named.is_some_and(|line| step.contains(&line)), "{ended}");
+    // What the memory was filled with, the linter knows, and where it is kept.
+    let remedy = &verdict["causes"][0]["remedies"][0];
+    assert_eq!(remedy["docs"], "rules/graph-in-container", "{verdict}");
+    let kept_at = line_of(&script, "losses.append((hidden");
+    let place = format!("torch_leak.py:{kept_at}: ");
+    assert!(
+        remedy["text"].as_str().unwrap().contains(&place),
+        "{verdict}"
+    );
 }
 
 /// The number in `File "…/torch_leak.py", line 12, in main`.

@@ -35,4 +35,4 @@ pub use series::{Growth, Series};
 pub use shim::Told;
 pub use speaker::Speaker;
 pub use story::Story;
-pub use verdict::Verdict;
+pub use verdict::{Cause, Code, Evidence, Location, Remedy, Verdict};

@@ -445,7 +445,8 @@ impl Front {
         let report = Report::read(&run)
             .ok()
             .filter(Report::has_end)
-            .unwrap_or_else(|| Report::by_front(self.facts.clone(), self.told.clone()));
+            .unwrap_or_else(|| Report::by_front(self.facts.clone(), self.told.clone()))
+            .linked();
         if let Some(text) = report.closing(&self.look, self.detail) {
             self.screen.write(&text);
         }

@@ -97,6 +97,14 @@ pub fn behind_names<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId) -> 
 
 /// What a function of this text returns, if it returns in one place only.
 pub fn returned<'a>(module: &Module<'a>, frame: FrameId) -> Option<&'a Expr> {
+    match returns(module, frame)[..] {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// All that a function of this text may return.
+pub fn returns<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a Expr> {
     fn collect<'a>(body: &'a [Stmt], found: &mut Vec<&'a Expr>) {
         for statement in body {
             match statement {
@@ -107,10 +115,7 @@ pub fn returned<'a>(module: &Module<'a>, frame: FrameId) -> Option<&'a Expr> {
     }
     let mut found = Vec::new();
     collect(module.frame(frame).body, &mut found);
-    match found[..] {
-        [one] => Some(one),
-        _ => None,
-    }
+    found
 }
 
 /// The function of this text that a call is of.

@@ -3,10 +3,11 @@
 use super::emptying::is_emptied;
 use super::keepers::arguments_of;
 use super::{outlives_the_call, root_of};
-use crate::model::{Feed, Frame, FrameId, Kind, LoopId, Module, Place, Role};
+use crate::model::{Call, Feed, Frame, FrameId, Kind, LoopId, Module, Place, Role};
 use crate::questions::backward::{
     backward_names, goes_back_during, goes_back_in, is_backward, keys_in, may_go_back,
 };
+use crate::questions::bindings::returns;
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
 
@@ -52,8 +53,9 @@ pub fn graph_stays<'a>(
             && (is_stepped_with(module, item, place.frame) || !is_wanted());
         return stays.then_some(Pace::Slow);
     }
-    let evaluates = carried.is_some_and(|id| evaluates(module, place.frame, id));
-    let stays = evaluates && !is_emptied(module, name, place, carried) && !is_wanted();
+    let is_for_nothing = nobody_goes_back(module, place.frame)
+        || carried.is_some_and(|id| evaluates(module, place.frame, id));
+    let stays = is_for_nothing && !is_emptied(module, name, place, carried) && !is_wanted();
     stays.then_some(Pace::Fast)
 }
 
@@ -239,6 +241,25 @@ pub(super) fn evaluates(module: &Module<'_>, frame: FrameId, id: LoopId) -> bool
     let by_name = is_evaluation(function.name()) && module.loop_at(id).feed == Feed::Batches;
     (by_name || calls_eval(module, frame))
         && !goes_back_during(module, frame)
+        && !is_test(module, function)
+}
+
+/// Whether the text, which runs a model of its own, computes no gradients anywhere, and nobody
+/// else can of what this function has.
+fn nobody_goes_back(module: &Module<'_>, frame: FrameId) -> bool {
+    let may = [
+        "backward", "grad(", "Trainer", "ightning", "jacobian", "hessian",
+    ];
+    let makes_a_model = |call: &Call<'_>| call.result.is(Kind::Model);
+    let function = module.frame(frame);
+    let is_of_a_model = function
+        .class
+        .and_then(|class| module.classes().get(class as usize))
+        .is_some_and(|class| class.is != Role::Other);
+    !is_of_a_model
+        && !may.iter().any(|word| module.text.contains(word))
+        && module.calls().iter().any(makes_a_model)
+        && returns(module, frame).is_empty()
         && !is_test(module, function)
 }
 
