@@ -6,6 +6,7 @@ use crate::ending::user_file;
 use crate::facts::Facts;
 use crate::look::cut;
 use crate::remedies;
+use crate::safe;
 use crate::series::Growth;
 use crate::shim::Holder;
 use crate::signal::{self, Exit};
@@ -153,7 +154,7 @@ impl Scales<'_> {
         };
         let summary = format!(
             "`{}` at {place} holds {}, {each} more with each step",
-            grower.name,
+            safe::shown(grower.name.as_bytes()),
             units::bytes(grower.bytes)
         );
         self.blame(Code::MemoryLeak, 0.94, summary, "tree.footprint");

@@ -2,6 +2,7 @@
 //! Silence where nothing is worth a line at the level asked for, and never a second line
 //! for what another event already tells.
 
+use crate::ending::user_file;
 use crate::facts::Facts;
 use crate::{lacks, safe, signal, units};
 use antifreeze_record::event::{Event, Rung, What, Why};
@@ -104,9 +105,10 @@ fn rung(
 ) -> (Detail, String) {
     let reason = match (why, forecast_ms) {
         (Why::TreeGrowth, Some(millis)) => format!(
-            "memory grows {}; full in about {}",
+            "memory grows {}; full in about {}{}",
             units::pace(growth as f64),
-            units::about(Duration::from_millis(millis))
+            units::about(Duration::from_millis(millis)),
+            holder(facts).map_or(String::new(), |holder| format!(". {holder}"))
         ),
         _ => reason(why, facts).unwrap_or_else(|| "the machine is well".into()),
     };
@@ -117,6 +119,16 @@ fn rung(
     } else {
         (Detail::Verbose, format!("{}: {reason}", rung_name(to)))
     }
+}
+
+/// "`outputs` (train.py:14) holds 3.2 GB", of the name that grows, where it is known.
+fn holder(facts: &Facts) -> Option<String> {
+    let grower = facts.told.grower()?;
+    let file = user_file(grower.file.as_bytes(), facts);
+    let line = grower.lines.first()?;
+    let name = safe::shown(grower.name.as_bytes());
+    let held = units::bytes(grower.bytes);
+    Some(format!("`{name}` ({file}:{line}) holds {held}"))
 }
 
 /// The rung's word, as the documentation uses it.

@@ -40,6 +40,7 @@ _CONTAINERS = (list, dict, set, frozenset, tuple, collections.deque)
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), range, slice)
 _NO_HOLDERS = (types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType, types.GeneratorType)
 _OPTIMIZED = 0x1
+_READERS = {"locals", "vars", "dir", "eval", "exec"}
 _LIBRARIES = tuple(
     os.path.join(folder, "")
     for folder in {
@@ -187,11 +188,16 @@ def _roots(frame):
 
 
 def _locals(frame):
+    if sys.version_info >= (3, 13):
+        return list(frame.f_locals.items())
+    # Before, the names of a function are read into a dictionary, the same that `locals()` gives to the
+    # script: one that asks for it is left alone.
+    if not _READERS.isdisjoint(frame.f_code.co_names):
+        return []
     own = frame.f_locals
     items = list(own.items())
-    if sys.version_info < (3, 13):
-        # The frame would keep this copy, and with it what the function has let go of since.
-        own.clear()
+    # The frame would keep it, and with it what the function has let go of since.
+    own.clear()
     return items
 
 

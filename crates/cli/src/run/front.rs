@@ -16,7 +16,7 @@ use antifreeze_guard::voice::stamp;
 use antifreeze_record::codec::decode_event;
 use antifreeze_record::event::{Event, Lack, Rung, What};
 use antifreeze_sense::{Machine, Reading, Sample};
-use antifreeze_view::{Brake, Detail, Facts, Look, Means, Speaker, Wall, opening, status};
+use antifreeze_view::{Brake, Detail, Facts, Look, Means, Speaker, Told, Wall, opening, status};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
@@ -262,6 +262,9 @@ impl Front {
         for event in std::mem::take(&mut self.events) {
             if self.told.len() < MOST_REMEMBERED {
                 self.told.push(event);
+            }
+            if let What::Rung { .. } = event.what {
+                self.facts.told = Told::read(&self.facts.record);
             }
             let Some(sentence) = self.speaker.hear(&event, &self.facts) else {
                 continue;
