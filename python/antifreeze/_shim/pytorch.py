@@ -19,7 +19,8 @@ STRIDE_OF_GRADIENTS = 100
 def attend():
     watch = Watch()
     loader = dataloader._BaseDataLoaderIter
-    events.watch(loader, "__next__", watch.data_begins, watch.data_ends, first=True)
+    events.watch(dataloader.DataLoader, "__iter__", watch.loader_begins, first=True)
+    events.watch(loader, "__next__", watch.data_begins, watch.data_ends)
     events.watch(torch.autograd, "backward", watch.backward_begins, watch.backward_ends, first=True)
     events.watch(torch, "save", watch.saving_begins, watch.saving_ends)
     events.watch(torch.nn.utils, "clip_grad_norm_", end=watch.norm_is_known)
@@ -55,11 +56,12 @@ class Watch:
 
     # Loaders.
 
-    def data_begins(self, iterator=None):
+    def loader_begins(self, loader=None):
+        self._batch = getattr(loader, "batch_size", None) or self._batch
+
+    def data_begins(self):
         if self._trainer is not None:
             self._trainer.steps.data_begins()
-        size = getattr(iterator, "_loader", None)
-        self._batch = getattr(size, "batch_size", None) or self._batch
 
     def data_ends(self, batch):
         if self._trainer is not None:
