@@ -22,7 +22,7 @@ class Scenario:
     flags: tuple[str, ...] = ()  # for `antifreeze run`; other guards have nothing to match
     memory: int = 512  # MB
     swap: str = "disk"  # or "zram", "none"
-    seconds: int = 90
+    seconds: int = 60  # the most it may take; a storm shows its worst soon
     setup: tuple[str, ...] | None = None  # what has to be there before anything is measured
     shm: str | None = None  # size of /dev/shm; the kernel's default is half of memory
     neighbour: tuple[str, ...] | None = None
@@ -132,18 +132,21 @@ CATALOGUE = (
         program=_program("saver.py"),
         can="save",
         flags=("--checkpoint-signal", "USR1"),
+        seconds=90,
     ),
     Scenario(
         name="forker",
         summary="Forks a child each step that takes some memory, while the parent leaks.",
         program=_program("forker.py"),
         can="catch",
+        seconds=90,
     ),
     Scenario(
         name="oversubscribed",
         summary="Sixty-four busy processes for 20 seconds, on two cores.",
         program=_program("oversubscribed.py"),
         can="finish",
+        seconds=90,
     ),
     Scenario(
         name="torch-leak",

@@ -148,9 +148,9 @@ fn found(findings: Vec<Finding>, source: Source, path: &Path) -> Report {
 fn with_refused(mut report: Report, refused: &[Finding]) -> Report {
     for finding in refused {
         let Some(places) = &report.places else { break };
-        let line = places.of(finding.range.start()).line;
+        let place = places.of(finding.range.start());
         report.notes.push(format!(
-            "was not fixed at line {line}: the fix of {} would leave no Python; please report it",
+            "was not fixed at {place}: the fix of {} would leave no Python; please report it",
             finding.rule.name
         ));
     }

@@ -5,6 +5,7 @@ use crate::notebook::Cells;
 use antifreeze_lint::Cell;
 use ruff_source_file::{LineIndex, OneIndexed};
 use ruff_text_size::TextSize;
+use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
@@ -13,6 +14,16 @@ pub struct Place {
     /// Within the cell, if there is one.
     pub line: usize,
     pub column: usize,
+}
+
+/// The line, as a sentence names it.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(cell) = self.cell {
+            write!(f, "cell {cell}, ")?;
+        }
+        write!(f, "line {}", self.line)
+    }
 }
 
 /// A text whose offsets can be placed.

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use antifreeze_check::crew;
-use antifreeze_check::examine::{Fixes, Orders, Report, bytes_at};
+mod support;
+
+use antifreeze_check::examine::{Fixes, Report};
 use antifreeze_check::render::{self, Format};
-use antifreeze_check::settings::{Flags, Settings};
 use antifreeze_lint::finding::{Finding, Safety};
-use antifreeze_lint::here::Here;
 use antifreeze_view::Look;
 use proptest::prelude::*;
-use std::path::Path;
 
 const FORMATS: [Format; 6] = [
     Format::Full,
@@ -22,24 +20,8 @@ const FORMATS: [Format; 6] = [
 ];
 
 fn examined(bytes: &[u8], name: &str, fixes: Fixes) -> Report {
-    let flags = Flags {
-        preview: true,
-        ..Flags::default()
-    };
-    let selection = Settings::default().resolve(&flags, Path::new("/")).unwrap();
-    let orders = Orders {
-        selection: &selection,
-        here: Here {
-            ram: Some(16_000_000_000),
-            vram: Some(8_000_000_000),
-            cores: Some(8),
-        },
-        fixes,
-    };
-    let reports = crew::each(&[()], |()| {
-        bytes_at(bytes.to_vec(), Path::new(name), &orders)
-    });
-    reports.unwrap().pop().unwrap()
+    let mut reports = support::examined(&[(name, bytes.to_vec())], fixes);
+    reports.pop().unwrap()
 }
 
 fn survives(bytes: &[u8]) {

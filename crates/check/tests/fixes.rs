@@ -4,18 +4,12 @@
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use antifreeze_check::crew;
-use antifreeze_check::examine::{Fixes, Orders, Report, bytes_at};
-use antifreeze_check::settings::{Flags, Settings};
-use antifreeze_lint::finding::Safety;
-use antifreeze_lint::here::Here;
-use std::path::{Path, PathBuf};
+mod support;
 
-const HERE: Here = Here {
-    ram: Some(16 << 30),
-    vram: Some(8 << 30),
-    cores: Some(8),
-};
+use antifreeze_check::examine::{Fixes, Report};
+use antifreeze_lint::finding::Safety;
+use std::path::{Path, PathBuf};
+use support::examined;
 
 fn scripts() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lint/tests/scripts");
@@ -35,20 +29,12 @@ fn scripts() -> Vec<PathBuf> {
 
 /// The report of each script with the fixes it would get.
 fn fixed(safety: Safety) -> Vec<Report> {
-    let flags = Flags {
-        preview: true,
-        ..Flags::default()
+    let read = |path: PathBuf| {
+        let bytes = std::fs::read(&path).unwrap();
+        (path, bytes)
     };
-    let selection = Settings::default().resolve(&flags, Path::new("/")).unwrap();
-    let orders = Orders {
-        selection: &selection,
-        here: HERE,
-        fixes: Fixes::Show(safety),
-    };
-    crew::each(&scripts(), |path| {
-        bytes_at(std::fs::read(path).unwrap(), path, &orders)
-    })
-    .unwrap()
+    let files: Vec<_> = scripts().into_iter().map(read).collect();
+    examined(&files, Fixes::Show(safety))
 }
 
 #[test]

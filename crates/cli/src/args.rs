@@ -119,7 +119,7 @@ pub struct CheckArguments {
     /// Memory of the machine that will train (default: this one's)
     #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
     pub ram: Option<u64>,
-    /// Memory of its graphics card
+    /// Memory of its graphics card (default: this one's)
     #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
     pub vram: Option<u64>,
     /// Its processor cores (default: this one's)

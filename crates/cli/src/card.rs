@@ -1,9 +1,9 @@
 //! The memory of the graphics card, as its driver tells it.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -20,28 +20,31 @@ pub fn memory() -> Option<u64> {
 
 fn nvidia() -> Option<u64> {
     // In a process of its own: a driver that hangs must hang nobody else.
-    let mut child = Command::new("nvidia-smi")
+    let child = Command::new("nvidia-smi")
         .args(["--query-gpu=memory.total", "--format=csv,noheader,nounits"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    let mut output = child.stdout.take()?;
+    largest_in(&told_in_time(child, PATIENCE)?)
+}
+
+/// What a process writes until it ends. One that takes longer is ended, and may be beyond that: it
+/// is not waited for.
+fn told_in_time(child: Child, patience: Duration) -> Option<String> {
+    let pid = Pid::from_child(&child);
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut told = String::new();
-        let _ = output.read_to_string(&mut told);
-        let _ = sender.send(told);
+        let _ = sender.send(child.wait_with_output());
     });
-    let told = receiver.recv_timeout(PATIENCE);
-    if told.is_err() {
-        // It may be beyond ending; it is not waited for.
-        let _ = child.kill();
-        return None;
+    match receiver.recv_timeout(patience) {
+        Ok(output) => String::from_utf8(output.ok()?.stdout).ok(),
+        Err(_) => {
+            let _ = kill_process(pid, Signal::KILL);
+            None
+        }
     }
-    let _ = child.wait();
-    largest_in(&told.ok()?)
 }
 
 /// Of lines with a number of MiB each. Cards that share main memory say `[N/A]`.
@@ -77,6 +80,19 @@ mod tests {
             "99999999999999999999\n",
         ] {
             assert_eq!(largest_in(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_driver_that_hangs_is_given_up_also_when_it_has_answered() {
+        for script in ["sleep 60", "echo 8192; exec >&-; sleep 60"] {
+            let child = Command::new("sh")
+                .args(["-c", script])
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("a shell");
+            let patience = Duration::from_millis(200);
+            assert_eq!(told_in_time(child, patience), None, "{script}");
         }
     }
 }

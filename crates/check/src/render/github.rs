@@ -23,7 +23,7 @@ pub fn github(reports: &[Report]) -> String {
             let mut message = finding.message.clone();
             match start.cell {
                 // Lines of a cell are not lines of the file.
-                Some(cell) => message = format!("cell {cell}, line {}: {message}", start.line),
+                Some(_) => message = format!("{start}: {message}"),
                 None => {
                     properties.push(format!("line={}", start.line));
                     properties.push(format!("endLine={}", end.line));

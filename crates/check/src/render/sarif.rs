@@ -26,10 +26,7 @@ pub fn sarif(reports: &[Report]) -> String {
         // Lines of a cell are not lines of the file.
         let (region, cell) = match start.cell {
             None => (region(start, end), String::new()),
-            Some(cell) => (
-                json!({"startLine": 1}),
-                format!("cell {cell}, line {}: ", start.line),
-            ),
+            Some(_) => (json!({"startLine": 1}), format!("{start}: ")),
         };
         let mut result = json!({
             "ruleId": finding.rule.code,

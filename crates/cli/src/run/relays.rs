@@ -51,7 +51,8 @@ impl Relays {
                 to: pass,
                 wake,
                 screen: Arc::clone(screen),
-                on_screen: stream.terminal && screen.terminal,
+                // Its errors go where our own lines go, be that a terminal or not.
+                on_screen: index == 1 || (stream.terminal && screen.terminal),
             };
             threads.push(spawn(move || passing.pass_on(output, &gate)));
         }

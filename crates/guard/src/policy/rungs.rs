@@ -3,7 +3,7 @@
 //! A rung never becomes due because there is more memory: each condition is met the more
 //! easily the less is left.
 
-use super::history::{Bound, Forecast};
+use super::history::{Bound, Forecast, Moment};
 use super::scene::{Scene, Verdict};
 use super::signals::STALL_SHARE;
 use super::{pause, save};
@@ -213,13 +213,22 @@ fn starves_others(scene: &Scene) -> bool {
 }
 
 /// It grows where no wall stops it, and what is pushed out makes the room it grows into: swap
-/// that was never its to use.
+/// that was never its to use. One that maps what it grows by meets the wall first, later by what
+/// was forgiven of its untouched memory; and whoever was just refused may be about to let go.
 fn lives_on_swap(scene: &Scene) -> bool {
+    let refused_lately = scene
+        .acts()
+        .walled_at
+        .is_some_and(|at| scene.age(at) < LASTING_SWAP);
+    let forgiven = |moment: &Moment| match moment.stride {
+        0 => 0.0,
+        _ => moment.reserve as f64 / 2.0,
+    };
     let beyond_for = scene
         .history
         .iter()
         .rev()
-        .take_while(|moment| moment.room < i64::try_from(moment.swap_beyond).unwrap_or(i64::MAX))
+        .take_while(|moment| moment.room as f64 + forgiven(moment) < moment.swap_beyond as f64)
         .last()
         .map_or(0.0, |since| scene.age(since.at));
     scene.now.bound != Bound::Budget
@@ -227,6 +236,7 @@ fn lives_on_swap(scene: &Scene) -> bool {
         && scene.signals.growing
         && scene.signals.tree_grew
         && beyond_for >= LASTING_SWAP
+        && !refused_lately
 }
 
 /// Beyond the budget for several looks: the wall stands at nothing more by then, so it is

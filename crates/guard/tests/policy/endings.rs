@@ -183,7 +183,7 @@ fn a_grower_that_no_wall_stops_is_stopped_after_seconds_beyond_what_the_cushion_
 
 #[test]
 fn growth_into_swap_that_was_not_allowed_is_stopped() {
-    let pushed_out = |swapped: u64| {
+    let pushed_out = |swapped: u64, stride: u64| {
         let mut history = leak(20 * MB, 100 * MB as i64);
         extend(&mut history, 5.0, 100, |t, moment| {
             let grown = (t * 20.0) as u64 * MB;
@@ -191,11 +191,17 @@ fn growth_into_swap_that_was_not_allowed_is_stopped() {
             moment.room = 100 * MB as i64;
             moment.available = GB + 100 * MB;
             moment.swap_beyond = swapped + grown;
+            moment.stride = stride;
         });
         decision(&history).rung
     };
-    assert_eq!(pushed_out(300 * MB), Rung::Stop);
-    assert!(pushed_out(0) < Rung::Stop, "hardly any yet");
+    assert_eq!(pushed_out(300 * MB, 0), Rung::Stop);
+    assert!(pushed_out(0, 0) < Rung::Stop, "hardly any yet");
+    assert!(
+        pushed_out(300 * MB, 8 * MB) < Rung::Stop,
+        "the wall is near"
+    );
+    assert_eq!(pushed_out(700 * MB, 8 * MB), Rung::Stop);
 }
 
 #[test]

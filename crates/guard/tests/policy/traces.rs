@@ -70,6 +70,12 @@ fn torch_leak_is_warned_of_before_the_wall_and_goes_on() {
     assert_goes_on(&story);
 }
 
+/// It was stopped in this run, which an earlier policy guarded, just as the wall refused it.
+#[test]
+fn torch_leak_on_a_slow_disk_meets_the_wall_and_goes_on() {
+    assert_goes_on(&replay("torch-leak-slow-disk"));
+}
+
 #[test]
 fn huge_goes_on() {
     assert_goes_on(&replay("huge"));
