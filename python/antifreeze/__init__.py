@@ -27,18 +27,29 @@ def on_checkpoint(function):
     return function
 
 
-def resume(**things):
+def resume(load=None, **things):
     """Goes on where a run was saved before it was ended: loads what is given by the names it has in the
     script, and returns the step. 0 when this run begins anew.
 
         step = antifreeze.resume(model=model, optimizer=optimizer)
-    """
-    from ._shim import hooks
 
-    hooks.has_resumed = True
+    A script that saves in its own way (`on_checkpoint`) gives its own way to load: a function that is called
+    with the path, and returns the step.
+    """
+    from ._shim import report
+
     path = os.environ.get("ANTIFREEZE_RESUME")
     if not path:
-        return 0
-    from ._shim import restore
+        step = 0
+    elif load is not None:
+        step = load(path)
+    else:
+        from ._shim import restore
 
-    return restore.restore(path, things)
+        step = restore.restore(path, things)
+    with report.safely("resuming"):
+        from ._shim.trainer import trainer
+
+        trainer().steps.go_on_from(step)
+        report.tell("resumes", step=step)
+    return step

@@ -1,7 +1,9 @@
 """Runs a script with the shim, and reads what it said: in a page of its own, and in its report."""
 
+import contextlib
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -25,6 +27,7 @@ class Scene:
         """`asked`: words of each slot that the guard would have written before."""
         holder = tempfile.TemporaryDirectory()
         case.addCleanup(holder.cleanup)
+        self._case = case
         self.folder = holder.name
         self._page = os.path.join(self.folder, "page")
         with open(self._page, "wb") as file:
@@ -51,15 +54,42 @@ class Scene:
         return self.run_command([python, script, *arguments], timeout, **environment)
 
     def run_command(self, command, timeout=180, **environment):
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         return subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True, timeout=timeout,
-            env={
-                **inherited, "PYTHONPATH": self.stub, "ANTIFREEZE_PAGE": self._page,
-                "ANTIFREEZE_RUN": self.run_folder, "ANTIFREEZE_SAVES": os.path.join(self.folder, "saves"),
-                "OMP_NUM_THREADS": "1", **environment,
-            },
+            env=self._environment(environment),
         )
+
+    def start(self, text, **environment):
+        """The script, left running."""
+        script = self.write("train.py", text)
+        process = subprocess.Popen(
+            [sys.executable, script], cwd=self.folder, text=True, env=self._environment(environment),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        self._case.addCleanup(process.kill)
+        return process
+
+    def _environment(self, more):
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        return {
+            **inherited, "PYTHONPATH": self.stub, "ANTIFREEZE_PAGE": self._page,
+            "ANTIFREEZE_RUN": self.run_folder, "ANTIFREEZE_SAVES": os.path.join(self.folder, "saves"),
+            "OMP_NUM_THREADS": "1", **more,
+        }
+
+    def ask_to_look(self):
+        """As the guard does: raises the count of all that listen, and sends them the signal."""
+        with open(self._page, "r+b") as file:
+            for number in range(SLOTS):
+                start = HEAD + number * SLOT
+                file.seek(start)
+                words = list(struct.unpack(f"={page.WORDS}I", file.read(SLOT)))
+                if words[page.PID] and words[page.LISTENS]:
+                    file.seek(start + 4 * page.LOOK_ASKED)
+                    file.write(struct.pack("=I", words[page.LOOK_ASKED] + 1))
+                    file.flush()
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(words[page.PID], signal.SIGURG)
 
     def trainers(self):
         """(steps, updates, batch, …) of those that trained, as the page has them."""

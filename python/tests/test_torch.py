@@ -164,7 +164,7 @@ print(step, type(torch.load(__import__("os").environ["ANTIFREEZE_RESUME"])).__na
         own = "@antifreeze.on_checkpoint\ndef save():\n    print('saves')\n    return 'own.pt'\ntry:"
         ended = scene.run(self.LOOP.replace("try:", own, 1))
         self.assertEqual(ended.stdout, "saves\n", ended)
-        self.assertEqual(scene.said("saved")[0]["path"], "own.pt")
+        self.assertEqual(scene.said("saved")[0]["path"], scene.folder + "/own.pt")
 
     def test_a_stop_is_raised_at_the_end_of_a_step(self):
         scene = Scene(self, STOP_ASKED=1)

@@ -29,6 +29,7 @@ static SHIM: &[(&str, &str)] = &[
     library!("__init__.py"),
     library!("_shim/__init__.py"),
     library!("_shim/events.py"),
+    library!("_shim/files.py"),
     library!("_shim/growth.py"),
     library!("_shim/holders.py"),
     library!("_shim/hooks.py"),
@@ -44,7 +45,6 @@ static SHIM: &[(&str, &str)] = &[
     library!("_shim/steps.py"),
     library!("_shim/trainer.py"),
 ];
-
 
 /// The guard, ready to be executed by `/proc/self/fd/N`.
 pub fn guard() -> io::Result<OwnedFd> {

@@ -93,7 +93,12 @@ pub struct Trainer {
     pub saved_step: AtomicU64,
     /// The guard's: the rung it is on.
     pub rung: AtomicU32,
-    pub spare: AtomicU32,
+    /// Raised by the guard to have it look who holds the memory, where no end of a step is seen.
+    pub look_asked: AtomicU32,
+    /// It has a handler for our signal.
+    pub listens: AtomicU32,
+    /// The save that was asked for with this number was answered, and failed.
+    pub save_failed: AtomicU32,
 }
 
 #[repr(C)]

@@ -8,7 +8,7 @@ use crate::policy::{Bound, Config, Decision, History, Save};
 use crate::room::Room;
 use crate::scout::{Errand, Findings};
 use crate::shared::Shared;
-use crate::trainers;
+use crate::trainers::{self, Answer};
 use crate::voice::Voice;
 use antifreeze_record::event::{Rung, Text, What, Why};
 use antifreeze_sense::tree::Tree;
@@ -20,6 +20,8 @@ use std::time::Duration;
 const MILLISECOND: u64 = 1_000_000;
 /// The end of a step that takes longer is not waited for when a run has to end.
 const LONG_STEP: u64 = 4_000 * MILLISECOND;
+/// Between two looks at who holds the memory, which limit their own cost as well.
+const LOOK_PACE: u64 = 500 * MILLISECOND;
 
 pub struct Hands {
     pub config: Config,
@@ -32,6 +34,8 @@ pub struct Hands {
     pub shared: Shared,
     /// How often the person has asked to resume so far.
     pub resume_requests: u32,
+    /// When trainers were last asked to look who holds the memory.
+    pub looked_at: u64,
 }
 
 /// Everything one act may touch.
@@ -57,6 +61,10 @@ impl Hands {
         self.follow_save(scene);
         self.change_rung(decision, scene);
         let rung = decision.rung;
+        if rung >= Rung::Watch && scene.now.saturating_sub(self.looked_at) >= LOOK_PACE {
+            self.looked_at = scene.now;
+            trainers::ask_to_look(self.shared, scene.tree);
+        }
         if rung < Rung::Pause && is_paused(scene) && !self.job_stopped() {
             self.resume(decision.why, scene);
         }
@@ -167,15 +175,23 @@ impl Hands {
         };
         let waited = Duration::from_nanos(scene.now.saturating_sub(at));
         if self.checkpoint_signal == 0
-            && let Some(millis) = trainers::have_saved(self.shared)
+            && let Some(answer) = trainers::answer_of(self.shared)
         {
-            acts.save = Save::Done { at: scene.now };
-            acts.save_time = Duration::from_millis(millis.max(100));
-            scene.voice.say(What::CheckpointSaved {
-                millis,
-                bytes: 0,
-                file: Text::new(b""),
-            });
+            match answer {
+                Answer::Saved(millis) => {
+                    acts.save = Save::Done { at: scene.now };
+                    acts.save_time = Duration::from_millis(millis.max(100));
+                    scene.voice.say(What::CheckpointSaved {
+                        millis,
+                        bytes: 0,
+                        file: Text::new(b""),
+                    });
+                }
+                Answer::Failed => {
+                    acts.save = Save::Missed { at: scene.now };
+                    scene.voice.say(What::CheckpointMissed { millis: 0 });
+                }
+            }
         } else if let Some(saved) = scene.findings.saved.filter(|saved| saved.at >= at) {
             let took = Duration::from_nanos(saved.at - at);
             acts.save = Save::Done { at: scene.now };
@@ -239,12 +255,11 @@ impl Hands {
                 acts.stop_sent_at = Some(scene.now);
                 acts.available_at_stop = scene.room.available;
                 acts.footprint_at_stop = Some(footprint);
-                scene.voice.say(What::StopSent {
-                    pid: self.root,
-                    why,
-                });
                 // One that trains ends at the end of its step, where nothing is half done.
-                if !trainers::ask_to_stop(self.shared) {
+                let at_step = trainers::ask_to_stop(self.shared);
+                let pid = if at_step { Pid(0) } else { self.root };
+                scene.voice.say(What::StopSent { pid, why });
+                if !at_step {
                     stop::ask(scene.tree, self.root);
                 }
             }
@@ -255,9 +270,7 @@ impl Hands {
                     // Half of the time is over: whoever is left is asked too.
                     stop::signal_all(scene.tree, Signal::TERM);
                 } else if waited > LONG_STEP {
-                    for (pid, _) in self.shared.trainers() {
-                        let _ = scene.tree.signal(pid, trainers::STOP_SIGNAL);
-                    }
+                    trainers::insist(self.shared, scene.tree);
                 }
             }
         }

@@ -241,6 +241,7 @@ fn prepare<'a>(
             },
             shared,
             resume_requests: shared.head().resume_requests.load(Relaxed),
+            looked_at: 0,
         },
         voice,
         desk,

@@ -123,7 +123,9 @@ impl Shared {
                     updates,
                     saved_step,
                     rung,
-                    spare: _,
+                    look_asked,
+                    listens,
+                    save_failed,
                 } = trainer;
                 for word in [
                     phase,
@@ -134,6 +136,9 @@ impl Shared {
                     stop_answered,
                     save_ms,
                     rung,
+                    look_asked,
+                    listens,
+                    save_failed,
                 ] {
                     word.store(0, Relaxed);
                 }

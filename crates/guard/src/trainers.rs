@@ -1,14 +1,22 @@
 //! The processes that train, as they say of themselves in the page, and what they are asked there.
 
+use crate::mark::Mark;
 use crate::shared::Shared;
 use antifreeze_cushion::page::Trainer;
+use antifreeze_sense::tree::Tree;
 use antifreeze_sense::{Phase, Pid, Reading, Reason, Sample};
 use rustix::process::Signal;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Told to a process that has taken it for our own (see python/antifreeze/_shim/trainer.py); others
-/// ignore it.
-pub const STOP_SIGNAL: Signal = Signal::URG;
+/// Sent only to a process that has a handler for it (see python/antifreeze/_shim/trainer.py).
+pub const SIGNAL: Signal = Signal::URG;
+
+/// What came of a save that all of them were asked for.
+pub enum Answer {
+    /// In so many milliseconds, the slowest.
+    Saved(u64),
+    Failed,
+}
 
 impl Shared {
     /// Those that train.
@@ -61,28 +69,55 @@ pub fn ask_to_save(shared: Shared) -> Option<Pid> {
     first
 }
 
-/// Whether all that were asked have saved, and how long the slowest took, in milliseconds.
-pub fn have_saved(shared: Shared) -> Option<u64> {
-    let mut slowest = 0;
+/// None while one that was asked has not answered.
+pub fn answer_of(shared: Shared) -> Option<Answer> {
+    let (mut slowest, mut failed) = (0, false);
     for (_, trainer) in shared.trainers() {
-        if trainer.save_asked.load(Acquire) != trainer.save_answered.load(Acquire) {
+        let asked = trainer.save_asked.load(Acquire);
+        if asked != trainer.save_answered.load(Acquire) {
             return None;
         }
         slowest = slowest.max(trainer.save_ms.load(Relaxed).into());
+        failed |= asked != 0 && trainer.save_failed.load(Relaxed) == asked;
     }
-    Some(slowest)
+    Some(match failed {
+        true => Answer::Failed,
+        false => Answer::Saved(slowest),
+    })
 }
 
-/// Asks them to end at the end of their step; false when there is nobody to ask.
+/// Has those that make no steps that are seen look who holds the memory.
+pub fn ask_to_look(shared: Shared, tree: &Tree<Mark>) {
+    for (pid, trainer) in shared.trainers() {
+        if trainer.steps.load(Relaxed) == 0 && trainer.listens.load(Acquire) != 0 {
+            trainer.look_asked.fetch_add(1, Release);
+            let _ = tree.signal(pid, SIGNAL);
+        }
+    }
+}
+
+/// Asks them to end at the end of their step; false when nobody is known to make steps.
 pub fn ask_to_stop(shared: Shared) -> bool {
     let mut asked = false;
     for (_, trainer) in shared.trainers() {
-        if trainer.stop_asked.load(Relaxed) == trainer.stop_answered.load(Acquire) {
-            trainer.stop_asked.fetch_add(1, Release);
+        if trainer.steps.load(Relaxed) > 0 {
+            if trainer.stop_asked.load(Relaxed) == trainer.stop_answered.load(Acquire) {
+                trainer.stop_asked.fetch_add(1, Release);
+            }
+            asked = true;
         }
-        asked = true;
     }
     asked
+}
+
+/// Those whose step does not end are told in the middle of it.
+pub fn insist(shared: Shared, tree: &Tree<Mark>) {
+    for (pid, trainer) in shared.trainers() {
+        let is_asked = trainer.stop_asked.load(Relaxed) != trainer.stop_answered.load(Acquire);
+        if is_asked && trainer.listens.load(Acquire) != 0 {
+            let _ = tree.signal(pid, SIGNAL);
+        }
+    }
 }
 
 /// Whether one of them is in the middle of a save, which must not be cut short.

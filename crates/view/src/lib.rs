@@ -1,6 +1,7 @@
 //! What a person sees of a run: the line before it, a sentence when something changes, the
 //! verdict at the end, the table of runs. Reads a record and decides nothing.
 
+mod again;
 mod causes;
 mod closing;
 mod ending;
@@ -16,13 +17,14 @@ pub mod safe;
 mod sentence;
 mod series;
 pub mod shim;
-mod signal;
+pub mod signal;
 mod speaker;
 pub mod story;
 pub mod traceback;
 pub mod units;
 pub mod verdict;
 
+pub use again::Again;
 pub use closing::{closing, met_trouble};
 pub use facts::{Facts, Since};
 pub use live::{room, status};

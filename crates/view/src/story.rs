@@ -55,7 +55,7 @@ pub struct Phases {
     last: Stamp,
     looks: [u64; PHASES],
     /// The most the tree held in each.
-    pub peaks: [u64; PHASES],
+    peaks: [u64; PHASES],
 }
 
 impl Phases {
@@ -69,7 +69,27 @@ impl Phases {
 
     /// How long it was seen to train.
     pub fn time(&self) -> Duration {
-        self.first.map_or(Duration::ZERO, |first| between(first, self.last))
+        self.first
+            .map_or(Duration::ZERO, |first| between(first, self.last))
+    }
+
+    /// Those that were seen: their names, their share of the time, and the most that was held.
+    pub fn told(&self) -> Vec<(&'static str, f64, u64)> {
+        const NAMES: [(Phase, &str); 6] = [
+            (Phase::Data, "waits for data"),
+            (Phase::Forward, "forward"),
+            (Phase::Backward, "backward"),
+            (Phase::Optimizer, "optimizer"),
+            (Phase::Evaluation, "evaluation"),
+            (Phase::Saving, "saving"),
+        ];
+        NAMES
+            .into_iter()
+            .filter_map(|(phase, name)| {
+                let share = self.share(phase).filter(|share| *share > 0.0)?;
+                Some((name, share, self.peaks[phase as usize]))
+            })
+            .collect()
     }
 
     /// The share of it that was spent in a phase; None where phases are not known.
@@ -193,7 +213,7 @@ impl Story {
             }
         }
         self.peak_swap = self.peak_swap.max(sample.tree.swap.value());
-        if let Some(steps) = sample.tree.steps.value() {
+        if let Some(steps) = sample.tree.steps.value().filter(|steps| *steps > 0) {
             self.steps = self.steps.max(Some(steps));
             let phase = sample.tree.phase.value().unwrap_or(0);
             let footprint = sample.tree.footprint.value().unwrap_or(0);

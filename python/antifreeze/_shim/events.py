@@ -12,6 +12,8 @@ from . import report
 
 # Raised by what is called here, it is meant for the script.
 passing = ()
+# What a function that raised has for a result.
+FAILED = object()
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
 # The thread that trains: the main one, unless another is seen to train first.
@@ -26,22 +28,22 @@ def trains_here():
         _thread, _is_known = threading.get_ident(), True
 
 
-def watch(owner, name, begin=None, end=None, first=False, anywhere=False):
+def watch(owner, name, begin=None, end=None, takes=0, anywhere=False):
     """Calls `begin()` when the function `owner.name` begins in the thread that trains, and `end(result)`
-    when it has ended; the result is None when it failed. With `first`, its first argument is given to
-    `begin`. `anywhere`: in other threads as well."""
+    when it has ended, with FAILED when it raised. `begin` takes so many of its arguments.
+    `anywhere`: in other threads as well."""
     function = getattr(owner, name)
-    watcher = _Watcher(begin or _nothing, end or _nothing, first, anywhere)
+    watcher = _Watcher(begin or _nothing, end or _nothing, takes, anywhere)
     if _HAS_MONITORING:
         _monitor(_code_of(function), watcher)
     else:
         setattr(owner, name, _wrapped(function, watcher))
 
 
-def watch_code(code, begin=None, end=None, first=False, anywhere=False):
+def watch_code(code, begin=None, end=None, takes=0, anywhere=False):
     """The same for a piece of code that several functions share. Nothing before Python 3.12."""
     if _HAS_MONITORING:
-        _monitor(code, _Watcher(begin or _nothing, end or _nothing, first, anywhere))
+        _monitor(code, _Watcher(begin or _nothing, end or _nothing, takes, anywhere))
     return _HAS_MONITORING
 
 
@@ -64,15 +66,15 @@ def watch_errors(raised):
 
 
 class _Watcher:
-    __slots__ = ("begin", "end", "first", "anywhere")
+    __slots__ = ("begin", "end", "takes", "anywhere")
 
-    def __init__(self, begin, end, first, anywhere):
-        self.begin, self.end, self.first, self.anywhere = begin, end, first, anywhere
+    def __init__(self, begin, end, takes, anywhere):
+        self.begin, self.end, self.takes, self.anywhere = begin, end, takes, anywhere
 
     def give_up(self, fault):
         """Once it has failed, it is not asked again."""
         self.begin = self.end = _nothing
-        self.first = False
+        self.takes = 0
         _give_up("an event", fault)
 
 
@@ -129,9 +131,9 @@ def _on_start(code, offset):
     if _is_elsewhere(watcher):
         return
     try:
-        if watcher.first:
-            frame = sys._getframe(1)
-            watcher.begin(frame.f_locals[code.co_varnames[0]])
+        if watcher.takes:
+            named = sys._getframe(1).f_locals
+            watcher.begin(*[named[name] for name in code.co_varnames[: watcher.takes]])
         else:
             watcher.begin()
     except passing:
@@ -157,7 +159,7 @@ def _on_unwind(code, offset, error):
     if watcher is None or _is_elsewhere(watcher):
         return
     try:
-        watcher.end(None)
+        watcher.end(FAILED)
     except Exception as fault:
         watcher.give_up(fault)
 
@@ -169,17 +171,20 @@ def _code_of(function):
 
 
 def _wrapped(function, watcher):
+    names = _code_of(function).co_varnames
+
     @functools.wraps(function)
     def antifreeze(*arguments, **named):
         if _is_elsewhere(watcher):
             return function(*arguments, **named)
         try:
-            watcher.begin(*arguments[: watcher.first])
+            rest = [named.get(name) for name in names[len(arguments) : watcher.takes]]
+            watcher.begin(*arguments[: watcher.takes], *rest)
         except passing:
             raise
         except Exception as fault:
             watcher.give_up(fault)
-        result = None
+        result = FAILED
         try:
             result = function(*arguments, **named)
             return result

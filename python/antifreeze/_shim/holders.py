@@ -25,13 +25,13 @@ SAMPLE = 32
 SHORT = 64
 # Steps of a graph that are followed.
 NODES = 5_000
-# A look may take this part of the time.
-SHARE = 0.002
-# Seconds between two looks: at first, when all is well, and when memory runs short.
-FIRST, CALM, SHORT_OF_MEMORY = 2.0, 60.0, 2.0
+# Looks may take this part of the time, when all is well and when memory runs short;
+SHARE, SHARE_IN_NEED = 0.002, 0.02
+# seconds between two of them: at first, at most, and at least.
+FIRST, CALM, SOON = 2.0, 60.0, 0.4
 # Names that are told.
 MOST = 5
-# Growth between two looks that is worth a word.
+# Growth between two looks that is worth a word, in bytes and in nodes of graphs.
 BYTES, GRAPH = 100_000, 20
 # The rung from which on the guard is worried.
 WATCH_RUNG = 1
@@ -60,35 +60,35 @@ class Watch:
     """Looks now and then, and tells what has grown."""
 
     def __init__(self):
-        self._due = time.monotonic() + FIRST
+        self._looked = time.monotonic()
+        self._took = 0.0
         self._interval = FIRST
         self._before = None
 
-    def step(self, step, rung):
-        now = time.monotonic()
-        if now < self._due and (rung < WATCH_RUNG or now < self._due - self._interval + SHORT_OF_MEMORY):
-            return
-        self.look(step, sys._getframe(1))
+    def step(self, step, rung, frame=None):
+        interval = self._interval
+        if rung >= WATCH_RUNG:
+            # The first look in need is worth nothing without a second.
+            in_need = max(SOON, self._took / SHARE_IN_NEED) if self._before else 0.0
+            interval = min(interval, in_need)
+        if time.monotonic() - self._looked >= interval:
+            self.look(step, frame or sys._getframe(1))
 
     def look(self, step, frame):
         began = time.monotonic()
         with report.safely("looking who holds the memory"):
-            found = look(frame)
-            resident = _resident()
-            before, self._before = self._before, (step, found, resident)
-            if before is not None:
-                self._tell(before, step, found, resident)
-        now = time.monotonic()
-        self._interval = min(max(2 * self._interval, (now - began) / SHARE), CALM)
-        self._due = now + self._interval
+            before, self._before = self._before, (step, began, _resident(), look(frame))
+            self._tell(before or (step, began, self._before[2], {}))
+        self._looked = time.monotonic()
+        self._took = self._looked - began
+        self._interval = min(max(2 * self._interval, self._took / SHARE), CALM)
 
-    def _tell(self, before, step, found, resident):
-        first, held, was_resident = before
-        steps = max(step - first, 1)
-        names = grown(held, found, steps) or largest(found)
+    def _tell(self, before):
+        (first, then, was, held), (step, now, resident, found) = before, self._before
+        names = grown(held, found) or largest(found)
         report.tell(
-            "holders", step=step, steps=steps, resident=resident, grown=resident - was_resident,
-            names=[_told(*name) for name in names[:MOST]],
+            "holders", step=step, steps=step - first, seconds=round(now - then, 3), resident=resident,
+            more=resident - was, names=[_told(*name) for name in names[:MOST]],
         )
 
 
@@ -120,8 +120,8 @@ def look(frame):
     return found
 
 
-def grown(before, after, steps):
-    """(bytes a step, name, what it holds, graph nodes a step), most first."""
+def grown(before, after):
+    """(name, what it holds, bytes and graph nodes that came), most first."""
     changes = []
     for path, now in after.items():
         then = before.get(path)
@@ -129,15 +129,23 @@ def grown(before, after, steps):
             continue
         more, nodes = now.bytes - then.bytes, now.nodes - then.nodes
         if more > BYTES or nodes > GRAPH:
-            changes.append((more / steps, path, now, nodes / steps))
-    # What holds a thing that grows grows as well: of two names that grow alike the deeper one is meant.
-    changes.sort(key=lambda change: (-round(change[0] / max(BYTES, 1), 1), -len(change[1])))
-    return changes
+            changes.append((path, now, more, nodes))
+    return _foremost(changes, lambda change: change[2], lambda change: change[3])
 
 
 def largest(found):
-    names = sorted(found.items(), key=lambda name: -name[1].bytes)
-    return [(0.0, path, held, 0.0) for path, held in names if held.bytes > BYTES]
+    names = [(path, held, 0, 0) for path, held in found.items() if held.bytes > BYTES or held.nodes > GRAPH]
+    return _foremost(names, lambda name: name[1].bytes, lambda name: name[1].nodes)
+
+
+def _foremost(names, bytes_of, nodes_of):
+    """By bytes; and among the first of them who has most of the graphs, which hold what is not counted.
+    What holds a thing that grows grows as well: of two names that are alike the deeper one is meant."""
+    names.sort(key=lambda name: (-round(bytes_of(name) / BYTES, 1), -len(name[0])))
+    keeper = max(names, key=lambda name: (nodes_of(name), len(name[0])), default=None)
+    if keeper is not None and nodes_of(keeper) > GRAPH and keeper not in names[:MOST]:
+        names.insert(MOST - 1, keeper)
+    return names
 
 
 def place_of(frame):
@@ -157,11 +165,31 @@ def innermost(trace):
     return trace.tb_frame if trace is not None else None
 
 
-def _told(a_step, path, held, nodes):
+def named(frame, kinds):
+    """(name, thing), for things of these kinds that the script has a name for, the shortest of each."""
+    seen = set()
+    todo = [(path, value, depth) for path, value, _, _, depth in _roots(frame)]
+    while todo:
+        after = []
+        for path, value, depth in todo:
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, kinds):
+                yield path, value
+            elif depth < 2 and isinstance(getattr(value, "__dict__", None), dict):
+                if not isinstance(value, (type, types.ModuleType)):
+                    after += [(f"{path}.{key}", part, depth + 1) for key, part in list(vars(value).items())]
+            elif depth < 2 and isinstance(value, (list, tuple, dict)) and len(value) <= SHORT:
+                after += [(f"{path}[{key!r}]", part, depth + 1) for key, part in _items(value)]
+        todo = after
+
+
+def _told(path, held, grown, nodes):
     name = path.split("[")[0].split(".")[-1]
     return {
         "name": path, "file": held.file, "scope": held.scope, "bytes": held.bytes,
-        "length": held.length, "bytes_a_step": round(a_step), "nodes_a_step": round(nodes, 1),
+        "length": held.length, "grown": grown, "nodes": held.nodes, "new_nodes": nodes,
         "lines": lines_that_grow(held.file, name, held.scope),
     }
 
@@ -259,22 +287,31 @@ def _estimate(value, depth):
     return _bytes(value)
 
 
+def _is_a(value, *kinds):
+    """Of a class of a framework that has been imported: (module, class), …"""
+    for module, name in kinds:
+        kind = getattr(sys.modules.get(module), name, None)
+        if isinstance(kind, type) and isinstance(value, kind):
+            return True
+    return False
+
+
 def _is_tensor(value):
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
+    return _is_a(value, ("torch", "Tensor"))
 
 
 def _is_array(value):
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(value, numpy.ndarray)
+    return _is_a(value, ("numpy", "ndarray"), ("jax", "Array"), ("tensorflow", "Tensor"), ("tensorflow", "Variable"))
 
 
 def _bytes(value):
     if _is_tensor(value):
         return value.untyped_storage().nbytes()
     if _is_array(value):
-        base = value.base
-        return base.nbytes if _is_array(base) else value.nbytes
+        base = getattr(value, "base", None)
+        own = getattr(base if _is_array(base) else value, "nbytes", None)
+        # TensorFlow's know their shape only.
+        return own if isinstance(own, int) else value.dtype.size * (value.shape.num_elements() or 0)
     return sys.getsizeof(value, 64)
 
 

@@ -2,5 +2,3 @@
 
 # Saves the run, and may return where.
 on_checkpoint = None
-# The file that the run goes on from was read.
-has_resumed = False

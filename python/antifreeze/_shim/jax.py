@@ -1,10 +1,10 @@
 """JAX: no loop to look at, since everything within one is the script's own. What runs out of memory is
-told; the rest is said by the script, through `antifreeze.step()`."""
+told, and who holds it when the guard asks; steps are the script's to say."""
 
-from .trainer import Trainer
+from .trainer import trainer
 
 
 def attend():
     import jax
 
-    Trainer("jax", jax.__version__, None)
+    trainer().trains("jax", jax.__version__, None, None, None)

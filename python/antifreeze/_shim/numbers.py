@@ -1,8 +1,10 @@
 """Notices when the loss or the gradients stop being numbers, or run away. Says so once each."""
 
 import math
+import sys
 
 from . import report
+from .holders import place_of
 
 # Losses of the first steps say little.
 SETTLED = 100
@@ -39,4 +41,4 @@ class Numbers:
         if (of, first) not in self._told:
             self._told.add((of, first))
             shown = value if math.isfinite(value) else None
-            report.tell("numbers", of=of, first=first, step=step, value=shown)
+            report.tell("numbers", of=of, first=first, step=step, value=shown, **place_of(sys._getframe()))

@@ -3,14 +3,19 @@ object a line, each with `what` and `t` (CLOCK_MONOTONIC). Readers ignore what t
 
 | what | fields |
 |---|---|
-| `hello` | `pid`, `framework`, `version`, `device`, `python` |
-| `batch` | `size`, as the loader has it |
-| `numbers` | `first` `nan` or `inf` or `diverged`, of the `loss` or the `gradient`, `step`, `value` |
-| `out-of-memory` | `type`, `message`, `file`, `line`, `function`, `caught` |
-| `holders` | who holds the memory: `step`, `steps` between the two looks, `names`: see `holders` |
-| `saved` | `path`, `step`, `bytes`, `seconds` |
+| `hello` | `pid`, `framework`, `version`, `device`, `dtype`, `batch` (items, as the loader has it), `python`, `shim` |
+| `model` | `optimizer`, `parameters` (how many), `bytes` |
+| `numbers` | `first` `nan`, `inf` or `diverged`, `of` the `loss` or the `gradient`, `step`, `value`, and the place: `file`, `line`, `function` |
+| `out-of-memory` | `type`, `message`, `step`, and of the script's innermost frame `file`, `line`, `function` |
+| `holders` | who holds the memory: `step`, `resident` of the process, and since the look before `steps`, `seconds` and `more` bytes of it; `names` |
+| `saved` | `path` (null when the script did not say), `step`, `bytes`, `seconds`, `by` |
 | `not-saved` | `why`, `step` |
+| `resumes` | the script knows how to go on: `step` that it goes on from, 0 from the beginning |
 | `fault` | an error of ours: `doing`, `error` |
+
+Each of `names` has `name`, `file`, `scope`, `bytes`, `length` (of a container, else 0), `grown` (bytes since
+the look before), `nodes` of graphs that it keeps, `new_nodes` of them since the look before, and the `lines`
+on which it grows.
 """
 
 import contextlib

@@ -1,15 +1,29 @@
-"""Puts back what `save` has saved."""
+"""Puts back what `save` or `keras` has saved."""
 
 import random
+import re
 import sys
 
-import torch
+_OF_KERAS = re.compile(r"step-(\d+)\.weights\.h5$")
 
 
 def restore(path, things):
     """The step that it was saved at. Names that were not saved are an error: a run that goes on with half
     of what it had would look well and be wrong."""
+    of_keras = _OF_KERAS.search(path)
+    if of_keras:
+        for thing in things.values():
+            thing.load_weights(path)
+        return int(of_keras[1])
+    return _restore_torch(path, things)
+
+
+def _restore_torch(path, things):
+    import torch
+
     saved = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(saved, dict) or "antifreeze" not in saved:
+        raise ValueError(f"antifreeze.resume: {path} was not saved by antifreeze; give a function that loads it")
     states = {**saved["models"], **saved["optimizers"], **saved["others"]}
     for name, thing in things.items():
         state = states.get(name) or _by_its_end(states, name)
@@ -17,7 +31,7 @@ def restore(path, things):
             known = ", ".join(sorted(states))
             raise KeyError(f"antifreeze.resume: `{name}` is not in {path}; there are: {known}")
         thing.load_state_dict(state)
-    _restore_random(saved["random"])
+    _restore_random(saved["random"], torch)
     return saved["step"]
 
 
@@ -27,7 +41,7 @@ def _by_its_end(states, name):
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _restore_random(state):
+def _restore_random(state, torch):
     torch.set_rng_state(state["torch"])
     version, keys, rest = state["python"]
     random.setstate((version, tuple(keys), rest))

@@ -12,67 +12,48 @@ import sys
 
 import torch
 
-from . import holders, hooks
+from . import holders
+from .files import aside, place, saved_by_script
+from .trainer import CannotSave
 
 FORMAT = 1
-# Kept free on the disk beside what is written.
-SPARE = 64 << 20
+_OTHERS = (torch.optim.lr_scheduler.LRScheduler, torch.amp.GradScaler)
+_WANTED = (torch.nn.Module, torch.optim.Optimizer, *_OTHERS)
 
 
-class CannotSave(Exception):
-    """Why not, for the person."""
-
-
-class Snapshot:
-    """What there is to save, and how."""
-
-    def __init__(self, parts, step):
-        self._parts, self._step = parts, step
-
-    @classmethod
-    def of(cls, frame, steps):
-        return cls(_parts(frame, steps.optimizers()), steps.count)
-
-    def save(self):
-        """Where it was saved, at which step, and how much."""
-        if hooks.on_checkpoint is not None:
-            path = hooks.on_checkpoint()
-            return {"path": path if isinstance(path, str) else None, "step": self._step, "by": "script"}
-        rank = _rank()
-        if rank:
-            return {"path": None, "step": self._step, "by": "rank 0"}
-        folder = os.environ.get("ANTIFREEZE_SAVES")
-        if not folder:
-            raise CannotSave("there is no folder for it")
-        os.makedirs(folder, exist_ok=True)
-        size = sum(_size(state) for states in self._parts.values() for state in states.values())
-        room = os.statvfs(folder)
-        if room.f_bavail * room.f_frsize < size + SPARE:
-            raise CannotSave(f"{size} bytes do not fit on the disk of {folder}")
-        path = os.path.join(folder, f"step-{self._step}.pt")
-        state = {"antifreeze": FORMAT, "step": self._step, **self._parts, "random": _random()}
-        aside = f"{path}.{os.getpid()}"
-        try:
-            with open(aside, "wb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, path)
-        except BaseException:
-            if os.path.exists(aside):
-                os.unlink(aside)
-            raise
-        return {"path": path, "step": self._step, "bytes": os.path.getsize(path), "by": "antifreeze"}
-
-
-def _parts(frame, optimizers):
-    found = dict(_named(frame))
-    trained = {
-        id(parameter)
-        for optimizer in optimizers
-        for group in optimizer.param_groups
-        for parameter in group["params"]
+def save(frame, steps):
+    """Saves what is trained, seen from a frame of the script. Says where, and how much."""
+    by_script = saved_by_script()
+    if by_script is not None:
+        return by_script
+    optimizers = steps.optimizers()
+    trained = [one for optimizer in optimizers for group in optimizer.param_groups for one in group["params"]]
+    _refuse_what_is_spread(trained)
+    # All ranks hold the same.
+    if _rank():
+        return {"path": None, "by": "rank 0"}
+    parts = _parts(dict(holders.named(frame, _WANTED)), optimizers, {id(parameter) for parameter in trained})
+    states = {
+        kind: {name: thing.state_dict() for name, thing in things.items()} for kind, things in parts.items()
     }
+    path = place(f"step-{steps.count}.pt", _size(states))
+    state = {"antifreeze": FORMAT, "step": steps.count, **states, "random": _random()}
+    with aside(path) as temporary, open(temporary, "wb") as file:
+        torch.save(state, file)
+    return {"path": path, "bytes": os.path.getsize(path), "by": "antifreeze"}
+
+
+def _refuse_what_is_spread(parameters):
+    for parameter in parameters:
+        if {kind.__name__ for kind in type(parameter).__mro__} & {"FlatParameter", "DTensor"}:
+            raise CannotSave(
+                "the model is spread over several processes; "
+                "name a function that saves it with @antifreeze.on_checkpoint"
+            )
+
+
+def _parts(found, optimizers, trained):
+    """What is saved, by the names that the script has for it."""
     models = {
         name: module
         for name, module in found.items()
@@ -84,52 +65,12 @@ def _parts(frame, optimizers):
     models = {name: module for name, module in models.items() if id(module) not in inner}
     if not models:
         raise CannotSave("no name of the script holds the model that is trained")
-    for module in models.values():
-        _refuse_what_is_spread(module)
-    others = {
-        name: thing
-        for name, thing in found.items()
-        if isinstance(thing, (torch.optim.lr_scheduler.LRScheduler, torch.amp.GradScaler))
-    }
     names = {id(thing): name for name, thing in found.items()}
-    steppers = {names.get(id(one), f"optimizer {i}"): one for i, one in enumerate(optimizers)}
-    groups = {"models": models, "optimizers": steppers, "others": others}
     return {
-        group: {name: thing.state_dict() for name, thing in things.items()} for group, things in groups.items()
+        "models": models,
+        "optimizers": {names.get(id(one), f"optimizer {i}"): one for i, one in enumerate(optimizers)},
+        "others": {name: thing for name, thing in found.items() if isinstance(thing, _OTHERS)},
     }
-
-
-def _refuse_what_is_spread(module):
-    for part in module.modules():
-        if type(part).__name__ in ("FullyShardedDataParallel", "FSDPModule"):
-            raise CannotSave("the model is spread over several processes (FSDP); give a function to save it")
-    for parameter in module.parameters():
-        if type(parameter).__name__ == "DTensor" or type(parameter.data).__name__ == "DTensor":
-            raise CannotSave("the model is spread over several processes (DTensor); give a function to save it")
-        break
-
-
-def _named(frame):
-    """Modules, optimizers and the like that the script has a name for, the shortest name of each."""
-    seen = set()
-    todo = [(path, value, depth) for path, value, _, _, depth in holders._roots(frame)]
-    wanted = (
-        torch.nn.Module, torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler, torch.amp.GradScaler,
-    )
-    while todo:
-        after = []
-        for path, value, depth in todo:
-            if id(value) in seen:
-                continue
-            seen.add(id(value))
-            if isinstance(value, wanted):
-                yield path, value
-            elif depth < 2 and isinstance(getattr(value, "__dict__", None), dict):
-                if not isinstance(value, type) and not isinstance(value, type(sys)):
-                    after += [(f"{path}.{key}", part, depth + 1) for key, part in list(vars(value).items())]
-            elif depth < 2 and isinstance(value, (list, tuple, dict)) and len(value) <= holders.SHORT:
-                after += [(f"{path}[{key!r}]", part, depth + 1) for key, part in holders._items(value)]
-        todo = after
 
 
 def _rank():

@@ -27,7 +27,10 @@ class Steps:
         self._of_optimizer = weakref.WeakKeyDictionary()
         # Optimizers whose step is under way, outermost first.
         self._stepping = []
-        self.count = 0
+        # One of them failed half-way.
+        self._is_torn = False
+        # Steps that were made before this process began, and all.
+        self._before = self.count = 0
         self.updates = 0
 
     def _enter(self, phase):
@@ -75,15 +78,16 @@ class Steps:
         if not self._stepping:
             return
         optimizer = self._stepping.pop()
+        self._is_torn = not is_done
         if not is_done or any(other is optimizer for other in self._stepping):
             return
         made = self._of_optimizer.get(optimizer, 0) + 1
         self._of_optimizer[optimizer] = made
         self.updates += 1
         self._longs[UPDATES // 2] = self.updates
-        if made > self.count:
-            self.count = made
-            self._longs[STEPS // 2] = made
+        if self._before + made > self.count:
+            self.count = self._before + made
+            self._longs[STEPS // 2] = self.count
         self._has_stepped = True
         if not self._stack:
             self._ground = NOTHING if self._has_loader else FORWARD
@@ -97,6 +101,9 @@ class Steps:
         self.updates = self.count
         self._longs[STEPS // 2] = self._longs[UPDATES // 2] = self.count
         self._ends()
+
+    def go_on_from(self, step):
+        self._before = self.count = step
 
     def evaluation_begins(self):
         self._ground = EVALUATION
@@ -119,6 +126,10 @@ class Steps:
 
     def saving_ends(self):
         self._leave(SAVING)
+
+    def is_whole(self):
+        """What is trained is as the last step left it: no optimizer is, or was left, in the middle of one."""
+        return not self._stepping and not self._is_torn
 
     def is_saving(self):
         return SAVING in self._stack

@@ -1,4 +1,4 @@
-"""This process as one that trains: what it says to the guard, and does when it is asked."""
+"""This process, if it trains: what it says to the guard, and does when it is asked."""
 
 import os
 import platform
@@ -12,43 +12,75 @@ from . import events, holders, oom, page, report
 from .steps import Steps
 
 # Harmless to a process that does not expect it.
-STOP_SIGNAL = signal.SIGURG
+SIGNAL = signal.SIGURG
 # Exceptions that are told of, at most.
 MOST_ERRORS = 20
 
 events.passing = MemoryPressure
+_trainer = None
+
+
+class CannotSave(Exception):
+    """Why not, for the person."""
+
+
+def trainer():
+    """Of this process; there is one from the first framework on."""
+    global _trainer
+    if _trainer is None:
+        _trainer = Trainer()
+    return _trainer
+
+
+def _nothing_to_save(frame):
+    raise CannotSave("nothing is known to be trained")
 
 
 class Trainer:
-    def __init__(self, framework, version, snapshot):
-        """`snapshot(frame)` is what would be saved, seen from a frame of the script."""
-        self._framework, self._version = framework, version
-        self._snapshot = snapshot
-        self._slot = page.claim() or page.Slot(bytearray(4 * page.WORDS), 0)
-        self._pid = os.getpid()
-        self._errors, self._last = 0, None
+    def __init__(self):
+        # Not in the page: most processes that import a framework do not train.
+        self._take(page.Slot(bytearray(4 * page.WORDS), 0))
         self.steps = Steps(self._slot, self._step_is_over)
+        self._is_known = self._is_listening = False
+        self._looked_for = 0
+        # Called with a frame of the script, it saves the run and says where.
+        self.save = _nothing_to_save
         self._holders = holders.Watch()
-        self._words = self._slot.words
+        self._errors, self._last = 0, None
         os.register_at_fork(after_in_child=self._is_forked)
-        if not events.watch_errors(self._raised):
-            self._hook_uncaught()
-        self._take_stop_signal()
+        self._sees_all = events.watch_errors(self._raised)
+        self._hook_uncaught()
+        if not _is_a_worker():
+            self._claim()
 
-    def say_hello(self, device, batch):
+    def trains(self, framework, version, device, dtype, batch):
+        """Says so, once for each framework."""
         events.trains_here()
+        self._claim()
         if batch:
             self._words[page.BATCH] = batch
         report.tell(
-            "hello", pid=os.getpid(), framework=self._framework, version=str(self._version),
-            device=device, batch=batch, python=platform.python_version(), shim=report.VERSION,
-            command=list(getattr(sys, "orig_argv", [])),
+            "hello", pid=os.getpid(), framework=framework, version=str(version), device=device,
+            dtype=dtype, batch=batch, python=platform.python_version(), shim=report.VERSION,
         )
 
+    def _take(self, slot):
+        self._slot, self._words = slot, slot.words
+
+    def _claim(self):
+        if self._is_known:
+            return
+        self._is_known = True
+        slot = page.claim()
+        if slot is not None:
+            self._take(slot)
+            self.steps.write_to(slot)
+            self._listen()
+
     def _is_forked(self):
-        """A child that trains as well is another trainer; most do not."""
-        self._slot = page.Slot(bytearray(4 * page.WORDS), 0)
-        self._words = self._slot.words
+        """A child that trains as well says so itself; most do not."""
+        self._is_known = False
+        self._take(page.Slot(bytearray(4 * page.WORDS), 0))
         self.steps.write_to(self._slot)
 
     # At the end of a step nothing is half done.
@@ -61,18 +93,23 @@ class Trainer:
             self._stop()
         self._holders.step(self.steps.count, words[page.RUNG])
 
-    def _save(self, asked):
+    def _save(self, asked, frame=None):
         self.steps.saving_begins()
-        began = time.monotonic()
-        try:
-            with report.safely("saving"):
-                saved = self._snapshot(sys._getframe(1)).save()
-                report.tell("saved", seconds=round(time.monotonic() - began, 3), **saved)
-                self._slot.longs[page.SAVED_STEP // 2] = self.steps.count
-        finally:
-            self._words[page.SAVE_MS] = int(1000 * (time.monotonic() - began))
-            self._words[page.SAVE_ANSWERED] = asked
-            self.steps.saving_ends()
+        began, step = time.monotonic(), self.steps.count
+        failed = asked
+        with report.safely("saving"):
+            try:
+                saved = self.save(frame or sys._getframe(1))
+            except CannotSave as reason:
+                report.tell("not-saved", step=step, why=str(reason))
+            else:
+                report.tell("saved", step=step, seconds=round(time.monotonic() - began, 3), **saved)
+                self._slot.longs[page.SAVED_STEP // 2] = step
+                failed = 0
+        self._words[page.SAVE_MS] = int(1000 * (time.monotonic() - began))
+        self._words[page.SAVE_FAILED] = failed
+        self._words[page.SAVE_ANSWERED] = asked
+        self.steps.saving_ends()
 
     def _stop(self):
         self._words[page.STOP_ANSWERED] = self._words[page.STOP_ASKED]
@@ -80,29 +117,49 @@ class Trainer:
             "antifreeze asks this run to end: memory is running out, and it would freeze the machine"
         )
 
-    def _take_stop_signal(self):
-        """For a step that never ends. Only where the script has no use for the signal itself."""
-        is_main = threading.current_thread() is threading.main_thread()
-        if is_main and signal.getsignal(STOP_SIGNAL) is signal.SIG_DFL:
-            signal.signal(STOP_SIGNAL, self._is_told_to_stop)
+    # By signal, where steps are not seen or do not end.
 
-    def _is_told_to_stop(self, number, frame):
+    def _listen(self):
+        """Only where the script has no use for the signal itself."""
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and not self._is_listening and signal.getsignal(SIGNAL) is signal.SIG_DFL:
+            signal.signal(SIGNAL, self._is_told)
+            # Calls of the script that wait go on waiting.
+            signal.siginterrupt(SIGNAL, False)
+            self._is_listening = True
+        self._words[page.LISTENS] = int(self._is_listening)
+
+    def _is_told(self, number, frame):
         words = self._words
+        asked = words[page.LOOK_ASKED]
+        if asked != self._looked_for:
+            self._looked_for = asked
+            self._holders.step(self.steps.count, words[page.RUNG], frame)
         if words[page.STOP_ASKED] != words[page.STOP_ANSWERED] and not self.steps.is_saving():
             self._stop()
 
     # Errors.
 
     def _hook_uncaught(self):
-        """Where exceptions are not told of as they are raised, those that end the script are."""
+        """What ends the script is told, where it was not as it was raised; and the run is saved: what it has
+        learnt is all there, but for the step that failed."""
         before = sys.excepthook
 
         def excepthook(kind, error, trace):
             with report.safely("an exception"):
-                self._tell(error, holders.innermost(trace))
+                self._is_ended_by(error, holders.innermost(trace))
             before(kind, error, trace)
 
         sys.excepthook = excepthook
+
+    def _is_ended_by(self, error, frame):
+        if not oom.is_out_of_memory(error):
+            return
+        if not self._sees_all:
+            self._tell(error, frame)
+        is_newer = self.steps.count > self._slot.longs[page.SAVED_STEP // 2]
+        if is_newer and self.steps.is_whole() and not self.steps.is_saving():
+            self._save(self._words[page.SAVE_ASKED], frame)
 
     def _raised(self, error):
         if not oom.is_out_of_memory(error):
@@ -125,3 +182,12 @@ class Trainer:
             step=self.steps.count, **holders.place_of(frame),
         )
         self._holders.look(self.steps.count, frame)
+
+
+def _is_a_worker():
+    """Started by multiprocessing to do a part of another process's work: it may train, or not."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is None:
+        return False
+    is_starting = getattr(processes.current_process(), "_inheriting", False)
+    return is_starting or processes.parent_process() is not None

@@ -16,7 +16,9 @@ use antifreeze_guard::voice::stamp;
 use antifreeze_record::codec::decode_event;
 use antifreeze_record::event::{Event, Lack, Rung, What};
 use antifreeze_sense::{Machine, Reading, Sample};
-use antifreeze_view::{Brake, Detail, Facts, Look, Means, Speaker, Told, Wall, opening, status};
+use antifreeze_view::{
+    Again, Brake, Detail, Facts, Look, Means, Speaker, Told, Wall, opening, status,
+};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
@@ -67,6 +69,15 @@ struct Live {
     machine: Machine,
     before: Sample,
     drawn: Instant,
+}
+
+/// The end of a run.
+pub struct Closed {
+    /// What we exit with.
+    pub status: u8,
+    pub again: Again,
+    /// Of the signals, as it was before.
+    pub signal_mask: libc::sigset_t,
 }
 
 impl Front {
@@ -141,16 +152,16 @@ impl Front {
     }
 
     /// Stays until the command has ended, and says how it went.
-    pub fn watch(mut self, json: Option<&Path>) -> u8 {
+    pub fn watch(mut self, json: Option<&Path>) -> Closed {
         if let Err(message) = self.wait_for_start() {
             self.say(&message);
-            return super::OWN_FAILURE;
+            return self.closed(super::OWN_FAILURE, Again::No);
         }
         let relays = match Relays::start(&self.streams, self.shared, &self.screen, &self.wake) {
             Ok(relays) => relays,
             Err(errno) => {
                 self.say(&format!("passing the output on: {errno}"));
-                return super::OWN_FAILURE;
+                return self.closed(super::OWN_FAILURE, Again::No);
             }
         };
         while self.root_status().is_none() && !self.all_gone() {
@@ -263,7 +274,10 @@ impl Front {
             if self.told.len() < MOST_REMEMBERED {
                 self.told.push(event);
             }
-            if let What::Rung { .. } = event.what {
+            if let What::Rung { .. }
+            | What::CheckpointSaved { .. }
+            | What::CheckpointMissed { .. } = event.what
+            {
                 self.facts.told = Told::read(&self.facts.record);
             }
             let Some(sentence) = self.speaker.hear(&event, &self.facts) else {
@@ -387,7 +401,7 @@ impl Front {
     }
 
     /// The end: waits for the record, says the verdict, and gives the exit status.
-    fn close(mut self, json: Option<&Path>) -> u8 {
+    fn close(mut self, json: Option<&Path>) -> Closed {
         self.wait_for_closing();
         self.hear();
         self.tell_all();
@@ -398,13 +412,22 @@ impl Front {
         self.shared.head().front_done.store(1, Release);
         let errno = self.shared.head().exec_errno.load(Acquire);
         if errno != 0 {
-            return self.not_started(errno);
+            return self.closed(self.not_started(errno), Again::No);
         }
-        self.closing_words(json);
-        match self.root_status() {
+        let again = self.closing_words(json);
+        let status = match self.root_status() {
             _ if self.ended_by_guard => 75,
             Some(status) => exit_status(status as i32),
             None => super::OWN_FAILURE,
+        };
+        self.closed(status, again)
+    }
+
+    fn closed(&self, status: u8, again: Again) -> Closed {
+        Closed {
+            status,
+            again,
+            signal_mask: self.signals.before(),
         }
     }
 
@@ -440,7 +463,7 @@ impl Front {
         }
     }
 
-    fn closing_words(&mut self, json: Option<&Path>) {
+    fn closing_words(&mut self, json: Option<&Path>) -> Again {
         let run = Run {
             id: self.facts.run.clone(),
             folder: self.facts.record.clone(),
@@ -461,6 +484,7 @@ impl Front {
         {
             self.say(&format!("writing {}: {error}", path.display()));
         }
+        report.again()
     }
 }
 
