@@ -1,8 +1,11 @@
 """Steps and phases, from when things begin and end."""
 
+import gc
+import threading
 import unittest
 
 from antifreeze._shim import page
+from antifreeze._shim.events import Mark
 from antifreeze._shim.steps import Steps
 
 
@@ -15,36 +18,40 @@ class StepsTest(unittest.TestCase):
         self.ends = []
         self.slot = page.Slot(bytearray(4 * page.WORDS), 0)
         self.steps = Steps(self.slot, lambda: self.ends.append(self.steps.count))
+        self.loader, self.back = Mark(self.steps.data_begins, None, None, 0), Mark(None, None, None, 0)
+        self.steps.bind_data(self.loader)
+        self.steps.bind(self.back, "begin", page.BACKWARD)
+        self.inside = False
+        self.steps.is_within_backward = lambda: self.inside
 
     def phase(self):
         return self.slot.words[page.PHASE]
 
-    def data(self, is_training=True):
-        self.steps.data_begins()
-        self.steps.data_ends(is_training)
+    def data(self):
+        self.loader.begin()
+        self.loader.end()
 
     def backward(self):
-        self.steps.backward_begins()
-        self.steps.backward_ends()
+        self.back.begin()
+        self.back.end()
 
     def step(self, optimizer):
-        self.steps.optimizer_begins(optimizer)
-        self.steps.optimizer_ends()
+        self.steps.optimizer_begins()
+        self.steps.optimizer_ends(optimizer)
 
     def test_a_plain_loop_has_its_phases_and_ends_a_step_when_it_waits_for_data(self):
         optimizer, seen = Optimizer(), []
         for _ in range(3):
-            self.steps.data_begins()
+            self.loader.begin()
             seen.append(self.phase())
-            self.steps.data_ends(True)
+            self.loader.end()
             seen.append(self.phase())
-            self.steps.backward_begins()
+            self.backward()
             seen.append(self.phase())
-            self.steps.backward_ends()
-            self.steps.optimizer_begins(optimizer)
+            self.steps.optimizer_begins()
             seen.append(self.phase())
-            self.steps.optimizer_ends()
-        self.steps.data_begins()
+            self.steps.optimizer_ends(optimizer)
+        self.loader.begin()
         self.assertEqual(seen, [page.DATA, page.FORWARD, page.BACKWARD, page.OPTIMIZER] * 3)
         self.assertEqual(self.ends, [1, 2, 3])
         self.assertEqual(self.slot.longs[page.STEPS // 2], 3)
@@ -62,23 +69,35 @@ class StepsTest(unittest.TestCase):
 
     def test_an_optimizer_that_calls_itself_makes_one_step(self):
         optimizer = Optimizer()
-        self.steps.optimizer_begins(optimizer)
-        self.steps.optimizer_begins(optimizer)
-        self.steps.optimizer_ends()
-        self.steps.optimizer_ends()
-        self.assertEqual(self.steps.updates, 1)
+        for _ in range(2):
+            self.steps.optimizer_begins()
+            self.steps.optimizer_begins()
+            self.steps.optimizer_ends(optimizer)
+            self.steps.optimizer_ends(optimizer)
+        self.assertEqual(self.steps.updates, 2)
 
     def test_optimizers_within_backward_end_no_step_there(self):
         optimizers = [Optimizer(), Optimizer(), Optimizer()]
         for _ in range(2):
             self.data()
-            self.steps.backward_begins()
+            self.back.begin()
+            self.inside = True
             for optimizer in optimizers:
                 self.step(optimizer)
-                self.assertEqual(self.phase(), page.BACKWARD)
-            self.steps.backward_ends()
+            self.inside = False
         self.data()
         self.assertEqual((self.steps.count, self.ends), (2, [1, 2]))
+
+    def test_without_a_loader_optimizers_within_backward_end_no_step_there(self):
+        optimizers = [Optimizer(), Optimizer()]
+        for number in (1, 2):
+            self.inside = True
+            for optimizer in optimizers:
+                self.step(optimizer)
+            self.inside = False
+            self.assertEqual(self.ends, [1][: number - 1])
+            self.steps.settle()
+        self.assertEqual((self.steps.count, self.steps.updates), (2, 4))
 
     def test_without_a_loader_a_step_ends_with_its_optimizer(self):
         optimizer = Optimizer()
@@ -90,13 +109,13 @@ class StepsTest(unittest.TestCase):
 
     def test_backward_within_a_step_is_part_of_it(self):
         optimizer = Optimizer()
+        for _ in range(2):
+            self.data()
+            self.steps.optimizer_begins()
+            self.backward()
+            self.steps.optimizer_ends(optimizer)
         self.data()
-        self.steps.optimizer_begins(optimizer)
-        self.backward()
-        self.assertEqual(self.phase(), page.OPTIMIZER)
-        self.steps.optimizer_ends()
-        self.data()
-        self.assertEqual(self.ends, [1])
+        self.assertEqual((self.steps.count, self.ends), (2, [1, 2]))
 
     def test_accumulated_batches_are_one_step(self):
         optimizer = Optimizer()
@@ -111,19 +130,61 @@ class StepsTest(unittest.TestCase):
     def test_what_failed_leaves_nothing_open(self):
         optimizer = Optimizer()
         self.data()
-        self.steps.backward_begins()  # and runs out of memory
+        self.back.begin()  # and runs out of memory
+        self.assertTrue(self.steps.is_whole())
         self.data()
         self.assertEqual(self.phase(), page.FORWARD)
-        self.steps.optimizer_begins(optimizer)  # and fails
-        self.steps.data_begins()
+        self.steps.optimizer_begins()  # and fails
+        self.assertFalse(self.steps.is_whole())
+        self.loader.begin()
         self.assertEqual(self.phase(), page.DATA)
-        self.steps.data_ends(True)
+        self.loader.end()
         self.step(optimizer)
         self.assertEqual(self.steps.updates, 1)
 
-    def test_evaluation_is_told_from_training(self):
-        self.data(is_training=False)
-        self.assertEqual(self.phase(), page.EVALUATION)
+    def test_evaluation_is_told_from_training_from_its_second_batch_on(self):
+        optimizer = Optimizer()
+        phases = []
+        for learns in (True, True, False, False, False, True, True):
+            self.data()
+            phases.append(self.phase())
+            if learns:
+                self.backward()
+                self.step(optimizer)
+        train, look = page.FORWARD, page.EVALUATION
+        self.assertEqual(phases, [train, train, train, look, look, look, train])
+
+    def test_another_thread_that_loads_data_ends_no_step(self):
+        self.data()
+        self.step(Optimizer())
+        thread = threading.Thread(target=self.loader.begin)
+        thread.start()
+        thread.join()
+        self.assertEqual(self.ends, [])
+
+    def test_what_is_not_due_is_not_attended_to_until_it_is_asked_for(self):
+        optimizer = Optimizer()
+        self.steps.due = 10
+        for number in range(4):
+            self.data()
+            if number == 2:
+                self.slot.words[page.SAVE_ASKED] = 1
+            self.step(optimizer)
+        self.assertEqual(self.ends, [3])
+
+    def test_another_slot_is_written_to_from_now_on(self):
+        other = page.Slot(bytearray(4 * page.WORDS), 0)
+        self.steps.write_to(other)
+        self.backward()
+        self.assertEqual((self.phase(), other.words[page.PHASE]), (page.NOTHING, page.BACKWARD))
+
+    def test_an_optimizer_that_is_gone_is_forgotten(self):
+        optimizer = Optimizer()
+        self.step(optimizer)
+        self.assertEqual(self.steps.optimizers(), [optimizer])
+        del optimizer
+        gc.collect()
+        self.assertEqual(self.steps.optimizers(), [])
 
 
 if __name__ == "__main__":

@@ -196,7 +196,13 @@ impl Scales<'_> {
             "inf" => (Code::NumericNan, 0.95, "became infinite"),
             _ => (Code::NumericDivergence, 0.7, "ran away"),
         };
-        let summary = format!("the {of} {became} at step {}", first.step);
+        let step = match first.since {
+            Some(well) if well + 1 < first.step => {
+                format!("between step {} and step {}", well + 1, first.step)
+            }
+            _ => format!("at step {}", first.step),
+        };
+        let summary = format!("the {of} {became} {step}");
         self.blame(code, confidence, summary, "");
         let location = first
             .file

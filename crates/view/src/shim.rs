@@ -81,6 +81,8 @@ pub struct Numbers {
     pub of: String,
     pub first: String,
     pub step: u64,
+    /// The last step that was looked at and well.
+    pub since: Option<u64>,
     pub file: Option<String>,
     pub line: Option<u32>,
 }

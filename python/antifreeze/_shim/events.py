@@ -6,45 +6,40 @@ as ever, and `torch.compile` sees what it always saw. Before, by wrapping them, 
 
 import functools
 import sys
-import threading
 
 from . import report
 
 # Raised by what is called here, it is meant for the script.
 passing = ()
-# What a function that raised has for a result.
-FAILED = object()
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
-# The thread that trains: the main one, unless another is seen to train first.
-_thread = threading.main_thread().ident
-_is_known = False
 
 
-def trains_here():
-    """This thread trains; what others do is not looked at."""
-    global _thread, _is_known
-    if not _is_known:
-        _thread, _is_known = threading.get_ident(), True
+class Mark:
+    """What is called when a function begins, and when it has ended or failed. Any of it may be changed at any
+    time. Without a `fail`, failing is an end like another."""
+
+    __slots__ = ("begin", "end", "fail", "takes")
+
+    def __init__(self, begin, end, fail, takes):
+        self.begin, self.end, self.fail, self.takes = begin or _nothing, end or _nothing, fail, takes
+
+    def give_up(self, fault):
+        """Once it has gone wrong, it is not asked again."""
+        self.begin = self.end = self.fail = _nothing
+        self.takes = 0
+        _give_up("an event", fault)
 
 
-def watch(owner, name, begin=None, end=None, takes=0, anywhere=False):
-    """Calls `begin()` when the function `owner.name` begins in the thread that trains, and `end(result)`
-    when it has ended, with FAILED when it raised. `begin` takes so many of its arguments.
-    `anywhere`: in other threads as well."""
+def watch(owner, name, begin=None, end=None, fail=None, takes=0):
+    """Has the function `owner.name` call a mark. `begin` takes so many of its arguments."""
     function = getattr(owner, name)
-    watcher = _Watcher(begin or _nothing, end or _nothing, takes, anywhere)
+    mark = Mark(begin, end, fail, takes)
     if _HAS_MONITORING:
-        _monitor(_code_of(function), watcher)
+        _monitor(_code_of(function), mark)
     else:
-        setattr(owner, name, _wrapped(function, watcher))
-
-
-def watch_code(code, begin=None, end=None, takes=0, anywhere=False):
-    """The same for a piece of code that several functions share. Nothing before Python 3.12."""
-    if _HAS_MONITORING:
-        _monitor(code, _Watcher(begin or _nothing, end or _nothing, takes, anywhere))
-    return _HAS_MONITORING
+        setattr(owner, name, _wrapped(function, mark))
+    return mark
 
 
 def watch_errors(raised):
@@ -65,19 +60,6 @@ def watch_errors(raised):
     return _HAS_MONITORING
 
 
-class _Watcher:
-    __slots__ = ("begin", "end", "takes", "anywhere")
-
-    def __init__(self, begin, end, takes, anywhere):
-        self.begin, self.end, self.takes, self.anywhere = begin, end, takes, anywhere
-
-    def give_up(self, fault):
-        """Once it has failed, it is not asked again."""
-        self.begin = self.end = _nothing
-        self.takes = 0
-        _give_up("an event", fault)
-
-
 def _nothing(*_):
     pass
 
@@ -87,8 +69,23 @@ def _give_up(what, fault):
         raise fault
 
 
-def _is_elsewhere(watcher):
-    return _thread != threading.get_ident() and not watcher.anywhere
+def hook(function):
+    """A hook of a framework's own, which is called as it is: what goes wrong in it ends it, and nothing else."""
+    is_well = True
+
+    @functools.wraps(function)
+    def hook(*arguments):
+        nonlocal is_well
+        if is_well:
+            try:
+                function(*arguments)
+            except passing:
+                raise
+            except Exception as fault:
+                is_well = False
+                _give_up("a hook", fault)
+
+    return hook
 
 
 # By the id of their code: to hash a code object is slow. The code is kept, so that ids stay its own.
@@ -119,49 +116,44 @@ def _tool():
     return _number
 
 
-def _monitor(code, watcher):
+def _monitor(code, mark):
     tool, events = _tool(), sys.monitoring.events
-    _watched[id(code)] = watcher
+    _watched[id(code)] = mark
     _kept.append(code)
     sys.monitoring.set_local_events(tool, code, events.PY_START | events.PY_RETURN)
 
 
 def _on_start(code, offset):
-    watcher = _watched[id(code)]
-    if _is_elsewhere(watcher):
-        return
+    mark = _watched[id(code)]
     try:
-        if watcher.takes:
+        if mark.takes:
             named = sys._getframe(1).f_locals
-            watcher.begin(*[named[name] for name in code.co_varnames[: watcher.takes]])
+            mark.begin(*[named[name] for name in code.co_varnames[: mark.takes]])
         else:
-            watcher.begin()
+            mark.begin()
     except passing:
         raise
     except Exception as fault:
-        watcher.give_up(fault)
+        mark.give_up(fault)
 
 
 def _on_return(code, offset, result):
-    watcher = _watched[id(code)]
-    if _is_elsewhere(watcher):
-        return
+    mark = _watched[id(code)]
     try:
-        watcher.end(result)
+        mark.end()
     except passing:
         raise
     except Exception as fault:
-        watcher.give_up(fault)
+        mark.give_up(fault)
 
 
 def _on_unwind(code, offset, error):
-    watcher = _watched.get(id(code))
-    if watcher is None or _is_elsewhere(watcher):
-        return
-    try:
-        watcher.end(FAILED)
-    except Exception as fault:
-        watcher.give_up(fault)
+    mark = _watched.get(id(code))
+    if mark is not None:
+        try:
+            (mark.fail or mark.end)()
+        except Exception as fault:
+            mark.give_up(fault)
 
 
 def _code_of(function):
@@ -170,30 +162,35 @@ def _code_of(function):
     return function.__code__
 
 
-def _wrapped(function, watcher):
+def _wrapped(function, mark):
     names = _code_of(function).co_varnames
 
     @functools.wraps(function)
     def antifreeze(*arguments, **named):
-        if _is_elsewhere(watcher):
-            return function(*arguments, **named)
         try:
-            rest = [named.get(name) for name in names[len(arguments) : watcher.takes]]
-            watcher.begin(*arguments[: watcher.takes], *rest)
+            if mark.takes:
+                rest = [named.get(name) for name in names[len(arguments) : mark.takes]]
+                mark.begin(*arguments[: mark.takes], *rest)
+            else:
+                mark.begin()
         except passing:
             raise
         except Exception as fault:
-            watcher.give_up(fault)
-        result = FAILED
+            mark.give_up(fault)
         try:
             result = function(*arguments, **named)
-            return result
-        finally:
+        except BaseException:
             try:
-                watcher.end(result)
-            except passing:
-                raise
+                (mark.fail or mark.end)()
             except Exception as fault:
-                watcher.give_up(fault)
+                mark.give_up(fault)
+            raise
+        try:
+            mark.end()
+        except passing:
+            raise
+        except Exception as fault:
+            mark.give_up(fault)
+        return result
 
     return antifreeze

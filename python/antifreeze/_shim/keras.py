@@ -38,7 +38,7 @@ def attend():
     events.watch(kind, "on_test_begin", watch.evaluation_begins)
     events.watch(kind, "on_test_end", end=watch.evaluation_ends)
     optimizer = sys.modules["keras.src.optimizers.base_optimizer"].BaseOptimizer
-    events.watch(optimizer, "apply", watch.update_begins, watch.update_ends, takes=1)
+    events.watch(optimizer, "apply", watch.update_begins, watch.update_ends, watch.update_fails, takes=1)
 
 
 class Watch:
@@ -50,6 +50,8 @@ class Watch:
         self._model = None
         self._is_fitting = self._is_known = False
         self._batch = -1
+        # That is at work now.
+        self._optimizer = None
 
     def _trains(self):
         if not self._is_known:
@@ -67,7 +69,7 @@ class Watch:
         self._model = weakref.ref(model) if model is not None else None
         self._trainer.save = self._save
 
-    def training_ends(self, result):
+    def training_ends(self):
         self._is_fitting = False
 
     def epoch_begins(self):
@@ -82,7 +84,7 @@ class Watch:
     def evaluation_begins(self):
         self._steps.evaluation_begins()
 
-    def evaluation_ends(self, result):
+    def evaluation_ends(self):
         self._steps.evaluation_ends()
 
     # A loop of the script's own. Where it is compiled the optimizer is seen once, and not at work.
@@ -98,11 +100,16 @@ class Watch:
             self._trains()
             if self._model is None:
                 self._trainer.save = self._save
-            self._steps.optimizer_begins(optimizer)
+            self._optimizer = optimizer
+            self._steps.optimizer_begins()
 
-    def update_ends(self, result):
-        if self._is_at_work():
-            self._steps.optimizer_ends(result is not events.FAILED)
+    def update_ends(self):
+        optimizer, self._optimizer = self._optimizer, None
+        if optimizer is not None:
+            self._steps.optimizer_ends(optimizer)
+
+    def update_fails(self):
+        self._optimizer = None
 
     def _model_in(self, frame):
         """The one that the script's own loop trains, if there is just one."""

@@ -19,12 +19,15 @@ class Numbers:
         self._told = set()
         self._mean = self._lowest = None
         self._seen = 0
+        # The last step whose loss was a number.
+        self._finite = 0
 
     def loss(self, value, step):
         if not math.isfinite(value):
             self._tell("loss", value, step)
             return
         self._seen += 1
+        self._finite = step
         self._mean = value if self._mean is None else self._mean + FRESH * (value - self._mean)
         if self._seen < SETTLED:
             return
@@ -41,4 +44,4 @@ class Numbers:
         if (of, first) not in self._told:
             self._told.add((of, first))
             shown = value if math.isfinite(value) else None
-            report.tell("numbers", of=of, first=first, step=step, value=shown, **place_of(sys._getframe()))
+            report.tell("numbers", of=of, first=first, step=step, since=self._finite, value=shown, **place_of(sys._getframe()))

@@ -5,7 +5,7 @@ object a line, each with `what` and `t` (CLOCK_MONOTONIC). Readers ignore what t
 |---|---|
 | `hello` | `pid`, `framework`, `version`, `device`, `dtype`, `batch` (items, as the loader has it), `python`, `shim` |
 | `model` | `optimizer`, `parameters` (how many), `bytes` |
-| `numbers` | `first` `nan`, `inf` or `diverged`, `of` the `loss` or the `gradient`, `step`, `value`, and the place: `file`, `line`, `function` |
+| `numbers` | `first` `nan`, `inf` or `diverged`, `of` the `loss` or the `gradient`, `step`, `since` (the last step that was looked at and well), `value`, and the place: `file`, `line`, `function` |
 | `out-of-memory` | `type`, `message`, `step`, and of the script's innermost frame `file`, `line`, `function` |
 | `holders` | who holds the memory: `step`, `resident` of the process, and since the look before `steps`, `seconds` and `more` bytes of it; `names` |
 | `saved` | `path` (null when the script did not say), `step`, `bytes`, `seconds`, `by` |

@@ -1,139 +1,178 @@
 """What the training is at, and how far it has come, from when things begin and end.
 
-The phase is a stack: an optimizer may run forward and backward within its step, and backward may run
-optimizers. How many steps were made is the most that any one optimizer has made, so that a GAN with two
-optimizers makes one step a batch, and so does a model with an optimizer for each parameter. What an
-optimizer calls of itself, as one that is built upon another does, is no step of its own.
+How many steps were made is the most that any one optimizer has made, so that a GAN with two optimizers makes
+one step a batch, and so does a model with an optimizer for each parameter. What an optimizer calls of
+itself, as one that is built upon another does, is no step of its own.
 
 A step is over where nothing is half done: when the next batch is waited for; without a loader, when the
-outermost optimizer has ended.
+optimizer has ended, unless it runs within backward.
+
+This runs in every step, between computations that have taken all of the caches: it is the number of
+functions and objects that counts, more than what they do. So what only names a phase is a call of the page
+itself (`bind`), what is seldom needed is asked for by the number of steps (`due`), and the phase that stands
+in the page is all that is remembered of it.
 """
 
+import functools
+import threading
 import weakref
 
-from .page import BACKWARD, DATA, EVALUATION, FORWARD, NOTHING, OPTIMIZER, PHASE, SAVING, STEPS, UPDATES
+from .page import (
+    BACKWARD, DATA, EVALUATION, FORWARD, NOTHING, OPTIMIZER, PHASE, SAVE_ANSWERED, SAVE_ASKED, SAVING, STEPS,
+    STOP_ANSWERED, STOP_ASKED, UPDATES,
+)
+
+_get_ident = threading.get_ident
 
 
 class Steps:
-    def __init__(self, slot, is_over):
-        """`is_over` is called at the end of each step."""
-        self._words, self._longs = slot.words, slot.longs
-        self._is_over = is_over
-        self._stack = []
-        # What it is at when none of those is under way.
-        self._ground = NOTHING
-        self._has_loader = False
-        self._has_stepped = False
-        self._of_optimizer = weakref.WeakKeyDictionary()
-        # Optimizers whose step is under way, outermost first.
-        self._stepping = []
-        # One of them failed half-way.
-        self._is_torn = False
+    def __init__(self, slot, attend):
+        """`attend` is called at the end of a step, when the guard asks for something or it is due."""
+        self._attend = attend
+        self._bound = []
+        self.write_to(slot)
+        # The thread that trains: the main one, unless another is seen to train first.
+        self.thread = threading.main_thread().ident
+        # Told by a framework: whether backward is under way.
+        self.is_within_backward = bool
+        # The phase after data has come, and what calls to say so.
+        self._ground = FORWARD
+        self._after_data = None
+        self._has_loader = self._has_stepped = False
+        # By optimizer: how many steps it has made.
+        self._made = {}
         # Steps that were made before this process began, and all.
         self._before = self.count = 0
         self.updates = 0
+        # The step at which `attend` is called even if nothing is asked for.
+        self.due = 0
+        self._saves = 0
+        self._phase_before_save = NOTHING
 
-    def _enter(self, phase):
-        self._stack.append(phase)
-        self._words[PHASE] = phase
+    # Marks: what names a phase, and no more.
 
-    def _leave(self, phase):
-        """Ends the innermost of this phase, and what was left open within it."""
-        stack = self._stack
-        while stack:
-            if stack.pop() == phase:
-                break
-        self._words[PHASE] = stack[-1] if stack else self._ground
+    def bind(self, mark, event, phase):
+        """Has an event of a mark (see `events`), its `begin` or `end`, name this phase."""
+        self._bound.append((mark, event, phase))
+        setattr(mark, event, functools.partial(self.words.__setitem__, PHASE, phase))
+
+    def bind_data(self, mark):
+        self._after_data = mark
+        self.bind(mark, "end", self._ground)
+
+    def unbind(self, mark, event):
+        self._bound = [one for one in self._bound if one[0] is not mark or one[1] != event]
+
+    def write_to(self, slot):
+        """Says from now on there what it is at."""
+        self.words, self.longs = slot.words, slot.longs
+        bound, self._bound = self._bound, []
+        for mark, event, phase in bound:
+            self.bind(mark, event, phase)
+
+    # Events.
 
     def data_begins(self):
-        stack = self._stack
-        if not stack or stack[-1] != DATA:
-            # Nothing waits for data within a step: what is still open has failed.
-            stack.clear()
-            self._stepping.clear()
-            self._has_loader = True
-            if self._has_stepped:
-                self._ends()
-        self._enter(DATA)
+        if _get_ident() != self.thread:
+            return
+        words = self.words
+        before = words[PHASE]
+        words[PHASE] = DATA
+        self._has_loader = True
+        if self._has_stepped:
+            self._ends()
+        # A batch that nothing went back from was looked at, and not learnt from.
+        ground = EVALUATION if before == FORWARD or before == EVALUATION else FORWARD
+        if ground != self._ground and self._after_data is not None:
+            self._ground = ground
+            self.unbind(self._after_data, "end")
+            self.bind(self._after_data, "end", ground)
 
-    def data_ends(self, is_training):
-        self._ground = FORWARD if is_training else EVALUATION
-        self._leave(DATA)
+    def optimizer_begins(self):
+        self.words[PHASE] = OPTIMIZER
 
-    def backward_begins(self):
-        self._enter(BACKWARD)
-
-    def backward_ends(self):
-        self._leave(BACKWARD)
-        if not self._has_loader and not self._stack and self._has_stepped:
+    def optimizer_ends(self, optimizer):
+        """It has done what it had to."""
+        words = self.words
+        phase = words[PHASE]
+        if phase != OPTIMIZER and phase != BACKWARD:
+            # Another one, which it is built upon, has ended before.
+            return
+        words[PHASE] = NOTHING if self._has_loader else FORWARD
+        made = self._made.get(id(optimizer))
+        if made is None:
+            made = self._first_of(optimizer)
+        made[0] += 1
+        self.updates += 1
+        self.longs[UPDATES // 2] = self.updates
+        if self._before + made[0] > self.count:
+            self.count = self._before + made[0]
+            self.longs[STEPS // 2] = self.count
+        self._has_stepped = True
+        if not self._has_loader and not self.is_within_backward():
             self._ends()
 
-    def optimizer_begins(self, optimizer):
-        self._stepping.append(optimizer)
-        self._enter(OPTIMIZER)
+    def _first_of(self, optimizer):
+        number = id(optimizer)
+        made = self._made[number] = [0, weakref.ref(optimizer, lambda _: self._made.pop(number, None))]
+        return made
 
-    def optimizer_ends(self, is_done=True):
-        """Of the one that began last. Not done: it failed."""
-        self._leave(OPTIMIZER)
-        if not self._stepping:
-            return
-        optimizer = self._stepping.pop()
-        self._is_torn = not is_done
-        if not is_done or any(other is optimizer for other in self._stepping):
-            return
-        made = self._of_optimizer.get(optimizer, 0) + 1
-        self._of_optimizer[optimizer] = made
-        self.updates += 1
-        self._longs[UPDATES // 2] = self.updates
-        if self._before + made > self.count:
-            self.count = self._before + made
-            self._longs[STEPS // 2] = self.count
-        self._has_stepped = True
-        if not self._stack:
-            self._ground = NOTHING if self._has_loader else FORWARD
-            self._words[PHASE] = self._ground
-            if not self._has_loader:
-                self._ends()
+    def settle(self):
+        """Before anything goes back again: without a loader, what was stepped within backward is over."""
+        if self._has_stepped and not self._has_loader:
+            self._ends()
 
     def batches_end(self, number):
         """So many batches of a loop that is not ours to look into."""
         self.count += number
         self.updates = self.count
-        self._longs[STEPS // 2] = self._longs[UPDATES // 2] = self.count
+        self.longs[STEPS // 2] = self.longs[UPDATES // 2] = self.count
         self._ends()
+
+    def evaluation_begins(self):
+        self.words[PHASE] = EVALUATION
+
+    def evaluation_ends(self):
+        self.words[PHASE] = NOTHING
+
+    def saving_begins(self):
+        if self._saves == 0:
+            self._phase_before_save = self.words[PHASE]
+            self.words[PHASE] = SAVING
+        self._saves += 1
+
+    def saving_ends(self):
+        self._saves -= 1
+        if self._saves == 0:
+            self.words[PHASE] = self._phase_before_save
+
+    def _ends(self):
+        self._has_stepped = False
+        words = self.words
+        if (
+            self.count >= self.due
+            or words[SAVE_ASKED] != words[SAVE_ANSWERED]
+            or words[STOP_ASKED] != words[STOP_ANSWERED]
+        ):
+            self._attend()
+
+    # What is known.
+
+    def trains_here(self):
+        """In this thread; what others do is not looked at."""
+        self.thread = _get_ident()
 
     def go_on_from(self, step):
         self._before = self.count = step
 
-    def evaluation_begins(self):
-        self._ground = EVALUATION
-        self._words[PHASE] = EVALUATION
-
-    def evaluation_ends(self):
-        self._ground = NOTHING
-        self._words[PHASE] = NOTHING
-
     def optimizers(self):
         """Those that have made a step, and are still there."""
-        return list(self._of_optimizer)
-
-    def write_to(self, slot):
-        """Says from now on there what it is at."""
-        self._words, self._longs = slot.words, slot.longs
-
-    def saving_begins(self):
-        self._enter(SAVING)
-
-    def saving_ends(self):
-        self._leave(SAVING)
+        there = [made[1]() for made in self._made.values()]
+        return [optimizer for optimizer in there if optimizer is not None]
 
     def is_whole(self):
         """What is trained is as the last step left it: no optimizer is, or was left, in the middle of one."""
-        return not self._stepping and not self._is_torn
+        return self.words[PHASE] != OPTIMIZER
 
     def is_saving(self):
-        return SAVING in self._stack
-
-    def _ends(self):
-        self._has_stepped = False
-        self._is_over()
+        return self._saves > 0

@@ -13,6 +13,8 @@ from .steps import Steps
 
 # Harmless to a process that does not expect it.
 SIGNAL = signal.SIGURG
+# Seconds between two looks at whether something is due.
+PACE = 0.1
 # Exceptions that are told of, at most.
 MOST_ERRORS = 20
 
@@ -43,6 +45,9 @@ class Trainer:
         self.steps = Steps(self._slot, self._step_is_over)
         self._is_known = self._is_listening = False
         self._looked_for = 0
+        # Seconds that a step takes; a guess before the first. When it was last learnt, and at which step.
+        self.step_time = 1.0
+        self._paced = time.monotonic(), 0
         # Called with a frame of the script, it saves the run and says where.
         self.save = _nothing_to_save
         self._holders = holders.Watch()
@@ -55,7 +60,7 @@ class Trainer:
 
     def trains(self, framework, version, device, dtype, batch):
         """Says so, once for each framework."""
-        events.trains_here()
+        self.steps.trains_here()
         self._claim()
         if batch:
             self._words[page.BATCH] = batch
@@ -86,12 +91,22 @@ class Trainer:
     # At the end of a step nothing is half done.
 
     def _step_is_over(self):
+        """When something is asked for, or it is due."""
+        self._keep_pace()
         words = self._words
         if words[page.SAVE_ASKED] != words[page.SAVE_ANSWERED]:
             self._save(words[page.SAVE_ASKED])
         if words[page.STOP_ASKED] != words[page.STOP_ANSWERED]:
             self._stop()
         self._holders.step(self.steps.count, words[page.RUNG])
+
+    def _keep_pace(self):
+        now, count = time.monotonic(), self.steps.count
+        then, before = self._paced
+        if count > before:
+            self._paced = now, count
+            self.step_time = (now - then) / (count - before)
+            self.steps.due = count + max(1, int(PACE / max(self.step_time, 1e-6)))
 
     def _save(self, asked, frame=None):
         self.steps.saving_begins()
