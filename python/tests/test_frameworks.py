@@ -5,9 +5,8 @@ Needs an interpreter with the frameworks; each is left out where there is none.
 """
 
 import importlib.util
+import json
 import os
-import signal
-import subprocess
 import sys
 import time
 import unittest
@@ -236,6 +235,41 @@ fully_shard(model, mesh=dist.device_mesh.init_device_mesh("cpu", (2,)))
         refused = scene.said("not-saved")
         self.assertEqual(len(refused), 2, scene.said())
         self.assertIn("@antifreeze.on_checkpoint", refused[0]["why"])
+
+
+@needs("torch", "nbconvert", "ipykernel")
+class NotebookTest(FrameworkTest):
+    def test_cells_are_seen_like_a_script(self):
+        cells = [TORCH, """
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+kept = []
+""", """
+import time
+for x, y in DataLoader(data, batch_size=4):
+    (model(x) - y).pow(2).mean().backward()
+    optimizer.step()
+    kept.append(torch.randn(200_000))
+    time.sleep(0.2)
+"""]
+        notebook = {
+            "cells": [
+                {"cell_type": "code", "execution_count": None, "id": str(number), "metadata": {}, "outputs": [],
+                 "source": source}
+                for number, source in enumerate(cells)
+            ],
+            "metadata": {"kernelspec": {"name": "python3", "display_name": "x", "language": "python"}},
+            "nbformat": 4, "nbformat_minor": 5,
+        }
+        scene = Scene(self, RUNG=2)
+        path = scene.write("train.ipynb", json.dumps(notebook))
+        convert = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--stdout", path]
+        ended = scene.run_command(convert)
+        self.assertEqual(ended.returncode, 0, ended)
+        self.assertEqual(scene.said("fault"), [])
+        self.assertEqual([trainer["steps"] for trainer in scene.trainers() if trainer["steps"]], [16])
+        names = [name for look in scene.said("holders") for name in look["names"] if name["grown"] > 0]
+        self.assertEqual((names[-1]["name"], names[-1]["lines"]), ("kept", [5]))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import tempfile
 import textwrap
 import unittest
 
+import support  # finds the package
 from antifreeze._shim.growth import lines_that_grow
 
 

@@ -4,6 +4,7 @@ import gc
 import threading
 import unittest
 
+import support  # finds the package
 from antifreeze._shim import page
 from antifreeze._shim.events import Mark
 from antifreeze._shim.steps import Steps

@@ -126,3 +126,64 @@ pub fn is_saving(shared: Shared) -> bool {
         .trainers()
         .any(|(_, trainer)| trainer.phase.load(Relaxed) == Phase::Saving as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page with two that train: one has made steps, the other none.
+    fn scene() -> (Shared, &'static Trainer, &'static Trainer) {
+        let (shared, _) = Shared::create().unwrap();
+        let [stepping, waiting, ..] = &shared.head().trainers;
+        stepping.pid.store(7, Release);
+        stepping.steps.store(3, Release);
+        stepping.updates.store(6, Release);
+        waiting.pid.store(8, Release);
+        (shared, stepping, waiting)
+    }
+
+    #[test]
+    fn who_is_furthest_is_in_the_sample() {
+        let (shared, stepping, _) = scene();
+        stepping.phase.store(Phase::Backward as u32, Release);
+        let mut sample = Sample::default();
+        read(shared, &mut sample);
+        assert_eq!(sample.tree.steps, Reading::Value(3));
+        assert_eq!(sample.tree.phase, Reading::Value(Phase::Backward as u64));
+        assert_eq!(sample.tree.batch, Reading::Unavailable(Reason::Absent));
+    }
+
+    #[test]
+    fn a_save_is_asked_of_those_that_step_and_is_there_when_they_have_answered() {
+        let (shared, stepping, waiting) = scene();
+        assert_eq!(ask_to_save(shared), Some(Pid(7)));
+        assert_eq!(waiting.save_asked.load(Relaxed), 0);
+        assert!(answer_of(shared).is_none());
+        stepping.save_ms.store(250, Release);
+        stepping.save_answered.store(1, Release);
+        assert!(matches!(answer_of(shared), Some(Answer::Saved(250))));
+        stepping.save_failed.store(1, Release);
+        assert!(matches!(answer_of(shared), Some(Answer::Failed)));
+    }
+
+    #[test]
+    fn an_end_is_asked_for_once_until_it_is_answered() {
+        let (shared, stepping, _) = scene();
+        assert!(ask_to_stop(shared) && ask_to_stop(shared));
+        assert_eq!(stepping.stop_asked.load(Relaxed), 1);
+        // Swallowed: it is asked again.
+        stepping.stop_answered.store(1, Release);
+        assert!(ask_to_stop(shared));
+        assert_eq!(stepping.stop_asked.load(Relaxed), 2);
+    }
+
+    #[test]
+    fn a_slot_of_one_that_is_gone_is_free_again() {
+        let (shared, stepping, waiting) = scene();
+        shared.free_slots(|pid| pid != 7);
+        assert_eq!(stepping.pid.load(Relaxed), 0);
+        assert_eq!(stepping.steps.load(Relaxed), 0);
+        assert_eq!(waiting.pid.load(Relaxed), 8);
+        assert!(!ask_to_stop(shared));
+    }
+}

@@ -152,7 +152,9 @@ impl Scales<'_> {
         let summary = format!("`{name}` {}", suspect.does());
         // What is filled before anything is trained is meant to be there; where steps cannot be seen,
         // it may be either.
+        let is_minor = |refusal: Refusal| holder.bytes < refusal.footprint / 4;
         let (leak, dataset) = match suspect.how {
+            _ if self.large_request().is_some_and(is_minor) => (Some(0.3), None),
             How::Step(_) => (Some(0.94), None),
             How::Graphs => (Some(0.9), None),
             How::Second(_) | How::Holds if self.facts.told.hello.is_none() => {

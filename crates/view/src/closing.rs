@@ -109,6 +109,12 @@ pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look
         );
         sheet.with_note("go on", &command, &note);
     }
+    if let Some(fault) = facts.told.faults.first() {
+        sheet.text(
+            "note",
+            &format!("antifreeze did not see all of it: {fault}"),
+        );
+    }
     let record = format!("record: {}", look.path(&facts.record));
     sheet.with_note(
         "more",

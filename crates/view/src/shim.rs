@@ -189,6 +189,13 @@ impl Told {
         told
     }
 
+    /// What is said in these lines.
+    pub fn said(lines: &[u8]) -> Told {
+        let mut told = Told::default();
+        told.hear(lines);
+        told
+    }
+
     fn hear(&mut self, lines: impl BufRead) {
         let mut holders = None;
         for line in lines.split(b'\n').map_while(Result::ok) {
@@ -264,9 +271,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn told(lines: &str) -> Told {
-        let mut told = Told::default();
-        told.hear(lines.as_bytes());
-        told
+        Told::said(lines.as_bytes())
     }
 
     #[test]
@@ -322,7 +327,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read(bytes: Vec<u8>) {
-            Told::default().hear(&bytes[..]);
+            Told::said(&bytes);
         }
     }
 }

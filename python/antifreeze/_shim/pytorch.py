@@ -1,4 +1,4 @@
-"""PyTorch, from 2.0 on: where its loops wait, go back, step and save."""
+"""PyTorch, from 2.1 on: where its loops wait, go back, step and save."""
 
 import sys
 
@@ -36,7 +36,9 @@ class Watch:
     def __init__(self):
         self._trainer = trainer()
         self._steps = self._trainer.steps
-        self._steps.is_within_backward = lambda: torch._C._current_autograd_node() is not None
+        node = getattr(torch._C, "_current_autograd_node", None)
+        if node is not None:
+            self._steps.is_within_backward = lambda: node() is not None
         self._numbers = Numbers()
         self._device = None
         self._batch = None
@@ -110,7 +112,7 @@ class Watch:
         self._due = min(self._loss_due, self._gradients_due)
 
     def _look_at_gradients(self, optimizer):
-        with torch.no_grad():
+        with report.safely("looking at gradients"), torch.no_grad():
             gradients = [
                 parameter.grad
                 for group in optimizer.param_groups

@@ -17,7 +17,8 @@ from .files import aside, place, saved_by_script
 from .trainer import CannotSave
 
 FORMAT = 1
-_OTHERS = (torch.optim.lr_scheduler.LRScheduler, torch.amp.GradScaler)
+_SCALERS = torch.amp if hasattr(torch.amp, "GradScaler") else torch.cuda.amp
+_OTHERS = (torch.optim.lr_scheduler.LRScheduler, _SCALERS.GradScaler)
 _WANTED = (torch.nn.Module, torch.optim.Optimizer, *_OTHERS)
 
 
