@@ -92,14 +92,14 @@ class Scene:
                         os.kill(words[page.PID], signal.SIGURG)
 
     def trainers(self):
-        """(steps, updates, batch, …) of those that trained, as the page has them."""
+        """(steps, batch, …) of those that trained, as the page has them."""
         with open(self._page, "rb") as file:
             content = file.read()
         for number in range(SLOTS):
             words = struct.unpack_from(f"={page.WORDS}I", content, HEAD + number * SLOT)
             if words[page.PID]:
                 yield {
-                    "steps": words[page.STEPS], "updates": words[page.UPDATES], "batch": words[page.BATCH],
+                    "steps": words[page.STEPS], "batch": words[page.BATCH],
                     "saved": words[page.SAVE_ANSWERED], "stopped": words[page.STOP_ANSWERED],
                 }
 

@@ -19,7 +19,7 @@ class StepsTest(unittest.TestCase):
         self.ends = []
         self.slot = page.Slot(bytearray(4 * page.WORDS), 0)
         self.steps = Steps(self.slot, lambda: self.ends.append(self.steps.count))
-        self.loader, self.back = Mark(self.steps.data_begins, None, None, 0), Mark(None, None, None, 0)
+        self.loader, self.back = Mark(self.steps.data_begins), Mark()
         self.steps.bind_data(self.loader)
         self.steps.bind(self.back, "begin", page.BACKWARD)
         self.inside = False
@@ -65,7 +65,7 @@ class StepsTest(unittest.TestCase):
                 self.backward()
                 self.step(optimizer)
         self.data()
-        self.assertEqual((self.steps.count, self.steps.updates), (4, 8))
+        self.assertEqual(self.steps.count, 4)
         self.assertEqual(self.ends, [1, 2, 3, 4])
 
     def test_an_optimizer_that_calls_itself_makes_one_step(self):
@@ -75,7 +75,7 @@ class StepsTest(unittest.TestCase):
             self.steps.optimizer_begins()
             self.steps.optimizer_ends(optimizer)
             self.steps.optimizer_ends(optimizer)
-        self.assertEqual(self.steps.updates, 2)
+        self.assertEqual(self.steps.count, 2)
 
     def test_optimizers_within_backward_end_no_step_there(self):
         optimizers = [Optimizer(), Optimizer(), Optimizer()]
@@ -98,7 +98,7 @@ class StepsTest(unittest.TestCase):
             self.inside = False
             self.assertEqual(self.ends, [1][: number - 1])
             self.steps.settle()
-        self.assertEqual((self.steps.count, self.steps.updates), (2, 4))
+        self.assertEqual(self.steps.count, 2)
 
     def test_without_a_loader_a_step_ends_with_its_optimizer(self):
         optimizer = Optimizer()
@@ -132,16 +132,14 @@ class StepsTest(unittest.TestCase):
         optimizer = Optimizer()
         self.data()
         self.back.begin()  # and runs out of memory
-        self.assertTrue(self.steps.is_whole())
         self.data()
         self.assertEqual(self.phase(), page.FORWARD)
         self.steps.optimizer_begins()  # and fails
-        self.assertFalse(self.steps.is_whole())
         self.loader.begin()
         self.assertEqual(self.phase(), page.DATA)
         self.loader.end()
         self.step(optimizer)
-        self.assertEqual(self.steps.updates, 1)
+        self.assertEqual(self.steps.count, 1)
 
     def test_evaluation_is_told_from_training_from_its_second_batch_on(self):
         optimizer = Optimizer()
@@ -172,6 +170,32 @@ class StepsTest(unittest.TestCase):
                 self.slot.words[page.SAVE_ASKED] = 1
             self.step(optimizer)
         self.assertEqual(self.ends, [3])
+
+    def test_while_it_rests_steps_are_counted_and_a_request_wakes_it(self):
+        optimizer, woken = Optimizer(), []
+        self.data()
+        self.steps.due = 100
+
+        def wake():
+            woken.append(self.steps.count)
+            self.steps.wakes = None
+
+        self.steps.wakes = wake
+        for number in range(5):
+            self.steps.optimizer_ends(optimizer)
+        self.assertEqual((self.steps.count, self.phase(), woken), (5, page.FORWARD, []))
+        self.slot.words[page.STOP_ASKED] = 1
+        self.steps.optimizer_ends(optimizer)
+        self.assertEqual((woken, self.ends), ([6], []))
+        self.data()
+        self.assertEqual(self.ends, [6])
+
+    def test_an_error_of_ours_ends_the_counting_and_nothing_else(self):
+        self.steps.looks_due, self.steps.looks = 2, lambda optimizer: 1 / 0
+        optimizer = Optimizer()
+        for _ in range(4):
+            self.step(optimizer)
+        self.assertEqual(self.steps.count, 2)
 
     def test_another_slot_is_written_to_from_now_on(self):
         other = page.Slot(bytearray(4 * page.WORDS), 0)

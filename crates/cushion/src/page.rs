@@ -88,7 +88,6 @@ pub struct Trainer {
     /// How long the last save took.
     pub save_ms: AtomicU32,
     pub steps: AtomicU64,
-    pub updates: AtomicU64,
     /// The step that was saved last.
     pub saved_step: AtomicU64,
     /// The guard's: the rung it is on.

@@ -120,7 +120,6 @@ impl Shared {
                     stop_answered,
                     save_ms,
                     steps,
-                    updates,
                     saved_step,
                     rung,
                     look_asked,
@@ -142,7 +141,7 @@ impl Shared {
                 ] {
                     word.store(0, Relaxed);
                 }
-                for long in [steps, updates, saved_step] {
+                for long in [steps, saved_step] {
                     long.store(0, Relaxed);
                 }
                 pid.store(0, Release);

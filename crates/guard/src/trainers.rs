@@ -34,15 +34,14 @@ pub fn read(shared: Shared, sample: &mut Sample) {
     let furthest = shared
         .trainers()
         .map(|(_, trainer)| trainer)
-        .max_by_key(|trainer| trainer.updates.load(Relaxed));
+        .max_by_key(|trainer| trainer.steps.load(Relaxed));
     let tree = &mut sample.tree;
     let Some(trainer) = furthest else {
         let none = Reading::Unavailable(Reason::Absent);
-        (tree.steps, tree.updates, tree.phase, tree.batch) = (none, none, none, none);
+        (tree.steps, tree.phase, tree.batch) = (none, none, none);
         return;
     };
     tree.steps = Reading::Value(trainer.steps.load(Relaxed));
-    tree.updates = Reading::Value(trainer.updates.load(Relaxed));
     tree.phase = Reading::Value(trainer.phase.load(Relaxed).into());
     tree.batch = match trainer.batch.load(Relaxed) {
         0 => Reading::Unavailable(Reason::Absent),
@@ -137,7 +136,6 @@ mod tests {
         let [stepping, waiting, ..] = &shared.head().trainers;
         stepping.pid.store(7, Release);
         stepping.steps.store(3, Release);
-        stepping.updates.store(6, Release);
         waiting.pid.store(8, Release);
         (shared, stepping, waiting)
     }

@@ -180,10 +180,9 @@ pub struct Tree {
     pub major_faults: Reading<u64>,
     pub read_bytes: Reading<u64>,
     pub written_bytes: Reading<u64>,
-    /// What the processes that train say of themselves: steps and updates of the one that is
-    /// furthest, what it is at, and items a batch.
+    /// What the processes that train say of themselves: steps of the one that is furthest, what it
+    /// is at, and items a batch.
     pub steps: Reading<u64>,
-    pub updates: Reading<u64>,
     pub phase: Reading<u64>,
     pub batch: Reading<u64>,
 }

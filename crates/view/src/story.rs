@@ -92,11 +92,11 @@ impl Phases {
             .collect()
     }
 
-    /// The share of it that was spent in a phase; None where phases are not known.
+    /// The share of the time that was spent in a phase; None where phases are not known.
     pub fn share(&self, phase: Phase) -> Option<f64> {
+        // A training of short steps is looked into now and then only.
         let known: u64 = self.looks[1..].iter().sum();
-        let all = known + self.looks[0];
-        (known > 0).then(|| self.looks[phase as usize] as f64 / all as f64)
+        (known > 0).then(|| self.looks[phase as usize] as f64 / known as f64)
     }
 }
 

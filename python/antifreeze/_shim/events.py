@@ -17,28 +17,40 @@ _HAS_MONITORING = sys.version_info >= (3, 12)
 
 class Mark:
     """What is called when a function begins, and when it has ended or failed. Any of it may be changed at any
-    time. Without a `fail`, failing is an end like another."""
+    time. Without a `fail`, failing is an end like another. `put(False)` takes it out of the function's way, so
+    that it costs nothing, until `put(True)`."""
 
-    __slots__ = ("begin", "end", "fail", "takes")
+    __slots__ = ("begin", "end", "fail", "takes", "put")
 
-    def __init__(self, begin, end, fail, takes):
+    def __init__(self, begin=None, end=None, fail=None, takes=0):
         self.begin, self.end, self.fail, self.takes = begin or _nothing, end or _nothing, fail, takes
+        self.put = _nothing
 
     def give_up(self, fault):
         """Once it has gone wrong, it is not asked again."""
         self.begin = self.end = self.fail = _nothing
         self.takes = 0
-        _give_up("an event", fault)
+        report.fault("an event", fault)
 
 
-def watch(owner, name, begin=None, end=None, fail=None, takes=0):
-    """Has the function `owner.name` call a mark. `begin` takes so many of its arguments."""
+def watch(owner, name, begin=None, end=None, fail=None, takes=0, ends=True):
+    """Has the function `owner.name` call a mark. `begin` takes so many of its arguments. Without `ends` that it
+    has ended may not be told."""
     function = getattr(owner, name)
     mark = Mark(begin, end, fail, takes)
     if _HAS_MONITORING:
-        _monitor(_code_of(function), mark)
+        mark.put = _monitor(_code_of(function), mark, ends)
     else:
-        setattr(owner, name, _wrapped(function, mark))
+        wrapped = _wrapped(function, mark)
+
+        def put(is_there):
+            there, then = (function, wrapped) if is_there else (wrapped, function)
+            # Unless somebody else has wrapped it since.
+            if vars(owner).get(name) is there:
+                setattr(owner, name, then)
+
+        mark.put = put
+        setattr(owner, name, wrapped)
     return mark
 
 
@@ -53,40 +65,19 @@ def watch_errors(raised):
             except passing:
                 raise
             except Exception as fault:
-                _give_up("an exception", fault)
+                report.fault("an exception", fault)
 
         sys.monitoring.register_callback(tool, events.RAISE, on_raise)
         sys.monitoring.set_events(tool, sys.monitoring.get_events(tool) | events.RAISE)
     return _HAS_MONITORING
 
 
-def _nothing(*_):
+def nothing(*_):
     pass
 
 
-def _give_up(what, fault):
-    with report.safely(what):
-        raise fault
-
-
-def hook(function):
-    """A hook of a framework's own, which is called as it is: what goes wrong in it ends it, and nothing else."""
-    is_well = True
-
-    @functools.wraps(function)
-    def hook(*arguments):
-        nonlocal is_well
-        if is_well:
-            try:
-                function(*arguments)
-            except passing:
-                raise
-            except Exception as fault:
-                is_well = False
-                _give_up("a hook", fault)
-
-    return hook
-
+# The same without arguments, and no function of Python.
+_nothing = bool
 
 # By the id of their code: to hash a code object is slow. The code is kept, so that ids stay its own.
 _watched = {}
@@ -116,11 +107,17 @@ def _tool():
     return _number
 
 
-def _monitor(code, mark):
+def _monitor(code, mark, ends):
     tool, events = _tool(), sys.monitoring.events
     _watched[id(code)] = mark
     _kept.append(code)
-    sys.monitoring.set_local_events(tool, code, events.PY_START | events.PY_RETURN)
+    heard = events.PY_START | (events.PY_RETURN if ends else 0)
+
+    def put(is_there):
+        sys.monitoring.set_local_events(tool, code, heard if is_there else 0)
+
+    put(True)
+    return put
 
 
 def _on_start(code, offset):

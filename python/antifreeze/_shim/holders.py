@@ -165,6 +165,15 @@ def innermost(trace):
     return trace.tb_frame if trace is not None else None
 
 
+def passes_through(trace, modules):
+    """Whether an exception came out of one of these modules, by the beginnings of their names."""
+    while trace is not None:
+        if str(trace.tb_frame.f_globals.get("__name__", "")).startswith(modules):
+            return True
+        trace = trace.tb_next
+    return False
+
+
 def named(frame, kinds):
     """(name, thing), for things of these kinds that the script has a name for, the shortest of each."""
     seen = set()

@@ -14,12 +14,12 @@ VERSION = 2
 # What a process is at, as one byte.
 NOTHING, DATA, FORWARD, BACKWARD, OPTIMIZER, EVALUATION, SAVING = range(7)
 
-# The fields of a slot, as places in an array of 32 bit words; steps, updates and the step that was saved
-# take two. The guard writes what it asks for, and on which rung of its ladder it is; the rest is ours.
+# The fields of a slot, as places in an array of 32 bit words; steps and the step that was saved take two. The
+# guard writes what it asks for, and on which rung of its ladder it is; the rest is ours.
 PID, PHASE, BATCH, SAVE_ASKED, STOP_ASKED, SAVE_ANSWERED, STOP_ANSWERED, SAVE_MS = range(8)
-STEPS, UPDATES, SAVED_STEP = 8, 10, 12
-RUNG, LOOK_ASKED, LISTENS, SAVE_FAILED = range(14, 18)
-WORDS = 18
+STEPS, SAVED_STEP = 8, 10
+RUNG, LOOK_ASKED, LISTENS, SAVE_FAILED = range(12, 16)
+WORDS = 16
 
 
 class Slot:

@@ -50,11 +50,16 @@ def tell(what, **fields):
         os.write(_file, data)
 
 
+def fault(doing, error):
+    """An error of ours."""
+    with contextlib.suppress(Exception):
+        tell("fault", doing=doing, error=f"{type(error).__name__}: {error}"[:500])
+
+
 @contextlib.contextmanager
 def safely(doing):
     """Whatever goes wrong within is written down and forgotten."""
     try:
         yield
     except Exception as error:
-        with contextlib.suppress(Exception):
-            tell("fault", doing=doing, error=f"{type(error).__name__}: {error}"[:500])
+        fault(doing, error)

@@ -11,18 +11,24 @@ This runs in every step, between computations that have taken all of the caches:
 functions and objects that counts, more than what they do. So what only names a phase is a call of the page
 itself (`bind`), what is seldom needed is asked for by the number of steps (`due`), and the phase that stands
 in the page is all that is remembered of it.
+
+Where steps are so short that even this counts, the training is looked at now and then, and in between only
+its steps are counted (`rests`).
 """
 
 import functools
+import sys
 import threading
 import weakref
 
+from . import events, report
 from .page import (
     BACKWARD, DATA, EVALUATION, FORWARD, NOTHING, OPTIMIZER, PHASE, SAVE_ANSWERED, SAVE_ASKED, SAVING, STEPS,
-    STOP_ANSWERED, STOP_ASKED, UPDATES,
+    STOP_ANSWERED, STOP_ASKED,
 )
 
 _get_ident = threading.get_ident
+_STEPS = STEPS // 2
 
 
 class Steps:
@@ -39,13 +45,19 @@ class Steps:
         self._ground = FORWARD
         self._after_data = None
         self._has_loader = self._has_stepped = False
-        # By optimizer: how many steps it has made.
+        # By optimizer: how many steps it has made, those before this process began among them.
         self._made = {}
         # Steps that were made before this process began, and all.
         self._before = self.count = 0
-        self.updates = 0
         # The step at which `attend` is called even if nothing is asked for.
         self.due = 0
+        # The step from which on a framework wants to look at the next one, and what it calls then.
+        self.looks_due, self.looks = sys.maxsize, events.nothing
+        # Set while only steps are counted: has the rest be looked at again.
+        self.wakes = None
+        # No optimizer is built upon another: each end of one is a step.
+        self.is_plain = True
+        self._is_well = True
         self._saves = 0
         self._phase_before_save = NOTHING
 
@@ -91,30 +103,48 @@ class Steps:
     def optimizer_begins(self):
         self.words[PHASE] = OPTIMIZER
 
-    def optimizer_ends(self, optimizer):
-        """It has done what it had to."""
-        words = self.words
-        phase = words[PHASE]
-        if phase != OPTIMIZER and phase != BACKWARD:
-            # Another one, which it is built upon, has ended before.
+    def optimizer_ends(self, optimizer, *_):
+        """It has done what it had to. Called by a framework as it is: no error of ours leaves it."""
+        if not self._is_well:
             return
-        words[PHASE] = NOTHING if self._has_loader else FORWARD
-        made = self._made.get(id(optimizer))
-        if made is None:
-            made = self._first_of(optimizer)
-        made[0] += 1
-        self.updates += 1
-        self.longs[UPDATES // 2] = self.updates
-        if self._before + made[0] > self.count:
-            self.count = self._before + made[0]
-            self.longs[STEPS // 2] = self.count
-        self._has_stepped = True
-        if not self._has_loader and not self.is_within_backward():
-            self._ends()
+        try:
+            if self.wakes is None:
+                words = self.words
+                phase = words[PHASE]
+                if phase != OPTIMIZER and phase != BACKWARD:
+                    # Another one, which it is built upon, has ended before.
+                    self.is_plain = False
+                    return
+                words[PHASE] = NOTHING if self._has_loader else FORWARD
+            made = self._made.get(id(optimizer)) or self._first_of(optimizer)
+            made[0] = count = made[0] + 1
+            if count > self.count:
+                self.count = self.longs[_STEPS] = count
+                if count >= self.looks_due:
+                    self.looks(optimizer)
+            self._has_stepped = True
+            if self.wakes is not None:
+                words = self.words
+                if (
+                    count < self.due
+                    and words[SAVE_ASKED] == words[SAVE_ANSWERED]
+                    and words[STOP_ASKED] == words[STOP_ANSWERED]
+                ):
+                    return
+                self.wakes()
+            if not self._has_loader and not self.is_within_backward():
+                self._ends()
+        except events.passing:
+            raise
+        except Exception as fault:
+            # Once it has gone wrong, steps are counted no more.
+            self._is_well = False
+            report.fault("counting a step", fault)
 
     def _first_of(self, optimizer):
         number = id(optimizer)
-        made = self._made[number] = [0, weakref.ref(optimizer, lambda _: self._made.pop(number, None))]
+        forget = lambda _: self._made.pop(number, None)
+        made = self._made[number] = [self._before, weakref.ref(optimizer, forget)]
         return made
 
     def settle(self):
@@ -125,8 +155,7 @@ class Steps:
     def batches_end(self, number):
         """So many batches of a loop that is not ours to look into."""
         self.count += number
-        self.updates = self.count
-        self.longs[STEPS // 2] = self.longs[UPDATES // 2] = self.count
+        self.longs[_STEPS] = self.count
         self._ends()
 
     def evaluation_begins(self):
@@ -169,10 +198,6 @@ class Steps:
         """Those that have made a step, and are still there."""
         there = [made[1]() for made in self._made.values()]
         return [optimizer for optimizer in there if optimizer is not None]
-
-    def is_whole(self):
-        """What is trained is as the last step left it: no optimizer is, or was left, in the middle of one."""
-        return self.words[PHASE] != OPTIMIZER
 
     def is_saving(self):
         return self._saves > 0

@@ -15,6 +15,8 @@ from .steps import Steps
 SIGNAL = signal.SIGURG
 # Seconds between two looks at whether something is due.
 PACE = 0.1
+# The modules that change what is trained.
+OPTIMIZERS = ("torch.optim.", "keras.src.optimizers.")
 # Exceptions that are told of, at most.
 MOST_ERRORS = 20
 
@@ -47,6 +49,8 @@ class Trainer:
         self._looked_for = 0
         # Seconds that a step takes; a guess before the first. When it was last learnt, and at which step.
         self.step_time = 1.0
+        # Of a framework: seconds until something is due again, at this time and with steps so long.
+        self.rhythm = None
         self._paced = time.monotonic(), 0
         # Called with a frame of the script, it saves the run and says where.
         self.save = _nothing_to_save
@@ -106,7 +110,8 @@ class Trainer:
         if count > before:
             self._paced = now, count
             self.step_time = (now - then) / (count - before)
-            self.steps.due = count + max(1, int(PACE / max(self.step_time, 1e-6)))
+            seconds = self.rhythm(now, self.step_time) if self.rhythm else PACE
+            self.steps.due = count + max(1, int(seconds / max(self.step_time, 1e-6)))
 
     def _save(self, asked, frame=None):
         self.steps.saving_begins()
@@ -162,18 +167,21 @@ class Trainer:
 
         def excepthook(kind, error, trace):
             with report.safely("an exception"):
-                self._is_ended_by(error, holders.innermost(trace))
+                self._is_ended_by(error, trace)
             before(kind, error, trace)
 
         sys.excepthook = excepthook
 
-    def _is_ended_by(self, error, frame):
+    def _is_ended_by(self, error, trace):
         if not oom.is_out_of_memory(error):
             return
+        frame = holders.innermost(trace)
         if not self._sees_all:
             self._tell(error, frame)
         is_newer = self.steps.count > self._slot.longs[page.SAVED_STEP // 2]
-        if is_newer and self.steps.is_whole() and not self.steps.is_saving():
+        # An optimizer that failed has left its model between two steps.
+        is_whole = not holders.passes_through(trace, OPTIMIZERS)
+        if is_newer and is_whole and not self.steps.is_saving():
             self._save(self._words[page.SAVE_ASKED], frame)
 
     def _raised(self, error):

@@ -186,7 +186,7 @@ fn cgroup(group: &mut Cgroup) -> [Field<'_>; 7] {
     ]
 }
 
-fn tree(group: &mut Tree) -> [Field<'_>; 14] {
+fn tree(group: &mut Tree) -> [Field<'_>; 13] {
     let Tree {
         count,
         threads,
@@ -199,7 +199,6 @@ fn tree(group: &mut Tree) -> [Field<'_>; 14] {
         read_bytes,
         written_bytes,
         steps,
-        updates,
         phase,
         batch,
     } = group;
@@ -215,7 +214,6 @@ fn tree(group: &mut Tree) -> [Field<'_>; 14] {
         (Bytes, read_bytes),
         (Bytes, written_bytes),
         (Count, steps),
-        (Count, updates),
         (Count, phase),
         (Count, batch),
     ]
