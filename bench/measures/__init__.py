@@ -1,6 +1,6 @@
 """The parts of `bench/guard`, in the order in which they run."""
 
-from . import cpu, output, record, size, speed, start
+from . import cpu, output, record, shim, size, speed, start
 
 PARTS = {
     "size": size,
@@ -9,4 +9,5 @@ PARTS = {
     "start": start,
     "output": output,
     "record": record,
+    "shim": shim,
 }

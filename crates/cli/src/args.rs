@@ -37,6 +37,7 @@ pub enum Command {
   antifreeze run -- python train.py
   antifreeze run --reserve 3G -- torchrun --nproc-per-node 2 train.py
   antifreeze run --checkpoint-signal USR1 -- python train.py
+  antifreeze run --retries 3 -- python train.py
 
 Exit status: the command's own (128+N if signal N ended it); 75 when antifreeze ended it
 and starting again makes sense; 127 when it was not found, 126 when it could not be run.
@@ -62,6 +63,14 @@ pub struct RunArguments {
     /// How far the command stands back from the processor: 0 not at all, 19 furthest (default: 10)
     #[arg(long, value_name = "N", env = "ANTIFREEZE_NICE", value_parser = clap::value_parser!(i32).range(0..20))]
     pub nice: Option<i32>,
+    /// After the run was stopped or killed for want of memory, start it again so often from its last save
+    #[arg(
+        long,
+        value_name = "N",
+        env = "ANTIFREEZE_RETRIES",
+        overrides_with = "retries"
+    )]
+    pub retries: Option<u32>,
     /// Say nothing unless the command is stopped
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,

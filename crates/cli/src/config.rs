@@ -16,6 +16,7 @@ pub struct Settings {
     wall: Option<bool>,
     checkpoint_signal: Option<Text<SignalNumber>>,
     nice: Option<Nice>,
+    retries: Option<u32>,
     quiet: Option<bool>,
     verbose: Option<bool>,
     live: Option<bool>,
@@ -132,6 +133,7 @@ impl Settings {
             .checkpoint_signal
             .map(|Text(SignalNumber(number))| number));
         arguments.nice = arguments.nice.or(self.nice.map(|Nice(value)| value));
+        arguments.retries = arguments.retries.or(self.retries);
         if !arguments.quiet && !arguments.verbose {
             arguments.quiet = self.quiet == Some(true);
             arguments.verbose = self.verbose == Some(true) && !arguments.quiet;

@@ -10,6 +10,42 @@ use std::path::{Path, PathBuf};
 static GUARD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antifreeze-guard"));
 static CUSHION: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cushion.so"));
 
+/// A file of the package.
+macro_rules! library {
+    ($name:literal) => {
+        (
+            concat!("library/antifreeze/", $name),
+            include_str!(concat!("../../../python/antifreeze/", $name)),
+        )
+    };
+}
+
+/// Where each file of the shim goes, and what is in it.
+static SHIM: &[(&str, &str)] = &[
+    (
+        "stub/sitecustomize.py",
+        include_str!("../../../python/stub/sitecustomize.py"),
+    ),
+    library!("__init__.py"),
+    library!("_shim/__init__.py"),
+    library!("_shim/events.py"),
+    library!("_shim/files.py"),
+    library!("_shim/growth.py"),
+    library!("_shim/holders.py"),
+    library!("_shim/hooks.py"),
+    library!("_shim/jax.py"),
+    library!("_shim/keras.py"),
+    library!("_shim/numbers.py"),
+    library!("_shim/oom.py"),
+    library!("_shim/page.py"),
+    library!("_shim/pytorch.py"),
+    library!("_shim/report.py"),
+    library!("_shim/restore.py"),
+    library!("_shim/save.py"),
+    library!("_shim/steps.py"),
+    library!("_shim/trainer.py"),
+];
+
 /// The guard, ready to be executed by `/proc/self/fd/N`.
 pub fn guard() -> io::Result<OwnedFd> {
     let name = "antifreeze-guard";
@@ -53,6 +89,41 @@ fn put_cushion(folder: &Path) -> io::Result<PathBuf> {
     drop(file);
     std::fs::rename(&aside, &path)?;
     Ok(path)
+}
+
+/// The folder that makes Python load the shim when it is on its path, put beside the cushion. None
+/// when it cannot be written.
+pub fn shim(folders: &[PathBuf]) -> Option<PathBuf> {
+    folders.iter().find_map(|folder| put_shim(folder).ok())
+}
+
+fn put_shim(folder: &Path) -> io::Result<PathBuf> {
+    let all: Vec<u8> = SHIM
+        .iter()
+        .flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()].concat())
+        .collect();
+    let home = folder.join(format!("shim-{:08x}", fingerprint(&all)));
+    let stub = home.join("stub");
+    // Python's path knows no quoting.
+    if home.to_str().is_none_or(|path| path.contains(':')) {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    }
+    if stub.is_dir() {
+        return Ok(stub);
+    }
+    // Written aside and renamed, so that it is there whole or not at all.
+    let aside = folder.join(format!(".shim-{}", std::process::id()));
+    for (name, text) in SHIM {
+        let file = aside.join(name);
+        std::fs::create_dir_all(file.parent().unwrap_or(&aside))?;
+        std::fs::write(file, text)?;
+    }
+    if let Err(error) = std::fs::rename(&aside, &home) {
+        let _ = std::fs::remove_dir_all(&aside);
+        // Another run may have been quicker.
+        return if stub.is_dir() { Ok(stub) } else { Err(error) };
+    }
+    Ok(stub)
 }
 
 /// FNV-1a: tells one build from another in a file name.

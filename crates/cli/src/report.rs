@@ -6,7 +6,7 @@ use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
 use antifreeze_record::event::{Event, What};
 use antifreeze_record::{Record, tail};
-use antifreeze_view::{Detail, Facts, Look, Now, Run, RunRow, closing, met_trouble};
+use antifreeze_view::{Again, Detail, Facts, Look, Now, Run, RunRow, closing, met_trouble};
 use std::path::Path;
 
 pub struct Report(Run);
@@ -59,6 +59,10 @@ impl Report {
         } else {
             format!("antifreeze: {words}\n")
         })
+    }
+
+    pub fn again(&self) -> Again {
+        Again::of(&self.0.verdict, &self.0.facts.told)
     }
 
     pub fn json(&self) -> String {

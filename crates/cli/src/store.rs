@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// How many runs are kept. One takes 24 MB at most, and most of them less than one.
 const KEEP_RUNS: usize = 50;
 
+/// Of how many runs the saves are kept that we made for them: a model may be large.
+const KEEP_SAVES: usize = 3;
+
 /// The name of the file that says which process guards a run.
 pub const GUARD_FILE: &str = "guard";
 
@@ -134,6 +137,15 @@ impl Store {
 
     pub fn prune_as_usual(&self) {
         self.prune(KEEP_RUNS);
+        self.prune_saves();
+    }
+
+    /// Removes what all but the last few of the runs that were saved have saved.
+    fn prune_saves(&self) {
+        let saves = self.runs().into_iter().rev().map(|run| run.saves());
+        for old in saves.filter(|saves| saves.is_dir()).skip(KEEP_SAVES) {
+            let _ = std::fs::remove_dir_all(old);
+        }
     }
 }
 
@@ -150,6 +162,11 @@ impl Run {
         let stat = std::fs::read(format!("/proc/{}/stat", guardian.pid)).ok()?;
         let stat = parse::stat(&stat)?;
         (stat.started == guardian.started && stat.state != b'Z').then_some(guardian)
+    }
+
+    /// Where it is saved before it is ended.
+    pub fn saves(&self) -> PathBuf {
+        self.folder.join("saves")
     }
 
     pub fn is_guarded(&self) -> bool {

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// "AFPG".
 pub const MAGIC: u32 = 0x4746_5041;
 /// Raised whenever the layout changes; the cushion ignores a page of another version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Where the processes of the tree find the page: paths to try, separated by `:`.
 pub const ENV: &str = "ANTIFREEZE_PAGE";
 /// The same, as C spells it.
@@ -22,6 +22,8 @@ pub const ENV_C: &CStr = c"ANTIFREEZE_PAGE";
 
 /// How many processes can report at one time.
 pub const SLOTS: usize = 640;
+/// How many processes can say that they train.
+pub const TRAINERS: usize = 64;
 /// How many paused processes are remembered for the keeper.
 pub const PAUSED: usize = 512;
 /// Events on their way from the guard to the front.
@@ -67,6 +69,37 @@ pub struct Slot {
     pub lifted: AtomicU32,
 }
 
+/// What a process says that trains, through the shim in its interpreter: the fields that
+/// python/antifreeze/_shim/page.py knows by their places. A slot is taken by writing the number of
+/// the process to it, and freed by the guard.
+#[repr(C)]
+pub struct Trainer {
+    pub pid: AtomicU32,
+    /// What it is at: the number of a `Phase` of crates/sense.
+    pub phase: AtomicU32,
+    /// Items a batch; 0 when unknown.
+    pub batch: AtomicU32,
+    /// The guard raises them to ask for a save, or for the end; the trainer copies them when it has
+    /// answered.
+    pub save_asked: AtomicU32,
+    pub stop_asked: AtomicU32,
+    pub save_answered: AtomicU32,
+    pub stop_answered: AtomicU32,
+    /// How long the last save took.
+    pub save_ms: AtomicU32,
+    pub steps: AtomicU64,
+    /// The step that was saved last.
+    pub saved_step: AtomicU64,
+    /// The guard's: the rung it is on.
+    pub rung: AtomicU32,
+    /// Raised by the guard to have it look who holds the memory, where no end of a step is seen.
+    pub look_asked: AtomicU32,
+    /// It has a handler for our signal.
+    pub listens: AtomicU32,
+    /// The save that was asked for with this number was answered, and failed.
+    pub save_failed: AtomicU32,
+}
+
 #[repr(C)]
 pub struct EventSlot {
     /// Number of the event plus one, written last; 0 when empty.
@@ -78,6 +111,11 @@ pub struct EventSlot {
 pub struct Head {
     pub magic: AtomicU32,
     pub version: AtomicU32,
+    /// Where the trainers' slots begin, how large one is, and how many there are: for a reader that
+    /// does not know this structure.
+    pub trainers_at: AtomicU32,
+    pub trainer_bytes: AtomicU32,
+    pub trainers_number: AtomicU32,
 
     // The guard's, for the cushion.
     /// CLOCK_MONOTONIC of the last tick.
@@ -135,6 +173,7 @@ pub struct Head {
 
     pub event_slots: [EventSlot; EVENTS],
     pub slots: [Slot; SLOTS],
+    pub trainers: [Trainer; TRAINERS],
 }
 
 /// The trainer's output on its way to where it was going, and the tail that is kept of it.

@@ -8,15 +8,20 @@ use crate::policy::{Bound, Config, Decision, History, Save};
 use crate::room::Room;
 use crate::scout::{Errand, Findings};
 use crate::shared::Shared;
+use crate::trainers::{self, Answer};
 use crate::voice::Voice;
-use antifreeze_record::event::{Rung, What, Why};
+use antifreeze_record::event::{Rung, Text, What, Why};
 use antifreeze_sense::tree::Tree;
-use antifreeze_sense::{Name, Pid};
+use antifreeze_sense::{Name, Pid, Sample};
 use rustix::process::Signal;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const MILLISECOND: u64 = 1_000_000;
+/// The end of a step that takes longer is not waited for when a run has to end.
+const LONG_STEP: u64 = 4_000 * MILLISECOND;
+/// Between two looks at who holds the memory, which limit their own cost as well.
+const LOOK_PACE: u64 = 500 * MILLISECOND;
 
 pub struct Hands {
     pub config: Config,
@@ -25,10 +30,12 @@ pub struct Hands {
     pub checkpoint_signal: u32,
     pub home: Option<Home>,
     pub brake: Brake,
-    /// Where the keeper finds what is paused.
-    pub paused: Shared,
+    /// Where the keeper finds what is paused, and where trainers are asked.
+    pub shared: Shared,
     /// How often the person has asked to resume so far.
     pub resume_requests: u32,
+    /// When trainers were last asked to look who holds the memory.
+    pub looked_at: u64,
 }
 
 /// Everything one act may touch.
@@ -43,12 +50,21 @@ pub struct Scene<'a, 'b> {
 }
 
 impl Hands {
+    /// By the signal that the user named, or through the page, at the end of a step.
+    pub fn can_ask_to_save(&self, sample: &Sample) -> bool {
+        self.checkpoint_signal != 0 || sample.tree.steps.value().is_some_and(|steps| steps > 0)
+    }
+
     pub fn act(&mut self, decision: &Decision, scene: &mut Scene<'_, '_>) {
         // A save that was under way when this was decided is what was decided on.
         let saving = matches!(scene.history.acts.save, Save::Asked { .. });
         self.follow_save(scene);
         self.change_rung(decision, scene);
         let rung = decision.rung;
+        if rung >= Rung::Watch && scene.now.saturating_sub(self.looked_at) >= LOOK_PACE {
+            self.looked_at = scene.now;
+            trainers::ask_to_look(self.shared, scene.tree);
+        }
         if rung < Rung::Pause && is_paused(scene) && !self.job_stopped() {
             self.resume(decision.why, scene);
         }
@@ -133,14 +149,18 @@ impl Hands {
 
     fn ask_to_save(&mut self, scene: &mut Scene<'_, '_>) {
         let acts = &mut scene.history.acts;
-        let asked = save::ask(scene.tree, self.root, self.checkpoint_signal);
+        let asked = match self.checkpoint_signal {
+            0 => trainers::ask_to_save(self.shared),
+            signal => save::ask(scene.tree, self.root, signal),
+        };
         scene.voice.say(What::CheckpointAsked {
             pid: asked.unwrap_or(Pid(0)),
             signal: self.checkpoint_signal,
         });
         if asked.is_some() {
             acts.save = Save::Asked { at: scene.now };
-            scene.errand.save_asked = Some(scene.now);
+            // What the shim saves it tells of; of others the files are watched.
+            scene.errand.save_asked = (self.checkpoint_signal != 0).then_some(scene.now);
         } else {
             acts.save = Save::Missed { at: scene.now };
             scene.voice.say(What::CheckpointMissed { millis: 0 });
@@ -154,7 +174,25 @@ impl Hands {
             return;
         };
         let waited = Duration::from_nanos(scene.now.saturating_sub(at));
-        if let Some(saved) = scene.findings.saved.filter(|saved| saved.at >= at) {
+        if self.checkpoint_signal == 0
+            && let Some(answer) = trainers::answer_of(self.shared)
+        {
+            match answer {
+                Answer::Saved(millis) => {
+                    acts.save = Save::Done { at: scene.now };
+                    acts.save_time = Duration::from_millis(millis.max(100));
+                    scene.voice.say(What::CheckpointSaved {
+                        millis,
+                        bytes: 0,
+                        file: Text::new(b""),
+                    });
+                }
+                Answer::Failed => {
+                    acts.save = Save::Missed { at: scene.now };
+                    scene.voice.say(What::CheckpointMissed { millis: 0 });
+                }
+            }
+        } else if let Some(saved) = scene.findings.saved.filter(|saved| saved.at >= at) {
             let took = Duration::from_nanos(saved.at - at);
             acts.save = Save::Done { at: scene.now };
             acts.save_time = took.max(Duration::from_millis(100));
@@ -177,14 +215,14 @@ impl Hands {
     /// Whether the user has stopped the whole job (Ctrl-Z), the front with it. What the
     /// user stopped is never ours to continue.
     pub fn job_stopped(&self) -> bool {
-        let front = Pid(self.paused.head().front_pid.load(Relaxed));
+        let front = Pid(self.shared.head().front_pid.load(Relaxed));
         crate::others::state(front) == Some(b'T')
     }
 
     fn pause(&mut self, scene: &mut Scene<'_, '_>) {
         // Again at each look: the tree may have been about to fork, or `fg` may have
         // continued it.
-        let stopped = stop::pause(scene.tree, self.paused);
+        let stopped = stop::pause(scene.tree, self.shared);
         if scene.history.acts.paused_at.is_some() || stopped == 0 {
             return;
         }
@@ -198,7 +236,7 @@ impl Hands {
     }
 
     fn resume(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
-        stop::resume(scene.tree, self.paused);
+        stop::resume(scene.tree, self.shared);
         let acts = &mut scene.history.acts;
         let paused_at = acts.paused_at.take().unwrap_or(scene.now);
         acts.resumed_at = Some(scene.now);
@@ -217,20 +255,24 @@ impl Hands {
                 acts.stop_sent_at = Some(scene.now);
                 acts.available_at_stop = scene.room.available;
                 acts.footprint_at_stop = Some(footprint);
-                scene.voice.say(What::StopSent {
-                    pid: self.root,
-                    why,
-                });
-                stop::ask(scene.tree, self.root);
+                // One that trains ends at the end of its step, where nothing is half done.
+                let at_step = trainers::ask_to_stop(self.shared);
+                let pid = if at_step { Pid(0) } else { self.root };
+                scene.voice.say(What::StopSent { pid, why });
+                if !at_step {
+                    stop::ask(scene.tree, self.root);
+                }
             }
-            // Half of the time is over: whoever is left is asked too.
-            Some(sent)
-                if 2 * scene.now.saturating_sub(sent)
-                    > self.config.stop_deadline.as_nanos() as u64 =>
-            {
-                stop::signal_all(scene.tree, Signal::TERM);
+            Some(_) if trainers::is_saving(self.shared) => {}
+            Some(sent) => {
+                let waited = scene.now.saturating_sub(sent);
+                if 2 * waited > self.config.stop_deadline.as_nanos() as u64 {
+                    // Half of the time is over: whoever is left is asked too.
+                    stop::signal_all(scene.tree, Signal::TERM);
+                } else if waited > LONG_STEP {
+                    trainers::insist(self.shared, scene.tree);
+                }
             }
-            Some(_) => {}
         }
     }
 

@@ -22,6 +22,7 @@ pub mod spawn;
 pub mod stride;
 pub mod takeover;
 pub mod title;
+pub mod trainers;
 pub mod voice;
 pub mod wall;
 pub mod writer;

@@ -239,8 +239,9 @@ fn prepare<'a>(
             } else {
                 Brake::inherited()
             },
-            paused: shared,
+            shared,
             resume_requests: shared.head().resume_requests.load(Relaxed),
+            looked_at: 0,
         },
         voice,
         desk,

@@ -45,7 +45,7 @@ pub fn of(sample: &Sample, terms: &Terms, now: u64, stride: u64, motion: Motion)
             .value()
             .unwrap_or(0)
             .saturating_sub(terms.allow_swap),
-        tree_cpu: sample.tree.cpu.value().unwrap_or(0),
+        steps: sample.tree.steps.value(),
         motion,
     }
 }

@@ -13,6 +13,7 @@ use crate::room::{Room, Terms};
 use crate::scout::{Desk, Errand, Findings, NAMED, now};
 use crate::shared::Shared;
 use crate::takeover;
+use crate::trainers;
 use crate::voice::Voice;
 use crate::wall::{Motive, Wall};
 use antifreeze_record::event::{Lack, What};
@@ -165,7 +166,9 @@ impl Sentinel<'_> {
         }
         let processes = self.tree.processes().map(|tracked| &tracked.process);
         self.footprint.update(processes, &mut self.sample);
+        trainers::read(self.shared, &mut self.sample);
         self.hands.config.dies_at_wall = self.findings.fragile;
+        self.hands.config.can_save = self.hands.can_ask_to_save(&self.sample);
     }
 
     fn take_slow(&mut self, now: u64) {
@@ -370,6 +373,7 @@ impl Sentinel<'_> {
             .store(u64::try_from(room.bytes).unwrap_or(0), Relaxed);
         head.footprint.store(self.footprint_bytes(), Relaxed);
         head.rung.store(self.history.acts.rung as u32, Relaxed);
+        trainers::tell_rung(self.shared, self.history.acts.rung as u32);
         head.births.store(0, Relaxed);
         head.heartbeat.store(now, Release);
         head.tick.fetch_add(1, Release);

@@ -1,12 +1,13 @@
 //! The page as guard and front hold it: mapped from a memfd, for as long as they live.
 
 use antifreeze_cushion::page::{
-    self, EVENT_BYTES, EVENTS, Head, OUTPUT_BYTES, Output, Page, SLOTS, Slot,
+    self, EVENT_BYTES, EVENTS, Head, OUTPUT_BYTES, Output, Page, SLOTS, Slot, TRAINERS, Trainer,
 };
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::thread::futex;
+use std::mem::offset_of;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -23,6 +24,11 @@ impl Shared {
         ftruncate(&fd, page::BYTES as u64)?;
         let shared = Shared::map(&fd)?;
         let head = shared.head();
+        head.trainers_at
+            .store(offset_of!(Head, trainers) as u32, Relaxed);
+        head.trainer_bytes
+            .store(size_of::<Trainer>() as u32, Relaxed);
+        head.trainers_number.store(TRAINERS as u32, Relaxed);
         head.version.store(page::VERSION, Relaxed);
         head.magic.store(page::MAGIC, Release);
         Ok((shared, fd))
@@ -99,6 +105,46 @@ impl Shared {
                 slot.landed.store(0, Relaxed);
                 slot.lifted.store(0, Relaxed);
                 slot.pid.store(0, Release);
+            }
+        }
+        for trainer in &self.head().trainers {
+            let pid = trainer.pid.load(Acquire);
+            if pid != 0 && !alive(pid) {
+                let Trainer {
+                    pid,
+                    phase,
+                    batch,
+                    save_asked,
+                    stop_asked,
+                    save_answered,
+                    stop_answered,
+                    save_ms,
+                    steps,
+                    saved_step,
+                    rung,
+                    look_asked,
+                    listens,
+                    save_failed,
+                } = trainer;
+                for word in [
+                    phase,
+                    batch,
+                    save_asked,
+                    stop_asked,
+                    save_answered,
+                    stop_answered,
+                    save_ms,
+                    rung,
+                    look_asked,
+                    listens,
+                    save_failed,
+                ] {
+                    word.store(0, Relaxed);
+                }
+                for long in [steps, saved_step] {
+                    long.store(0, Relaxed);
+                }
+                pid.store(0, Release);
             }
         }
     }

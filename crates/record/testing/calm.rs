@@ -112,6 +112,9 @@ pub fn calm_sample(processes: u32, second: u64) -> Sample {
             major_faults: count(4_000),
             read_bytes: value(90_000 * MIB + second * 37 * PAGE),
             written_bytes: value(2_000 * MIB),
+            steps: value(second * 4),
+            phase: value(1 + second % 4),
+            batch: value(32),
         },
         ..Sample::default()
     };

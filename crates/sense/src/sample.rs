@@ -180,6 +180,24 @@ pub struct Tree {
     pub major_faults: Reading<u64>,
     pub read_bytes: Reading<u64>,
     pub written_bytes: Reading<u64>,
+    /// What the processes that train say of themselves: steps of the one that is furthest, what it
+    /// is at, and items a batch.
+    pub steps: Reading<u64>,
+    pub phase: Reading<u64>,
+    pub batch: Reading<u64>,
+}
+
+/// What a trainer is at, by its number in a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Unknown,
+    /// Waiting for data.
+    Data,
+    Forward,
+    Backward,
+    Optimizer,
+    Evaluation,
+    Saving,
 }
 
 /// A process number. 0 stands for none.

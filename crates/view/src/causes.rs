@@ -6,7 +6,9 @@ use crate::ending::user_file;
 use crate::facts::Facts;
 use crate::look::cut;
 use crate::remedies;
+use crate::safe;
 use crate::series::Growth;
+use crate::shim::{How, Suspect};
 use crate::signal::{self, Exit};
 use crate::story::{Refusal, Story};
 use crate::traceback::Traceback;
@@ -54,6 +56,7 @@ pub(crate) fn weigh(
         scales.weigh_others();
         scales.weigh_container();
     }
+    scales.weigh_numbers();
     if went_wrong {
         scales.weigh_space();
         scales.weigh_exit(end, traceback);
@@ -124,10 +127,12 @@ impl Scales<'_> {
             }
             return;
         }
-        let summary = format!(
-            "memory grew {} until there was no room",
-            units::pace(growth.bytes_per_second)
-        );
+        let pace = units::pace(growth.bytes_per_second);
+        if let Some(suspect) = self.facts.told.suspect() {
+            self.blame_suspect(&suspect, &pace);
+            return;
+        }
+        let summary = format!("memory grew {pace} until there was no room");
         // One large request explains the end better than the growth before it.
         let (leak, dataset) = if self.large_request().is_some() {
             (0.3, 0.2)
@@ -138,6 +143,81 @@ impl Scales<'_> {
         let summary =
             "filling a list or an array with all samples looks the same from outside".into();
         self.blame(Code::DatasetInMemory, dataset, summary, "tree.footprint");
+    }
+
+    /// The script itself was seen to keep what fills the memory.
+    fn blame_suspect(&mut self, suspect: &Suspect<'_>, pace: &str) {
+        let holder = suspect.holder;
+        let name = safe::shown(holder.name.as_bytes());
+        let summary = format!("`{name}` {}", suspect.does());
+        // What is filled before anything is trained is meant to be there; where steps cannot be seen,
+        // it may be either.
+        let is_minor = |refusal: Refusal| holder.bytes < refusal.footprint / 4;
+        let (leak, dataset) = match suspect.how {
+            _ if self.large_request().is_some_and(is_minor) => (Some(0.3), None),
+            How::Step(_) => (Some(0.94), None),
+            How::Graphs => (Some(0.9), None),
+            How::Second(_) | How::Holds if self.facts.told.hello.is_none() => {
+                (Some(0.3), Some(0.75))
+            }
+            How::Second(_) | How::Holds => (Some(0.75), Some(0.3)),
+        };
+        let location = holder.lines.first().map(|line| Location {
+            file: user_file(holder.file.as_bytes(), self.facts),
+            line: *line,
+            name: Some(holder.name.clone()),
+        });
+        let codes = [(Code::MemoryLeak, leak), (Code::DatasetInMemory, dataset)];
+        for (code, confidence) in codes {
+            let Some(confidence) = confidence else {
+                continue;
+            };
+            self.blame(code, confidence, summary.clone(), "tree.footprint");
+            if let Some(cause) = self.causes.last_mut() {
+                cause.evidence[0].text = format!("memory grew {pace} until there was no room");
+                cause.location = location.clone().or(cause.location.take());
+                if let Some(remedy) = remedies::for_holder(code, suspect, cause.location.as_ref()) {
+                    cause.remedies.insert(0, remedy);
+                }
+            }
+        }
+    }
+
+    /// Values that are no numbers, or run away, as the trainer saw them first.
+    fn weigh_numbers(&mut self) {
+        let told = &self.facts.told;
+        let Some(first) = told.numbers.iter().min_by_key(|numbers| numbers.step) else {
+            return;
+        };
+        let of = match first.of.as_str() {
+            "gradient" => "gradient",
+            _ => "loss",
+        };
+        let (code, confidence, became) = match first.first.as_str() {
+            "nan" => (Code::NumericNan, 0.95, "became NaN"),
+            "inf" => (Code::NumericNan, 0.95, "became infinite"),
+            _ => (Code::NumericDivergence, 0.7, "ran away"),
+        };
+        let step = match first.since {
+            Some(well) if well + 1 < first.step => {
+                format!("between step {} and step {}", well + 1, first.step)
+            }
+            _ => format!("at step {}", first.step),
+        };
+        let summary = format!("the {of} {became} {step}");
+        self.blame(code, confidence, summary, "");
+        let location = first
+            .file
+            .as_ref()
+            .zip(first.line)
+            .map(|(file, line)| Location {
+                file: user_file(file.as_bytes(), self.facts),
+                line,
+                name: None,
+            });
+        if let Some(cause) = self.causes.last_mut() {
+            cause.location = location;
+        }
     }
 
     fn weigh_requests(&mut self) {

@@ -100,10 +100,20 @@ pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look
     }
     if verdict.end.kind != EndKind::Finished
         && verdict.end.kind != EndKind::Running
-        && let Some(note) = last_save(story, look)
+        && let Some(note) = last_save(facts, story, look)
     {
-        let command = format!("antifreeze run -- {}", facts.command_line());
+        let command = format!(
+            "{}antifreeze run -- {}",
+            resume_from(facts),
+            facts.command_line()
+        );
         sheet.with_note("go on", &command, &note);
+    }
+    if let Some(fault) = facts.told.faults.first() {
+        sheet.text(
+            "note",
+            &format!("antifreeze did not see all of it: {fault}"),
+        );
     }
     let record = format!("record: {}", look.path(&facts.record));
     sheet.with_note(
@@ -189,8 +199,31 @@ fn told(cause: &Cause, with_place: bool) -> String {
     )
 }
 
+/// Has the command go on from the last save, where its script can.
+fn resume_from(facts: &Facts) -> String {
+    let told = &facts.told;
+    let path = told.saved.as_ref().and_then(|saved| saved.path.clone());
+    match (path, told.resumes) {
+        (Some(path), Some(_)) => format!("ANTIFREEZE_RESUME={} ", safe::command(&[path.into()])),
+        _ => String::new(),
+    }
+}
+
 /// "(last save: checkpoint.pt, 80 MB, at 02:11:50)".
-fn last_save(story: &Story, look: &Look) -> Option<String> {
+fn last_save(facts: &Facts, story: &Story, look: &Look) -> Option<String> {
+    // What the trainer saved itself it has told more of.
+    if let Some(saved) = &facts.told.saved {
+        let path = saved.path.as_ref().map(|path| format!("{path}, "));
+        let size = saved
+            .bytes
+            .map(|bytes| format!("{}, ", units::bytes(bytes)));
+        return Some(format!(
+            "(last save: {}{}step {})",
+            path.unwrap_or_default(),
+            size.unwrap_or_default(),
+            saved.step
+        ));
+    }
     let save = story.saves.last?;
     let file = match save.file.as_bytes() {
         b"" => String::new(),

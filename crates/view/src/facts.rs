@@ -1,6 +1,7 @@
 //! What is known about a run besides its samples and events.
 
 use crate::safe;
+use crate::shim::Told;
 use antifreeze_sense::Stamp;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -45,6 +46,8 @@ pub struct Facts {
     pub since: Since,
     /// The tail of what the run printed.
     pub last_output: Vec<u8>,
+    /// What its trainers said of themselves.
+    pub told: Told,
 }
 
 impl Facts {

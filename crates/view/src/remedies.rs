@@ -2,7 +2,8 @@
 
 use crate::facts::Facts;
 use crate::safe;
-use crate::verdict::{Code, Remedy};
+use crate::shim::{How, Suspect};
+use crate::verdict::{Code, Location, Remedy};
 use std::os::unix::ffi::OsStrExt;
 
 pub(crate) fn for_cause(code: Code, facts: &Facts) -> Vec<Remedy> {
@@ -35,6 +36,14 @@ pub(crate) fn for_cause(code: Code, facts: &Facts) -> Vec<Remedy> {
             "give the container more memory, or the run a smaller batch",
             None,
         ),
+        Code::NumericNan => (
+            "look for a division, a logarithm or a root of what may be 0; a smaller learning rate, or clipped gradients",
+            Some("torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)".into()),
+        ),
+        Code::NumericDivergence => (
+            "a smaller learning rate, a warm-up, or clipped gradients",
+            Some("torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)".into()),
+        ),
         Code::NativeCrash => (
             "let Python tell where it crashed:",
             Some(format!(
@@ -58,6 +67,32 @@ pub(crate) fn for_cause(code: Code, facts: &Facts) -> Vec<Remedy> {
         code: paste,
         docs,
     }]
+}
+
+/// Where the name is known that fills the memory, and the line.
+pub(crate) fn for_holder(
+    code: Code,
+    suspect: &Suspect<'_>,
+    place: Option<&Location>,
+) -> Option<Remedy> {
+    let Location { file, line, .. } = place?;
+    let name = safe::shown(suspect.holder.name.as_bytes());
+    let (text, paste) = match (code, suspect.how) {
+        (Code::MemoryLeak, How::Graphs) => (
+            format!("keep the value at {file}:{line}, not the tensor with its graph"),
+            "loss.item()".into(),
+        ),
+        (Code::MemoryLeak, _) => (
+            format!("let go of what is old, or keep numbers instead of tensors, at {file}:{line}"),
+            format!("{name} = collections.deque(maxlen=100)"),
+        ),
+        _ => return None,
+    };
+    Some(Remedy {
+        text,
+        code: Some(paste),
+        docs: Some("causes/memory-leak".into()),
+    })
 }
 
 fn largest_folders(facts: &Facts) -> String {

@@ -1,6 +1,7 @@
 //! From a run's folder to its story and verdict.
 
 use crate::facts::{Facts, Since};
+use crate::shim::Told;
 use crate::story::Story;
 use crate::verdict::Verdict;
 use antifreeze_record::Record;
@@ -62,6 +63,7 @@ fn facts(folder: &Path, record: &Record, last_output: Vec<u8>, now: Now) -> Fact
     let mut facts = Facts {
         record: folder.into(),
         last_output,
+        told: Told::read(folder),
         ..Facts::default()
     };
     if let Some(head) = record.head() {

@@ -105,6 +105,7 @@ pub fn show(
         ruled_out(verdict),
         happenings(facts, events, look),
         rungs(story),
+        training(facts, verdict, story),
         largest(story, look),
         output(facts),
     ];
@@ -168,6 +169,55 @@ fn rungs(story: &Story) -> Option<String> {
         })
         .collect();
     titled("time on each rung", list)
+}
+
+/// What the trainer said of itself.
+fn training(facts: &Facts, verdict: &Verdict, story: &Story) -> Option<String> {
+    let told = &facts.told;
+    let mut list = Vec::new();
+    if let Some(hello) = &told.hello {
+        let batch = hello.batch.map(|items| format!("batches of {items}"));
+        let about = [hello.device.clone(), hello.dtype.clone(), batch];
+        let about: Vec<String> = about.into_iter().flatten().collect();
+        let text = format!(
+            "{} {}  {}",
+            hello.framework,
+            hello.version,
+            about.join(", ")
+        );
+        list.push(safe::shown(text.trim_end().as_bytes()));
+    }
+    if let Some(model) = &told.model {
+        let text = format!(
+            "{} with {} parameters, {}",
+            model.optimizer,
+            model.parameters,
+            units::bytes(model.bytes)
+        );
+        list.push(safe::shown(text.as_bytes()));
+    }
+    if let Some(count) = verdict.steps.count {
+        let pace = verdict.steps.per_second;
+        let pace = pace.map_or_else(String::new, |pace| format!(", {pace:.1} a second"));
+        list.push(format!("{}{pace}", units::count(count, "step")));
+    }
+    for (name, share, peak) in story.phases.told() {
+        list.push(format!(
+            "{}  {} of the time, at most {}",
+            padded(name, 16),
+            padded(&units::percent(share), 4),
+            units::bytes(peak)
+        ));
+    }
+    list.extend(
+        told.faults
+            .iter()
+            .map(|fault| format!("antifreeze itself failed {}", safe::shown(fault.as_bytes()))),
+    );
+    titled(
+        "training",
+        list.into_iter().map(|line| format!("  {line}")).collect(),
+    )
 }
 
 fn largest(story: &Story, look: &Look) -> Option<String> {

@@ -2,6 +2,7 @@
 //! Silence where nothing is worth a line at the level asked for, and never a second line
 //! for what another event already tells.
 
+use crate::ending::user_file;
 use crate::facts::Facts;
 use crate::{lacks, safe, signal, units};
 use antifreeze_record::event::{Event, Rung, What, Why};
@@ -53,7 +54,16 @@ fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
             (Normal, format!("asked for a checkpoint ({})", signal::name(number)))
         }
         What::CheckpointSaved { millis, bytes, file } => {
-            (Normal, format!("checkpoint saved in {}{}", time(millis), landed(file.as_bytes(), bytes)))
+            let saved = match (file.as_bytes(), bytes) {
+                (b"", 0) => by_trainer(facts),
+                (file, bytes) => landed(file, bytes),
+            };
+            (Normal, format!("checkpoint saved in {}{saved}", time(millis)))
+        }
+        What::CheckpointMissed { millis: 0 } => {
+            let why = facts.told.not_saved.as_ref();
+            let why = why.map_or_else(String::new, |why| format!(": {}", safe::shown(why.as_bytes())));
+            (Quiet, format!("the run could not be saved{why}; going on without a checkpoint"))
         }
         What::CheckpointMissed { millis } => {
             (Quiet, format!("no checkpoint came within {}; going on without one", time(millis)))
@@ -66,6 +76,10 @@ fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
             ),
         ),
         What::Resumed { why, millis } => (Quiet, resumed(why, millis)),
+        What::StopSent { pid: Pid(0), why } => (
+            Quiet,
+            format!("asked the run to end at the end of its step{}", because(why, facts)),
+        ),
         What::StopSent { pid, why } => (
             Quiet,
             format!("asked the run to end (SIGTERM to pid {}){}", pid.0, because(why, facts)),
@@ -104,9 +118,10 @@ fn rung(
 ) -> (Detail, String) {
     let reason = match (why, forecast_ms) {
         (Why::TreeGrowth, Some(millis)) => format!(
-            "memory grows {}; full in about {}",
+            "memory grows {}; full in about {}{}",
             units::pace(growth as f64),
-            units::about(Duration::from_millis(millis))
+            units::about(Duration::from_millis(millis)),
+            holder(facts).map_or(String::new(), |holder| format!(". {holder}"))
         ),
         _ => reason(why, facts).unwrap_or_else(|| "the machine is well".into()),
     };
@@ -117,6 +132,16 @@ fn rung(
     } else {
         (Detail::Verbose, format!("{}: {reason}", rung_name(to)))
     }
+}
+
+/// "`outputs` (train.py:14) holds 3.2 GB", of the name that grows, where it is known.
+fn holder(facts: &Facts) -> Option<String> {
+    let suspect = facts.told.suspect()?;
+    let holder = suspect.holder;
+    let file = user_file(holder.file.as_bytes(), facts);
+    let line = holder.lines.first()?;
+    let name = safe::shown(holder.name.as_bytes());
+    Some(format!("`{name}` ({file}:{line}) {}", suspect.does()))
 }
 
 /// The rung's word, as the documentation uses it.
@@ -198,6 +223,18 @@ pub(crate) fn process(name: Name, pid: Pid) -> String {
         (name, 0) => safe::shown(name),
         (name, pid) => format!("{} (pid {pid})", safe::shown(name)),
     }
+}
+
+/// What the trainer itself said of its save.
+fn by_trainer(facts: &Facts) -> String {
+    let Some(saved) = &facts.told.saved else {
+        return String::new();
+    };
+    let size = saved.bytes.map(units::bytes);
+    let path = saved.path.as_ref().map(|path| safe::shown(path.as_bytes()));
+    let step = Some(format!("step {}", saved.step));
+    let parts: Vec<String> = [path, size, step].into_iter().flatten().collect();
+    format!(" ({})", parts.join(", "))
 }
 
 fn landed(file: &[u8], bytes: u64) -> String {

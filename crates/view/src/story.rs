@@ -6,9 +6,11 @@ use crate::facts::Facts;
 use crate::look::between;
 use crate::series::Series;
 use antifreeze_record::event::{Event, Rung, Text, What, Why};
-use antifreeze_sense::{Name, Pid, Process, Sample, Stamp};
+use antifreeze_sense::{Name, Phase, Pid, Process, Sample, Stamp};
 use std::time::Duration;
 
+/// The phases of a trainer, with the unknown one.
+const PHASES: usize = 7;
 /// How many processes are remembered of the moment of the peak.
 const LARGEST: usize = 5;
 
@@ -30,6 +32,9 @@ pub struct Story {
     /// When the guard asked it to end.
     pub stopped_at: Option<Stamp>,
     pub end: Option<Ended>,
+    /// Steps that the trainer made, and what it was at.
+    pub steps: Option<u64>,
+    pub phases: Phases,
     latest: Option<Stamp>,
     started: Stamp,
 }
@@ -41,6 +46,58 @@ pub struct Peak {
     pub footprint: u64,
     /// The largest processes then, largest first.
     pub largest: Vec<(Name, Pid, u64)>,
+}
+
+/// What the trainer was at, look by look, from its first step on.
+#[derive(Clone, Debug, Default)]
+pub struct Phases {
+    first: Option<Stamp>,
+    last: Stamp,
+    looks: [u64; PHASES],
+    /// The most the tree held in each.
+    peaks: [u64; PHASES],
+}
+
+impl Phases {
+    fn see(&mut self, at: Stamp, phase: u64, footprint: u64) {
+        let phase = (phase as usize).min(PHASES - 1);
+        self.first.get_or_insert(at);
+        self.last = at;
+        self.looks[phase] += 1;
+        self.peaks[phase] = self.peaks[phase].max(footprint);
+    }
+
+    /// How long it was seen to train.
+    pub fn time(&self) -> Duration {
+        self.first
+            .map_or(Duration::ZERO, |first| between(first, self.last))
+    }
+
+    /// Those that were seen: their names, their share of the time, and the most that was held.
+    pub fn told(&self) -> Vec<(&'static str, f64, u64)> {
+        const NAMES: [(Phase, &str); 6] = [
+            (Phase::Data, "waits for data"),
+            (Phase::Forward, "forward"),
+            (Phase::Backward, "backward"),
+            (Phase::Optimizer, "optimizer"),
+            (Phase::Evaluation, "evaluation"),
+            (Phase::Saving, "saving"),
+        ];
+        NAMES
+            .into_iter()
+            .filter_map(|(phase, name)| {
+                let share = self.share(phase).filter(|share| *share > 0.0)?;
+                Some((name, share, self.peaks[phase as usize]))
+            })
+            .collect()
+    }
+
+    /// The share of the time that was spent in a phase; None where phases are not known.
+    pub fn share(&self, phase: Phase) -> Option<f64> {
+        // A training of short steps is looked into now and then only.
+        let known: u64 = self.looks[1..].iter().sum();
+        (known > 0).then(|| self.looks[phase as usize] as f64 / known as f64)
+    }
 }
 
 /// Which rungs were stood on, and how long.
@@ -156,6 +213,12 @@ impl Story {
             }
         }
         self.peak_swap = self.peak_swap.max(sample.tree.swap.value());
+        if let Some(steps) = sample.tree.steps.value().filter(|steps| *steps > 0) {
+            self.steps = self.steps.max(Some(steps));
+            let phase = sample.tree.phase.value().unwrap_or(0);
+            let footprint = sample.tree.footprint.value().unwrap_or(0);
+            self.phases.see(sample.at, phase, footprint);
+        }
         if self.first.is_none() {
             self.first = Some(Box::new(*sample));
         }

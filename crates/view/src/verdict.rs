@@ -6,7 +6,7 @@ use crate::look::timestamp;
 use crate::story::Story;
 use crate::traceback::Traceback;
 use crate::{causes, ending};
-use antifreeze_sense::Stamp;
+use antifreeze_sense::{Phase, Stamp};
 use serde::{Deserialize, Serialize};
 
 pub const SCHEMA: u32 = 1;
@@ -87,6 +87,8 @@ pub enum Code {
     OtherProcess,
     DiskFull,
     ThermalThrottle,
+    NumericNan,
+    NumericDivergence,
     UserException,
     NativeCrash,
     KilledExternally,
@@ -108,6 +110,8 @@ impl Code {
             Code::OtherProcess => "other programs",
             Code::DiskFull => "disk full",
             Code::ThermalThrottle => "overheating",
+            Code::NumericNan => "values that are no numbers",
+            Code::NumericDivergence => "training that runs away",
             Code::UserException => "an error in the script",
             Code::NativeCrash => "a crash in native code",
             Code::KilledExternally => "ended from outside",
@@ -194,7 +198,21 @@ impl Verdict {
                 vram_bytes: None,
                 swap_bytes: story.peak_swap,
             },
-            steps: Steps::default(),
+            steps: Steps::of(story),
+        }
+    }
+}
+
+impl Steps {
+    fn of(story: &Story) -> Steps {
+        let Some(count) = story.steps else {
+            return Steps::default();
+        };
+        let seconds = story.phases.time().as_secs_f64();
+        Steps {
+            count: Some(count),
+            per_second: (seconds > 0.0).then(|| count as f64 / seconds),
+            input_bound: story.phases.share(Phase::Data),
         }
     }
 }

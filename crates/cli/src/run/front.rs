@@ -16,11 +16,13 @@ use antifreeze_guard::voice::stamp;
 use antifreeze_record::codec::decode_event;
 use antifreeze_record::event::{Event, Lack, Rung, What};
 use antifreeze_sense::{Machine, Reading, Sample};
-use antifreeze_view::{Brake, Detail, Facts, Look, Means, Speaker, Wall, opening, status};
+use antifreeze_view::{
+    Again, Brake, Detail, Facts, Look, Means, Speaker, Told, Wall, opening, status,
+};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
@@ -69,6 +71,15 @@ struct Live {
     drawn: Instant,
 }
 
+/// The end of a run.
+pub struct Closed {
+    /// What we exit with.
+    pub status: u8,
+    pub again: Again,
+    /// Of the signals, as it was before.
+    pub signal_mask: libc::sigset_t,
+}
+
 impl Front {
     /// Starts the guard, which starts the command.
     pub fn start(
@@ -77,6 +88,7 @@ impl Front {
         detail: Detail,
         look: Look,
         live: bool,
+        shim: Option<PathBuf>,
     ) -> Result<Front, String> {
         let tried = |what: &'static str| move |error| format!("{what}: {error}");
         let signals = Signals::watch().map_err(|error| format!("watching signals: {error}"))?;
@@ -98,6 +110,7 @@ impl Front {
             folder: &facts.record,
             command: &facts.command,
             signal_mask: signals.before(),
+            shim: shim.as_deref(),
         };
         let guard = GuardProcess::start(&equipment, None)
             .map_err(|error| format!("starting the guard: {error}"))?;
@@ -139,16 +152,16 @@ impl Front {
     }
 
     /// Stays until the command has ended, and says how it went.
-    pub fn watch(mut self, json: Option<&Path>) -> u8 {
+    pub fn watch(mut self, json: Option<&Path>) -> Closed {
         if let Err(message) = self.wait_for_start() {
             self.say(&message);
-            return super::OWN_FAILURE;
+            return self.closed(super::OWN_FAILURE, Again::No);
         }
         let relays = match Relays::start(&self.streams, self.shared, &self.screen, &self.wake) {
             Ok(relays) => relays,
             Err(errno) => {
                 self.say(&format!("passing the output on: {errno}"));
-                return super::OWN_FAILURE;
+                return self.closed(super::OWN_FAILURE, Again::No);
             }
         };
         while self.root_status().is_none() && !self.all_gone() {
@@ -261,6 +274,12 @@ impl Front {
             if self.told.len() < MOST_REMEMBERED {
                 self.told.push(event);
             }
+            if let What::Rung { .. }
+            | What::CheckpointSaved { .. }
+            | What::CheckpointMissed { .. } = event.what
+            {
+                self.facts.told = Told::read(&self.facts.record);
+            }
             let Some(sentence) = self.speaker.hear(&event, &self.facts) else {
                 continue;
             };
@@ -336,6 +355,7 @@ impl Front {
             folder: &self.facts.record,
             command: &self.facts.command,
             signal_mask: self.signals.before(),
+            shim: None,
         };
         let adopted = Pid::from_raw(root as i32);
         let replaced = (self.restarts <= MOST_RESTARTS && adopted.is_some())
@@ -381,7 +401,7 @@ impl Front {
     }
 
     /// The end: waits for the record, says the verdict, and gives the exit status.
-    fn close(mut self, json: Option<&Path>) -> u8 {
+    fn close(mut self, json: Option<&Path>) -> Closed {
         self.wait_for_closing();
         self.hear();
         self.tell_all();
@@ -392,13 +412,22 @@ impl Front {
         self.shared.head().front_done.store(1, Release);
         let errno = self.shared.head().exec_errno.load(Acquire);
         if errno != 0 {
-            return self.not_started(errno);
+            return self.closed(self.not_started(errno), Again::No);
         }
-        self.closing_words(json);
-        match self.root_status() {
+        let again = self.closing_words(json);
+        let status = match self.root_status() {
             _ if self.ended_by_guard => 75,
             Some(status) => exit_status(status as i32),
             None => super::OWN_FAILURE,
+        };
+        self.closed(status, again)
+    }
+
+    fn closed(&self, status: u8, again: Again) -> Closed {
+        Closed {
+            status,
+            again,
+            signal_mask: self.signals.before(),
         }
     }
 
@@ -434,7 +463,7 @@ impl Front {
         }
     }
 
-    fn closing_words(&mut self, json: Option<&Path>) {
+    fn closing_words(&mut self, json: Option<&Path>) -> Again {
         let run = Run {
             id: self.facts.run.clone(),
             folder: self.facts.record.clone(),
@@ -455,6 +484,7 @@ impl Front {
         {
             self.say(&format!("writing {}: {error}", path.display()));
         }
+        report.again()
     }
 }
 

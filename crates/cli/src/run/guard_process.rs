@@ -24,6 +24,8 @@ pub struct Equipment<'a> {
     pub folder: &'a Path,
     pub command: &'a [OsString],
     pub signal_mask: libc::sigset_t,
+    /// The folder that puts the shim into a Python that is started.
+    pub shim: Option<&'a Path>,
 }
 
 impl GuardProcess {
@@ -57,6 +59,7 @@ impl GuardProcess {
             .arg(orders.to_argument())
             .arg(equipment.folder)
             .args(equipment.command);
+        command.envs(environment(equipment));
         let mask = equipment.signal_mask;
         // SAFETY: only calls that are safe between fork and exec, on values moved in.
         unsafe {
@@ -77,4 +80,22 @@ impl GuardProcess {
     pub fn has_ended(&self) -> bool {
         !matches!(waitpid(Some(self.pid), WaitOptions::NOHANG), Ok(None))
     }
+}
+
+/// What the command inherits from the guard besides what we inherited ourselves.
+fn environment(equipment: &Equipment<'_>) -> Vec<(&'static str, OsString)> {
+    let Some(shim) = equipment.shim else {
+        return Vec::new();
+    };
+    let mut path = OsString::from(shim);
+    if let Some(theirs) = std::env::var_os("PYTHONPATH").filter(|path| !path.is_empty()) {
+        path.push(":");
+        path.push(theirs);
+    }
+    let folder = equipment.folder;
+    vec![
+        ("PYTHONPATH", path),
+        ("ANTIFREEZE_RUN", folder.into()),
+        ("ANTIFREEZE_SAVES", folder.join("saves").into()),
+    ]
 }

@@ -5,6 +5,7 @@ mod front;
 mod guard_process;
 mod notify;
 mod relays;
+mod retry;
 mod screen;
 mod script;
 mod signals;
@@ -19,7 +20,7 @@ use antifreeze_check::settings::Flags;
 use antifreeze_guard::orders::Orders;
 use antifreeze_lint::here::Here;
 use antifreeze_sense::{Machine, Sample};
-use antifreeze_view::{Detail, Facts};
+use antifreeze_view::{Again, Detail, Facts};
 use front::Front;
 use std::path::{Path, PathBuf};
 
@@ -91,7 +92,10 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         _ => Detail::Normal,
     };
     let look = look_of(rustix::stdio::stderr());
-    let front = match Front::start(orders, facts, detail, look, arguments.live) {
+    let shim = store
+        .as_ref()
+        .and_then(|store| crate::embed::shim(&store.library_folders()));
+    let front = match Front::start(orders, facts, detail, look, arguments.live, shim) {
         Ok(front) => front,
         Err(message) => {
             eprintln!("antifreeze: {message}");
@@ -106,11 +110,22 @@ pub fn run(mut arguments: RunArguments) -> u8 {
             .iter()
             .for_each(|line| front.say(line));
     }
-    let status = front.watch(arguments.json.as_deref());
+    let closed = front.watch(arguments.json.as_deref());
     if let Some(store) = store {
         store.prune_as_usual();
     }
-    status
+    let retries = arguments.retries.unwrap_or(0);
+    match closed.again {
+        Again::From(save) if retries > 0 => {
+            let left = retries - 1;
+            eprintln!("antifreeze: starting again from {save} ({left} more after this)");
+            let trouble = retry::start_again(left, &save, closed.signal_mask);
+            eprintln!("antifreeze: {trouble}");
+        }
+        Again::InVain(why) if retries > 0 => eprintln!("antifreeze: not started again: {why}"),
+        _ => {}
+    }
+    closed.status
 }
 
 /// What the linter says about the script, for this machine or the budget it is given. A

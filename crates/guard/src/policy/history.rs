@@ -65,8 +65,8 @@ pub struct Moment {
     pub disk_free: Option<u64>,
     /// What the tree has in swap beyond what it was allowed.
     pub swap_beyond: u64,
-    /// CPU time of the tree, in clock ticks: shows progress under the brake.
-    pub tree_cpu: u64,
+    /// Steps that its trainers say they made; None where nobody is known to train.
+    pub steps: Option<u64>,
     pub motion: Motion,
 }
 

@@ -11,8 +11,9 @@ use antifreeze_record::event::{Rung, Why};
 
 /// Forecasts below this are not acted on.
 pub(super) const DECENT: f64 = 0.5;
-/// Seconds in which a run is starting.
+/// Seconds in which a run is starting, and steps in which a training is.
 const START: f64 = 10.0;
+const FIRST_STEPS: u64 = 20;
 /// Looks for which a budget must have been exceeded.
 const LASTING_LOOKS: usize = 3;
 /// Seconds of storm that a stop waits for.
@@ -100,7 +101,8 @@ fn warn(scene: &Scene, heights: &Heights) -> Option<Why> {
     if let Some(why) = hard(scene, heights) {
         return Some(why);
     }
-    let forecast = heights.forecast_within(scene, (4.0 * scene.save_time()).max(60.0));
+    let forecast = heights.forecast_within(scene, (4.0 * scene.save_time()).max(60.0))
+        && !begins_to_train(scene);
     // A run that is over in seconds leaves no past to forecast from. Far from the bound a
     // large stride is only a start: importing, loading. A rise of less than a stride is
     // only a higher peak.
@@ -133,7 +135,7 @@ fn brake(scene: &Scene, heights: &Heights) -> Option<Why> {
     // A run that has just begun fills its memory for a while; the wall stands behind it.
     let begun = scene.known_for() < START && scene.room() > scene.total() / 4.0;
     let forecast = heights.forecast_within(scene, (3.0 * scene.save_time()).max(20.0));
-    (forecast && !begun).then(|| grower(scene))
+    (forecast && !begun && !begins_to_train(scene)).then(|| grower(scene))
 }
 
 /// A save that comes too late is still asked for: a trainer that survives the wall can
@@ -150,9 +152,19 @@ fn checkpoint(scene: &Scene, heights: &Heights) -> Option<Why> {
     if save::is_last_call(scene) {
         return Some(grower(scene));
     }
-    heights
-        .forecast_within(scene, (2.0 * scene.save_time()).max(10.0))
-        .then(|| grower(scene))
+    let forecast = heights.forecast_within(scene, (2.0 * scene.save_time()).max(10.0));
+    (forecast && !begins_to_train(scene)).then(|| grower(scene))
+}
+
+/// Frameworks, a model, the first batches, the optimizer's own memory: whoever is seen to be at that
+/// grows fast and then no more. Not where little is left: then it counts all the same.
+fn begins_to_train(scene: &Scene) -> bool {
+    let begins = match scene.now.steps {
+        None => false,
+        Some(0) => scene.known_for() < START,
+        Some(steps) => steps < FIRST_STEPS,
+    };
+    begins && scene.room() > scene.total() / 4.0
 }
 
 /// The tree must end so that the machine, or the run's last save, lives.

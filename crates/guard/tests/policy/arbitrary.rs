@@ -77,10 +77,12 @@ pub fn walk() -> impl Strategy<Value = Vec<Moment>> {
         motion(),
         0u64..6000,
         0u64..500,
+        prop::option::of(0u64..40),
     )
-        .prop_map(|(steps, bound, motion, start, stride)| {
+        .prop_map(|(steps, bound, motion, start, stride, trained)| {
             let mut moment = Moment {
                 bound,
+                steps: trained,
                 stride: stride * MB,
                 ..quiet()
             };
@@ -210,7 +212,7 @@ pub fn wild_moment() -> impl Strategy<Value = Moment> {
             stalled_us: counts.3,
             shm_free: counts.4,
             disk_free: counts.5,
-            tree_cpu: 0,
+            steps: None,
         })
 }
 

@@ -117,6 +117,7 @@ impl Play<'_> {
         };
         let paused = self.history.acts.rung == Rung::Pause;
         Moment {
+            steps: None,
             kept_back: 0,
             swap_beyond: 0,
             at: self.at,
@@ -138,7 +139,6 @@ impl Play<'_> {
             stalled_us: Some(self.stalled as u64),
             shm_free: Some(1024 * MB),
             disk_free: Some(100 * 1024 * MB),
-            tree_cpu: (self.own_time * 100.0) as u64,
             motion: if paused {
                 Motion::Paused
             } else {

@@ -214,10 +214,10 @@ fn wall_case(
 
 #[test]
 fn a_full_history_forgets_the_oldest() {
-    let history = history(300.0, 1000, |t, moment| moment.tree_cpu = t as u64);
+    let history = history(300.0, 1000, |t, moment| moment.footprint = t as u64);
     assert_eq!(history.iter().count(), MOMENTS);
     assert_eq!(
-        history.iter().next().unwrap().tree_cpu,
+        history.iter().next().unwrap().footprint,
         301 - MOMENTS as u64
     );
 }

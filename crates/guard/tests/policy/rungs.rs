@@ -1,7 +1,7 @@
 //! The rungs below pause, one by one.
 
 use crate::given::*;
-use antifreeze_guard::policy::{Bound, History, Motion, Save, decide};
+use antifreeze_guard::policy::{Bound, History, Moment, Motion, Save, decide};
 use antifreeze_record::event::{Rung, Why};
 use std::time::Duration;
 
@@ -40,6 +40,25 @@ fn the_nearer_the_wall_by_forecast_the_higher_the_rung() {
             (expected, Why::TreeGrowth),
             "{seconds} s"
         );
+    }
+}
+
+#[test]
+fn the_first_steps_of_a_training_may_grow_while_there_is_much_room() {
+    for (steps, seconds, expected) in [
+        (Some(5), 45, Rung::Watch),
+        (Some(25), 45, Rung::Warn),
+        (None, 45, Rung::Warn),
+        (Some(5), 30, Rung::Warn),
+    ] {
+        let mut history = leak(100 * MB, (seconds * 100 * MB) as i64);
+        let last = *history.last().unwrap();
+        history.push(Moment {
+            at: last.at + 100_000_000,
+            steps,
+            ..last
+        });
+        assert_eq!(rung(&history, &saving()), expected, "{steps:?} {seconds}");
     }
 }
 

@@ -186,7 +186,7 @@ fn cgroup(group: &mut Cgroup) -> [Field<'_>; 7] {
     ]
 }
 
-fn tree(group: &mut Tree) -> [Field<'_>; 10] {
+fn tree(group: &mut Tree) -> [Field<'_>; 13] {
     let Tree {
         count,
         threads,
@@ -198,6 +198,9 @@ fn tree(group: &mut Tree) -> [Field<'_>; 10] {
         major_faults,
         read_bytes,
         written_bytes,
+        steps,
+        phase,
+        batch,
     } = group;
     [
         (Count, count),
@@ -210,5 +213,8 @@ fn tree(group: &mut Tree) -> [Field<'_>; 10] {
         (Count, major_faults),
         (Bytes, read_bytes),
         (Bytes, written_bytes),
+        (Count, steps),
+        (Count, phase),
+        (Count, batch),
     ]
 }

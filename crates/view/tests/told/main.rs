@@ -2,6 +2,7 @@
 
 mod anything;
 mod endings;
+mod inside;
 mod record;
 mod scenes;
 mod weighing;

@@ -1,8 +1,8 @@
 //! Runs made up for the tests, second by second, with fixed clocks.
 
 use antifreeze_record::event::{Event, What};
-use antifreeze_sense::{Name, Pid, Process, Reading, Sample, Stamp};
-use antifreeze_view::{Facts, Look, Story, Verdict};
+use antifreeze_sense::{Name, Phase, Pid, Process, Reading, Sample, Stamp};
+use antifreeze_view::{Facts, Look, Story, Told, Verdict};
 
 pub const GB: u64 = 1_000_000_000;
 pub const MB: u64 = 1_000_000;
@@ -149,6 +149,21 @@ impl Scene {
 
     pub fn printed(mut self, output: &str) -> Scene {
         self.facts.last_output = output.into();
+        self
+    }
+
+    /// What the trainer said of itself, one JSON object a line.
+    pub fn said(mut self, lines: &str) -> Scene {
+        self.facts.told = Told::said(lines.as_bytes());
+        self
+    }
+
+    /// Steps that were counted, and what it was at, second by second.
+    pub fn trained(mut self, steps: impl Fn(u64) -> u64, phase: impl Fn(u64) -> Phase) -> Scene {
+        for (second, sample) in (0..).zip(&mut self.samples) {
+            sample.tree.steps = Reading::Value(steps(second));
+            sample.tree.phase = Reading::Value(phase(second) as u64);
+        }
         self
     }
 

@@ -1,0 +1,48 @@
+"""What the shim takes: of the start of every Python, and of every step of a training.
+
+Measured inside a guarded run, between processes that differ by the shim alone. The control is a second
+process without it: it shows what the machine's own noise makes of a difference that is none.
+"""
+
+import json
+import os
+import subprocess
+
+from .bench import Left
+from .figure import Figure, at_most
+from .spread import interval, median
+
+TITLE = "What the shim costs"
+
+
+def measure(bench):
+    python = os.environ.get("ANTIFREEZE_TEST_PYTHON")
+    if not python:
+        raise Left("the shim, because ANTIFREEZE_TEST_PYTHON names no Python that has torch")
+    version = output(bench, [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
+    started = rounds(bench, python, "start", bench.pick(100, 10))
+    yield told(
+        f"start of Python {version}", [(with_it - without) * 1e3 for with_it, without in started], "ms", at_most(5)
+    )
+    blocks = rounds(bench, python, "cost", bench.pick(480, 30))
+    yield told(f"of a step, Python {version}", [100 * (a / b - 1) for a, b, _ in blocks], "%", at_most(1))
+    yield told("control, without the shim", [100 * (c / b - 1) for _, b, c in blocks], "%")
+    a_step = median([b for _, b, _ in blocks]) / 20
+    yield Figure("the step that it was measured on", 1e3 * a_step, "ms")
+
+
+def rounds(bench, python, part, number):
+    trainer = bench.trainer("steps.py", part, number)
+    return json.loads(output(bench, bench.guarded([python, *trainer[3:]], ["--quiet"])))
+
+
+def output(bench, command):
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=bench.environment(bench.folder()),
+        check=True, text=True,
+    ).stdout
+
+
+def told(name, values, unit, target=None):
+    low, high = interval(values)
+    return Figure(name, median(values), unit, target, f"95 % interval {low:.2f}–{high:.2f} of {len(values)}")

@@ -1,0 +1,237 @@
+//! The shim in real trainers: scripts as people write them, wrong and right, from `examples/pairs/`.
+//!
+//! They need an interpreter that has the frameworks: `ANTIFREEZE_TEST_PYTHON` names it.
+
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+use support::{Ended, Scene, example, framework_python, line_of};
+
+/// Importing a framework from a cold disk takes most of it.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// `run --budget BUDGET FLAGS… -- python EXAMPLE`; `None` where there are no frameworks.
+fn train(scene: &Scene, budget: &str, flags: &[&str], script: &str) -> Option<Command> {
+    let python = framework_python()?;
+    let mut run = scene.run(budget);
+    run.args(flags).arg("--").arg(python).arg(example(script));
+    run.env("TF_CPP_MIN_LOG_LEVEL", "3");
+    run.env("CUDA_VISIBLE_DEVICES", "-1");
+    Some(run)
+}
+
+/// What a script that is wrong came to: the first cause, with its line looked up by its text.
+struct Wrong {
+    scene: Scene,
+    ended: Ended,
+    script: PathBuf,
+}
+
+impl Wrong {
+    fn run(budget: &str, name: &str) -> Option<Wrong> {
+        let scene = Scene::new();
+        let file = format!("pairs/{name}_bad.py");
+        let mut run = train(&scene, budget, &[], &file)?;
+        let ended = scene.finish(&mut run, LIMIT);
+        Some(Wrong {
+            scene,
+            ended,
+            script: example(&file),
+        })
+    }
+
+    #[track_caller]
+    fn blames(&self, code: &str, line: &str, name: Option<&str>) -> Value {
+        let verdict = self.scene.verdict();
+        let cause = &verdict["causes"][0];
+        let found = (
+            &cause["code"],
+            &cause["location"]["line"],
+            &cause["location"]["name"],
+        );
+        let line = Value::from(line_of(&self.script, line));
+        let expected = (&Value::from(code), &line, &Value::from(name));
+        assert_eq!(found, expected, "{verdict:#}\n{}", self.ended);
+        verdict
+    }
+}
+
+#[track_caller]
+fn runs_clean(budget: &str, name: &str) {
+    let scene = Scene::new();
+    let Some(mut run) = train(&scene, budget, &[], &format!("pairs/{name}_good.py")) else {
+        return;
+    };
+    let ended = scene.finish(&mut run, LIMIT);
+    ended.exits(0).prints("done");
+    let ours = ended
+        .stderr
+        .lines()
+        .filter(|line| line.contains("antifreeze"));
+    let ours: Vec<&str> = ours.collect();
+    assert_eq!(ours.len(), 2, "{ended}");
+    assert!(ours[0].starts_with("antifreeze: guarding "), "{ended}");
+    assert!(ours[1].starts_with("antifreeze: finished in "), "{ended}");
+}
+
+#[test]
+fn a_list_that_keeps_every_step_is_named_and_the_run_is_saved() {
+    let Some(wrong) = Wrong::run("1GB", "history") else {
+        return;
+    };
+    wrong.ended.exits(1).tells("DefaultCPUAllocator");
+    let verdict = wrong.blames("memory-leak", "history.append", Some("history"));
+    assert_eq!(verdict["end"]["kind"], "walled", "{verdict}");
+    // Saved at the wall, after the last step that was made.
+    let steps = verdict["steps"]["count"].as_u64().unwrap();
+    wrong.ended.tells(&format!("step-{steps}.pt"));
+}
+
+#[test]
+fn a_sum_that_keeps_the_graph_of_every_step_is_named() {
+    let Some(wrong) = Wrong::run("1GB", "graph") else {
+        return;
+    };
+    wrong.ended.exits(1);
+    wrong.blames("memory-leak", "total += loss", Some("total"));
+}
+
+#[test]
+fn a_batch_that_is_the_whole_dataset_fails_at_its_line() {
+    let Some(wrong) = Wrong::run("1200MB", "batch") else {
+        return;
+    };
+    wrong.ended.exits(1).tells("antifreeze: refused 819 MB");
+    wrong.blames("batch-too-large", "loss = (model(inputs)", None);
+}
+
+#[test]
+fn a_dataset_that_is_read_into_a_list_is_named() {
+    let Some(wrong) = Wrong::run("1GB", "dataset") else {
+        return;
+    };
+    wrong.ended.exits(1);
+    wrong.blames("dataset-in-memory", "samples.append", Some("samples"));
+}
+
+#[test]
+fn a_loss_that_is_no_number_is_told_with_its_step() {
+    let Some(wrong) = Wrong::run("1GB", "loss") else {
+        return;
+    };
+    wrong
+        .ended
+        .exits(0)
+        .prints("done")
+        .tells("the loss became infinite at step 40");
+    wrong.blames("numeric-nan", "loss.backward()", None);
+}
+
+#[test]
+fn a_keras_batch_that_is_too_large_is_caught() {
+    let Some(wrong) = Wrong::run("1500MB", "keras_batch") else {
+        return;
+    };
+    wrong
+        .ended
+        .exits(0)
+        .prints("too large for the memory: going on")
+        .prints("done");
+    let verdict = wrong.scene.verdict();
+    assert_eq!(verdict["causes"][0]["code"], "batch-too-large", "{verdict}");
+}
+
+#[test]
+fn a_tensorflow_loop_that_keeps_its_predictions_is_saved_and_stopped_before_it_dies() {
+    let Some(wrong) = Wrong::run("1200MB", "keras_tape") else {
+        return;
+    };
+    wrong
+        .ended
+        .exits(75)
+        .tells("antifreeze: checkpoint saved in")
+        .tells("antifreeze: asked the run to end at the end of its step")
+        .tells("antifreeze.MemoryPressure")
+        .never_tells("SIG");
+    let verdict = wrong.blames("memory-leak", "kept.append", Some("kept"));
+    assert_eq!(verdict["end"]["kind"], "stopped", "{verdict}");
+}
+
+#[test]
+fn arrays_of_jax_that_are_kept_are_named() {
+    let Some(wrong) = Wrong::run("1GB", "jax") else {
+        return;
+    };
+    wrong.ended.exits(1).tells("Out of memory allocating");
+    wrong.blames("memory-leak", "norms.append", Some("norms"));
+}
+
+#[test]
+fn what_is_right_hears_nothing() {
+    for name in ["history", "graph", "dataset", "loss", "jax"] {
+        runs_clean("1GB", name);
+    }
+}
+
+#[test]
+fn what_is_right_and_larger_hears_nothing() {
+    for (budget, name) in [
+        ("1200MB", "batch"),
+        ("1500MB", "keras_batch"),
+        ("1200MB", "keras_tape"),
+    ] {
+        runs_clean(budget, name);
+    }
+}
+
+#[test]
+fn a_run_that_can_go_on_gets_through_in_several_starts() {
+    let scene = Scene::new();
+    let flags = ["--retries", "8"];
+    let Some(mut run) = train(&scene, "900MB", &flags, "torch_resume.py") else {
+        return;
+    };
+    let ended = scene.finish(&mut run, LIMIT);
+    ended
+        .exits(0)
+        .prints("begins at step 0\n")
+        .prints("done: loss ")
+        .tells("antifreeze: starting again from ");
+    // Each start goes on where the one before it was ended.
+    let begins = ended.stdout.lines().filter_map(|line| {
+        let step = line.strip_prefix("begins at step ")?;
+        step.parse().ok()
+    });
+    let begins: Vec<u64> = begins.collect();
+    assert!(begins.len() >= 2 && begins.is_sorted(), "{ended}");
+    let at_wall: Vec<&str> = ended.stderr.split("starting again from ").skip(1).collect();
+    for (told, step) in at_wall.iter().zip(&begins[1..]) {
+        assert!(
+            told.lines()
+                .next()
+                .unwrap()
+                .contains(&format!("step-{step}.pt")),
+            "{ended}"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_cannot_go_on_is_not_started_again_in_vain() {
+    let scene = Scene::new();
+    let flags = ["--retries", "3"];
+    let Some(mut run) = train(&scene, "1GB", &flags, "pairs/graph_bad.py") else {
+        return;
+    };
+    scene
+        .finish(&mut run, LIMIT)
+        .exits(1)
+        .tells("antifreeze: not started again: the script does not call antifreeze.resume()")
+        .never_tells("starting again from");
+}

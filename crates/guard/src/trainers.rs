@@ -1,0 +1,187 @@
+//! The processes that train, as they say of themselves in the page, and what they are asked there.
+
+use crate::mark::Mark;
+use crate::shared::Shared;
+use antifreeze_cushion::page::Trainer;
+use antifreeze_sense::tree::Tree;
+use antifreeze_sense::{Phase, Pid, Reading, Reason, Sample};
+use rustix::process::Signal;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// Sent only to a process that has a handler for it (see python/antifreeze/_shim/trainer.py).
+pub const SIGNAL: Signal = Signal::URG;
+
+/// What came of a save that all of them were asked for.
+pub enum Answer {
+    /// In so many milliseconds, the slowest.
+    Saved(u64),
+    Failed,
+}
+
+impl Shared {
+    /// Those that train.
+    pub fn trainers(&self) -> impl Iterator<Item = (Pid, &'static Trainer)> {
+        self.head()
+            .trainers
+            .iter()
+            .map(|trainer| (Pid(trainer.pid.load(Acquire)), trainer))
+            .filter(|(pid, _)| *pid != Pid(0))
+    }
+}
+
+/// Puts what they say into a sample.
+pub fn read(shared: Shared, sample: &mut Sample) {
+    let furthest = shared
+        .trainers()
+        .map(|(_, trainer)| trainer)
+        .max_by_key(|trainer| trainer.steps.load(Relaxed));
+    let tree = &mut sample.tree;
+    let Some(trainer) = furthest else {
+        let none = Reading::Unavailable(Reason::Absent);
+        (tree.steps, tree.phase, tree.batch) = (none, none, none);
+        return;
+    };
+    tree.steps = Reading::Value(trainer.steps.load(Relaxed));
+    tree.phase = Reading::Value(trainer.phase.load(Relaxed).into());
+    tree.batch = match trainer.batch.load(Relaxed) {
+        0 => Reading::Unavailable(Reason::Absent),
+        items => Reading::Value(items.into()),
+    };
+}
+
+/// Tells them on which rung we are: when memory is short they look who holds it.
+pub fn tell_rung(shared: Shared, rung: u32) {
+    for (_, trainer) in shared.trainers() {
+        trainer.rung.store(rung, Relaxed);
+    }
+}
+
+/// Asks all of them to save at the end of their step; the first of them, if there is one.
+pub fn ask_to_save(shared: Shared) -> Option<Pid> {
+    let mut first = None;
+    for (pid, trainer) in shared.trainers() {
+        if trainer.steps.load(Relaxed) > 0 {
+            trainer.save_asked.fetch_add(1, Release);
+            first = first.or(Some(pid));
+        }
+    }
+    first
+}
+
+/// None while one that was asked has not answered.
+pub fn answer_of(shared: Shared) -> Option<Answer> {
+    let (mut slowest, mut failed) = (0, false);
+    for (_, trainer) in shared.trainers() {
+        let asked = trainer.save_asked.load(Acquire);
+        if asked != trainer.save_answered.load(Acquire) {
+            return None;
+        }
+        slowest = slowest.max(trainer.save_ms.load(Relaxed).into());
+        failed |= asked != 0 && trainer.save_failed.load(Relaxed) == asked;
+    }
+    Some(match failed {
+        true => Answer::Failed,
+        false => Answer::Saved(slowest),
+    })
+}
+
+/// Has those that make no steps that are seen look who holds the memory.
+pub fn ask_to_look(shared: Shared, tree: &Tree<Mark>) {
+    for (pid, trainer) in shared.trainers() {
+        if trainer.steps.load(Relaxed) == 0 && trainer.listens.load(Acquire) != 0 {
+            trainer.look_asked.fetch_add(1, Release);
+            let _ = tree.signal(pid, SIGNAL);
+        }
+    }
+}
+
+/// Asks them to end at the end of their step; false when nobody is known to make steps.
+pub fn ask_to_stop(shared: Shared) -> bool {
+    let mut asked = false;
+    for (_, trainer) in shared.trainers() {
+        if trainer.steps.load(Relaxed) > 0 {
+            if trainer.stop_asked.load(Relaxed) == trainer.stop_answered.load(Acquire) {
+                trainer.stop_asked.fetch_add(1, Release);
+            }
+            asked = true;
+        }
+    }
+    asked
+}
+
+/// Those whose step does not end are told in the middle of it.
+pub fn insist(shared: Shared, tree: &Tree<Mark>) {
+    for (pid, trainer) in shared.trainers() {
+        let is_asked = trainer.stop_asked.load(Relaxed) != trainer.stop_answered.load(Acquire);
+        if is_asked && trainer.listens.load(Acquire) != 0 {
+            let _ = tree.signal(pid, SIGNAL);
+        }
+    }
+}
+
+/// Whether one of them is in the middle of a save, which must not be cut short.
+pub fn is_saving(shared: Shared) -> bool {
+    shared
+        .trainers()
+        .any(|(_, trainer)| trainer.phase.load(Relaxed) == Phase::Saving as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page with two that train: one has made steps, the other none.
+    fn scene() -> (Shared, &'static Trainer, &'static Trainer) {
+        let (shared, _) = Shared::create().unwrap();
+        let [stepping, waiting, ..] = &shared.head().trainers;
+        stepping.pid.store(7, Release);
+        stepping.steps.store(3, Release);
+        waiting.pid.store(8, Release);
+        (shared, stepping, waiting)
+    }
+
+    #[test]
+    fn who_is_furthest_is_in_the_sample() {
+        let (shared, stepping, _) = scene();
+        stepping.phase.store(Phase::Backward as u32, Release);
+        let mut sample = Sample::default();
+        read(shared, &mut sample);
+        assert_eq!(sample.tree.steps, Reading::Value(3));
+        assert_eq!(sample.tree.phase, Reading::Value(Phase::Backward as u64));
+        assert_eq!(sample.tree.batch, Reading::Unavailable(Reason::Absent));
+    }
+
+    #[test]
+    fn a_save_is_asked_of_those_that_step_and_is_there_when_they_have_answered() {
+        let (shared, stepping, waiting) = scene();
+        assert_eq!(ask_to_save(shared), Some(Pid(7)));
+        assert_eq!(waiting.save_asked.load(Relaxed), 0);
+        assert!(answer_of(shared).is_none());
+        stepping.save_ms.store(250, Release);
+        stepping.save_answered.store(1, Release);
+        assert!(matches!(answer_of(shared), Some(Answer::Saved(250))));
+        stepping.save_failed.store(1, Release);
+        assert!(matches!(answer_of(shared), Some(Answer::Failed)));
+    }
+
+    #[test]
+    fn an_end_is_asked_for_once_until_it_is_answered() {
+        let (shared, stepping, _) = scene();
+        assert!(ask_to_stop(shared) && ask_to_stop(shared));
+        assert_eq!(stepping.stop_asked.load(Relaxed), 1);
+        // Swallowed: it is asked again.
+        stepping.stop_answered.store(1, Release);
+        assert!(ask_to_stop(shared));
+        assert_eq!(stepping.stop_asked.load(Relaxed), 2);
+    }
+
+    #[test]
+    fn a_slot_of_one_that_is_gone_is_free_again() {
+        let (shared, stepping, waiting) = scene();
+        shared.free_slots(|pid| pid != 7);
+        assert_eq!(stepping.pid.load(Relaxed), 0);
+        assert_eq!(stepping.steps.load(Relaxed), 0);
+        assert_eq!(waiting.pid.load(Relaxed), 8);
+        assert!(!ask_to_stop(shared));
+    }
+}

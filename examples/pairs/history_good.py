@@ -1,0 +1,22 @@
+"""PyTorch: the last batches of outputs are kept, and older ones are let go of.
+
+    antifreeze run --budget 1GB -- python history_good.py
+"""
+
+from collections import deque
+
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+history = deque(maxlen=20)
+for step in range(300):
+    inputs = torch.randn(1000, 64)
+    outputs = model(inputs)
+    loss = outputs.pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    history.append((step, torch.randn(500, 500) + outputs.detach().mean()))
+print("done")

@@ -1,0 +1,55 @@
+"""antifreeze, from inside a training: what a script may call when it runs under `antifreeze run`.
+
+Everything here works without a guard as well, and does nothing then.
+"""
+
+import os
+
+__all__ = ["MemoryPressure", "on_checkpoint", "resume"]
+
+
+class MemoryPressure(MemoryError):
+    """Raised at the end of a step when the guard asks the run to end. What is in `finally` blocks and
+    context managers runs; a script that catches it should save what it wants to keep, and end."""
+
+
+def on_checkpoint(function):
+    """Has the guard call this function when it wants the run to be saved, at the end of a step. It may
+    return where it saved. Without one, antifreeze saves the models and optimizers in use itself.
+
+        @antifreeze.on_checkpoint
+        def save():
+            torch.save(model.state_dict(), "last.pt")
+    """
+    from ._shim import hooks
+
+    hooks.on_checkpoint = function
+    return function
+
+
+def resume(load=None, **things):
+    """Goes on where a run was saved before it was ended: loads what is given by the names it has in the
+    script, and returns the step. 0 when this run begins anew.
+
+        step = antifreeze.resume(model=model, optimizer=optimizer)
+
+    A script that saves in its own way (`on_checkpoint`) gives its own way to load: a function that is called
+    with the path, and returns the step.
+    """
+    from ._shim import report
+
+    path = os.environ.get("ANTIFREEZE_RESUME")
+    if not path:
+        step = 0
+    elif load is not None:
+        step = load(path)
+    else:
+        from ._shim import restore
+
+        step = restore.restore(path, things)
+    with report.safely("resuming"):
+        from ._shim.trainer import trainer
+
+        trainer().steps.go_on_from(step)
+        report.tell("resumes", step=step)
+    return step

@@ -1,0 +1,65 @@
+"""What this process has to say that does not fit into the page: a file of the run's folder, one JSON
+object a line, each with `what` and `t` (CLOCK_MONOTONIC). Readers ignore what they do not know.
+
+| what | fields |
+|---|---|
+| `hello` | `pid`, `framework`, `version`, `device`, `dtype`, `batch` (items, as the loader has it), `python`, `shim` |
+| `model` | `optimizer`, `parameters` (how many), `bytes` |
+| `numbers` | `first` `nan`, `inf` or `diverged`, `of` the `loss` or the `gradient`, `step`, `since` (the last step that was looked at and well), `value`, and the place: `file`, `line`, `function` |
+| `out-of-memory` | `type`, `message`, `step`, and of the script's innermost frame `file`, `line`, `function` |
+| `holders` | who holds the memory: `step`, `resident` of the process, and since the look before `steps`, `seconds` and `more` bytes of it; `names` |
+| `saved` | `path` (null when the script did not say), `step`, `bytes`, `seconds`, `by` |
+| `not-saved` | `why`, `step` |
+| `resumes` | the script knows how to go on: `step` that it goes on from, 0 from the beginning |
+| `fault` | an error of ours: `doing`, `error` |
+
+Each of `names` has `name`, `file`, `scope`, `bytes`, `length` (of a container, else 0), `grown` (bytes since
+the look before), `nodes` of graphs that it keeps, `new_nodes` of them since the look before, and the `lines`
+on which it grows.
+"""
+
+import contextlib
+import json
+import os
+import time
+
+VERSION = 1
+# A process that has this much to say has a fault; the disk is not to suffer for it.
+LONGEST = 1 << 20
+
+_file = None
+_pid = None
+_written = 0
+
+
+def tell(what, **fields):
+    """Writes one line. In the way of nobody: what cannot be written is lost."""
+    global _file, _pid, _written
+    folder = os.environ.get("ANTIFREEZE_RUN")
+    if not folder:
+        return
+    if _pid != os.getpid():
+        # A fork has its own file. The inherited one is left to its owner, unflushed lines are none.
+        path = os.path.join(folder, f"shim-{os.getpid()}.jsonl")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        _file, _pid, _written = os.open(path, flags, 0o644), os.getpid(), 0
+    line = json.dumps({"what": what, "t": round(time.monotonic(), 3), **fields}, allow_nan=False)
+    data = line.encode("utf-8", "replace") + b"\n"
+    _written += len(data)
+    if _written <= LONGEST:
+        os.write(_file, data)
+
+
+def fault(doing, error):
+    """An error of ours."""
+    with contextlib.suppress(Exception):
+        tell("fault", doing=doing, error=f"{type(error).__name__}: {error}"[:500])
+
+
+@contextlib.contextmanager
+def safely(doing):
+    """Whatever goes wrong within is written down and forgotten."""
+    try:
+        yield
+    except Exception as error:
+        fault(doing, error)

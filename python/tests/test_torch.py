@@ -1,0 +1,224 @@
+"""Real PyTorch: steps are counted right, leaks are named, saves can be loaded, and scripts see nothing.
+
+Needs an interpreter with torch; is left out where there is none.
+"""
+
+import importlib.util
+import unittest
+
+from support import Scene
+
+HEAD = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(64, 8), torch.randn(64, 1))
+loader = DataLoader(data, batch_size=4)
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+"""
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "there is no torch")
+class StepsTest(unittest.TestCase):
+    def counted(self, text, **environment):
+        scene = Scene(self)
+        ended = scene.run(HEAD + text, **environment)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""), ended)
+        self.assertEqual(scene.said("fault"), [])
+        [trainer] = scene.trainers()
+        return trainer
+
+    def test_a_plain_loop(self):
+        trainer = self.counted("""
+for x, y in loader:
+    optimizer.zero_grad()
+    (model(x) - y).pow(2).mean().backward()
+    optimizer.step()
+""")
+        self.assertEqual((trainer["steps"], trainer["batch"]), (16, 4))
+
+    def test_two_optimizers(self):
+        trainer = self.counted("""
+critic = nn.Linear(1, 1)
+other = torch.optim.Adam(critic.parameters())
+for x, _ in loader:
+    optimizer.zero_grad(); other.zero_grad()
+    critic(model(x).detach()).mean().backward()
+    other.step()
+    critic(model(x)).mean().backward()
+    optimizer.step()
+""")
+        self.assertEqual(trainer["steps"], 16)
+
+    def test_an_optimizer_in_backward(self):
+        trainer = self.counted("""
+each = {p: torch.optim.SGD([p], lr=0.01) for p in model.parameters()}
+def step(parameter):
+    each[parameter].step()
+    each[parameter].zero_grad()
+for p in model.parameters():
+    p.register_post_accumulate_grad_hook(step)
+for x, y in loader:
+    (model(x) - y).pow(2).mean().backward()
+""")
+        self.assertEqual(trainer["steps"], 16)
+
+    def test_a_closure_and_a_subclass(self):
+        trainer = self.counted("""
+class Twice(torch.optim.SGD):
+    def step(self, closure=None):
+        return super().step(closure)
+optimizer = Twice(model.parameters(), lr=0.01)
+for x, y in loader:
+    def closure():
+        optimizer.zero_grad()
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        return loss
+    optimizer.step(closure)
+""")
+        self.assertEqual(trainer["steps"], 16)
+
+    def test_accumulation_with_mixed_precision(self):
+        trainer = self.counted("""
+scaler = torch.amp.GradScaler("cpu")
+for i, (x, y) in enumerate(loader):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = (model(x) - y).pow(2).mean() / 4
+    scaler.scale(loss).backward()
+    if i % 4 == 3:
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+""")
+        self.assertEqual(trainer["steps"], 4)
+
+    def test_workers_are_no_trainers(self):
+        for start in ("fork", "spawn"):
+            with self.subTest(start=start):
+                trainer = self.counted(f"""
+def main():
+    loader = DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="{start}")
+    for x, y in loader:
+        (model(x) - y).pow(2).mean().backward()
+        optimizer.step()
+if __name__ == "__main__":
+    main()
+""")
+                self.assertEqual(trainer["steps"], 16)
+
+    def test_compiled_as_one_graph(self):
+        trainer = self.counted("""
+@torch.compile(fullgraph=True, backend="eager")
+def loss_of(x, y):
+    return (model(x) - y).pow(2).mean()
+for x, y in loader:
+    optimizer.zero_grad()
+    loss_of(x, y).backward()
+    optimizer.step()
+""")
+        self.assertEqual(trainer["steps"], 16)
+
+    def test_without_a_loader(self):
+        trainer = self.counted("""
+for _ in range(5):
+    model(torch.randn(4, 8)).mean().backward()
+    optimizer.step()
+""")
+        self.assertEqual((trainer["steps"], trainer["batch"]), (5, 0))
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "there is no torch")
+class PressureTest(unittest.TestCase):
+    LOOP = HEAD + """
+import antifreeze
+try:
+    for epoch in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = (model(x) - y).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+except antifreeze.MemoryPressure:
+    print("told to end")
+"""
+
+    def test_a_save_that_is_asked_for_can_be_loaded_and_gone_on_from(self):
+        scene = Scene(self, SAVE_ASKED=1)
+        ended = scene.run(self.LOOP)
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "", ""), ended)
+        [saved] = scene.said("saved")
+        self.assertEqual((saved["step"], [t["saved"] for t in scene.trainers()]), (1, [1]))
+        again = Scene(self)
+        ended = again.run(HEAD + """
+import antifreeze
+step = antifreeze.resume(model=model, optimizer=optimizer)
+print(step, type(torch.load(__import__("os").environ["ANTIFREEZE_RESUME"])).__name__)
+""", ANTIFREEZE_RESUME=saved["path"])
+        self.assertEqual((ended.stdout, ended.stderr), ("1 dict\n", ""), ended)
+
+    def test_the_script_s_own_way_to_save_is_used(self):
+        scene = Scene(self, SAVE_ASKED=1)
+        own = "@antifreeze.on_checkpoint\ndef save():\n    print('saves')\n    return 'own.pt'\ntry:"
+        ended = scene.run(self.LOOP.replace("try:", own, 1))
+        self.assertEqual(ended.stdout, "saves\n", ended)
+        self.assertEqual(scene.said("saved")[0]["path"], scene.folder + "/own.pt")
+
+    def test_a_stop_is_raised_at_the_end_of_a_step(self):
+        scene = Scene(self, STOP_ASKED=1)
+        ended = scene.run(self.LOOP)
+        self.assertEqual((ended.stdout, ended.stderr), ("told to end\n", ""), ended)
+        [trainer] = scene.trainers()
+        self.assertEqual((trainer["steps"], trainer["stopped"]), (1, 1))
+
+    def test_what_grows_is_named_with_its_line(self):
+        for name, growing in {
+            "history": "history.append((torch.randn(200_000), loss))",
+            "total": "total = total + loss + torch.zeros(200_000).sum()",
+            "keeper.kept": "keeper.kept.append(torch.randn(200_000))",
+        }.items():
+            with self.subTest(name=name):
+                scene = Scene(self, RUNG=2)
+                ended = scene.run(HEAD + f"""
+import time
+class Keeper:
+    def __init__(self):
+        self.kept = []
+def main():
+    history, total, keeper = [], 0, Keeper()
+    for epoch in range(22):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = (model(x) - y).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            {growing}
+            time.sleep(0.02)
+main()
+""")
+                self.assertEqual(ended.stderr, "", ended)
+                grown = [name for line in scene.said("holders") for name in line["names"]]
+                self.assertIn(name, [one["name"] for one in grown])
+                one = next(one for one in grown if one["name"] == name)
+                with open(scene.folder + "/train.py") as file:
+                    lines = file.read().split("\n")
+                self.assertIn(growing, lines[one["lines"][0] - 1])
+
+    def test_the_first_loss_that_is_no_number_is_told(self):
+        scene = Scene(self)
+        scene.run(self.LOOP.replace(".pow(2).mean()", ".pow(2).mean() / (0 if epoch == 1 else 1)"))
+        [told] = scene.said("numbers")[:1]
+        self.assertEqual((told["of"], told["first"], told["step"]), ("loss", "inf", 16))
+
+    def test_out_of_memory_is_told_with_its_line(self):
+        scene = Scene(self)
+        ended = scene.run(self.LOOP + "torch.zeros(1 << 50)\n")
+        self.assertEqual(ended.returncode, 1)
+        [told] = scene.said("out-of-memory")
+        self.assertTrue(told["file"].endswith("train.py"))
+
+
+if __name__ == "__main__":
+    unittest.main()
