@@ -45,7 +45,11 @@ pub fn of(sample: &Sample, terms: &Terms, now: u64, stride: u64, motion: Motion)
             .value()
             .unwrap_or(0)
             .saturating_sub(terms.allow_swap),
-        steps: sample.tree.steps.value(),
+        steps: sample
+            .tree
+            .steps
+            .value()
+            .map(|steps| u32::try_from(steps).unwrap_or(u32::MAX)),
         motion,
     }
 }

@@ -17,8 +17,6 @@ LOOK, SHARE = 60e-6, 0.002
 STRIDE_ON_A_CARD = 64
 # Of the gradients, anywhere.
 STRIDE_OF_GRADIENTS = 100
-
-
 # Steps shorter than this are looked at for so many seconds, and then for so many only counted.
 SHORT_STEP, AWAKE, RESTS = 0.005, 0.25, 4.0
 

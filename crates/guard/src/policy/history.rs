@@ -66,7 +66,7 @@ pub struct Moment {
     /// What the tree has in swap beyond what it was allowed.
     pub swap_beyond: u64,
     /// Steps that its trainers say they made; None where nobody is known to train.
-    pub steps: Option<u64>,
+    pub steps: Option<u32>,
     pub motion: Motion,
 }
 

@@ -13,7 +13,7 @@ use antifreeze_record::event::{Rung, Why};
 pub(super) const DECENT: f64 = 0.5;
 /// Seconds in which a run is starting, and steps in which a training is.
 const START: f64 = 10.0;
-const FIRST_STEPS: u64 = 20;
+const FIRST_STEPS: u32 = 20;
 /// Looks for which a budget must have been exceeded.
 const LASTING_LOOKS: usize = 3;
 /// Seconds of storm that a stop waits for.

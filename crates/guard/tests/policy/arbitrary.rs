@@ -77,7 +77,7 @@ pub fn walk() -> impl Strategy<Value = Vec<Moment>> {
         motion(),
         0u64..6000,
         0u64..500,
-        prop::option::of(0u64..40),
+        prop::option::of(0u32..40),
     )
         .prop_map(|(steps, bound, motion, start, stride, trained)| {
             let mut moment = Moment {
