@@ -129,8 +129,15 @@ fn a_loss_that_is_no_number_is_told_with_its_step() {
         .ended
         .exits(0)
         .prints("done")
-        .tells("the loss became infinite at step 40");
-    wrong.blames("numeric-nan", "loss.backward()", None);
+        .tells("values that are no numbers, sure (95 %): the loss became ");
+    let verdict = wrong.blames("numeric-nan", "loss.backward()", None);
+    // Steps are so short that not every loss is looked at: it was the 40th.
+    let summary = verdict["causes"][0]["summary"].as_str().unwrap();
+    let steps: Vec<u32> = summary
+        .split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    assert!(steps[0] <= 40 && *steps.last().unwrap() >= 40, "{summary}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use antifreeze_record::event::{Rung, Why};
 
 /// Forecasts below this are not acted on.
 pub(super) const DECENT: f64 = 0.5;
-/// Seconds in which a run is starting, and steps in which a training is.
+/// Seconds in which a run is starting, or a training from its first step on; and steps, at least.
 const START: f64 = 10.0;
 const FIRST_STEPS: u32 = 20;
 /// Looks for which a budget must have been exceeded.
@@ -159,10 +159,14 @@ fn checkpoint(scene: &Scene, heights: &Heights) -> Option<Why> {
 /// Frameworks, a model, the first batches, the optimizer's own memory: whoever is seen to be at that
 /// grows fast and then no more. Not where little is left: then it counts all the same.
 fn begins_to_train(scene: &Scene) -> bool {
+    let has_begun = |moment: &Moment| moment.steps.is_some_and(|steps| steps > 0);
     let begins = match scene.now.steps {
         None => false,
         Some(0) => scene.known_for() < START,
-        Some(steps) => steps < FIRST_STEPS,
+        Some(steps) => {
+            let mut lately = scene.history.iter().filter(|at| scene.age(at.at) < START);
+            steps < FIRST_STEPS || lately.any(|moment| !has_begun(moment))
+        }
     };
     begins && scene.room() > scene.total() / 4.0
 }

@@ -30,7 +30,7 @@ pub(super) fn wanted(scene: &Scene) -> bool {
             Save::Done { at } => {
                 long_ago(at)
                     || (scene.age(at) > SOON && grew_since(scene, at))
-                    || (scene.age(at) > (5.0 * scene.save_time()).min(FRESH) && is_last_call(scene))
+                    || (scene.age(at) > FRESH && is_last_call(scene))
             }
             Save::Missed { at } => long_ago(at),
         }

@@ -45,20 +45,27 @@ fn the_nearer_the_wall_by_forecast_the_higher_the_rung() {
 
 #[test]
 fn the_first_steps_of_a_training_may_grow_while_there_is_much_room() {
-    for (steps, seconds, expected) in [
-        (Some(5), 45, Rung::Watch),
-        (Some(25), 45, Rung::Warn),
-        (None, 45, Rung::Warn),
-        (Some(5), 30, Rung::Warn),
+    // Steps that were made by the end, since how many seconds, and the forecast.
+    for (steps, since, seconds, expected) in [
+        (Some(5), 20.0, 45, Rung::Watch),
+        (Some(500), 5.0, 45, Rung::Watch),
+        (Some(500), 20.0, 45, Rung::Warn),
+        (None, 0.0, 45, Rung::Warn),
+        (Some(5), 20.0, 30, Rung::Warn),
     ] {
-        let mut history = leak(100 * MB, (seconds * 100 * MB) as i64);
-        let last = *history.last().unwrap();
-        history.push(Moment {
-            at: last.at + 100_000_000,
-            steps,
-            ..last
-        });
-        assert_eq!(rung(&history, &saving()), expected, "{steps:?} {seconds}");
+        let before = leak(100 * MB, (seconds * 100 * MB) as i64);
+        let end = before.last().unwrap().at;
+        let mut history = History::new();
+        for moment in before.iter() {
+            let has_begun = (end - moment.at) as f64 / 1e9 < since;
+            let steps = steps.map(|steps| if has_begun { steps } else { 0 });
+            history.push(Moment { steps, ..*moment });
+        }
+        let found = rung(&history, &saving());
+        assert_eq!(
+            found, expected,
+            "{steps:?} since {since} s, {seconds} s left"
+        );
     }
 }
 
