@@ -48,13 +48,8 @@ pub struct Model {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Holders {
-    /// Since the look before.
-    pub steps: u64,
-    pub seconds: f64,
-    /// What the whole process held, and how much more than at the look before.
+    /// What the whole process held.
     pub resident: u64,
-    #[serde(default)]
-    pub more: i64,
     pub names: Vec<Holder>,
 }
 
@@ -65,15 +60,21 @@ pub struct Holder {
     pub bytes: u64,
     /// Elements of a container; 0 of anything else.
     pub length: u64,
-    /// Bytes since the look before.
-    pub grown: i64,
-    /// Nodes of graphs that it keeps, whose memory has no name, and how many came since.
+    /// Nodes of graphs that it keeps, whose memory has no name.
     #[serde(default)]
     pub nodes: u64,
-    #[serde(default)]
-    pub new_nodes: i64,
+    /// The lines on which it grows.
     #[serde(default)]
     pub lines: Vec<u32>,
+    /// Bytes and nodes that came since it was first looked at,
+    pub grown: i64,
+    #[serde(default)]
+    pub new_nodes: i64,
+    /// in so many steps and seconds, in which the process grew by so many bytes.
+    pub steps: u64,
+    pub seconds: f64,
+    #[serde(default)]
+    pub more: i64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -237,11 +238,11 @@ impl Told {
             .filter(|holder| holder.grown > 0)
             .max_by_key(|holder| holder.grown);
         // What has grown by too little to be it does not speak for another.
-        let explains = |holder: &&Holder| holder.grown.saturating_mul(3) >= holders.more;
+        let explains = |holder: &&Holder| holder.grown.saturating_mul(3) >= holder.more;
         if let Some(holder) = grower.filter(explains) {
             let grown = holder.grown.unsigned_abs();
-            let how = match holders.steps {
-                0 => How::Second(grown as f64 / holders.seconds.max(0.001)),
+            let how = match holder.steps {
+                0 => How::Second(grown as f64 / holder.seconds.max(0.001)),
                 steps => How::Step(grown / steps),
             };
             return Some(Suspect { holder, how });
@@ -256,9 +257,8 @@ impl Told {
             let how = How::Holds;
             return Some(Suspect { holder, how });
         }
-        let is_only_look = holders.seconds == 0.0;
         let holder = most
-            .filter(|holder| holder.new_nodes > 0 || is_only_look)
+            .filter(|holder| holder.new_nodes > 0 || holder.seconds == 0.0)
             .max_by_key(|holder| holder.nodes)?;
         let how = How::Graphs;
         (holder.nodes >= MANY_NODES).then_some(Suspect { holder, how })
@@ -279,11 +279,11 @@ mod tests {
         let told = told(concat!(
             r#"{"what":"hello","t":1,"pid":7,"framework":"torch","version":"2.8","device":"cpu"}"#,
             "\n",
-            r#"{"what":"holders","t":2,"step":10,"steps":5,"seconds":1,"resident":9,"names":[]}"#,
+            r#"{"what":"holders","t":2,"step":10,"resident":9,"names":[]}"#,
             "\n",
-            r#"{"what":"holders","t":3,"step":20,"steps":10,"seconds":1,"resident":2000,"names":["#,
-            r#"{"name":"model","file":"t.py","scope":"main","bytes":900,"length":3,"grown":0,"lines":[]},"#,
-            r#"{"name":"history","file":"t.py","scope":"main","bytes":500,"length":9,"grown":500,"lines":[12]}]}"#,
+            r#"{"what":"holders","t":3,"step":20,"resident":2000,"names":["#,
+            r#"{"name":"model","file":"t.py","scope":"main","bytes":900,"length":3,"grown":0,"steps":10,"seconds":1,"lines":[]},"#,
+            r#"{"name":"history","file":"t.py","scope":"main","bytes":500,"length":9,"grown":500,"steps":10,"seconds":1,"lines":[12]}]}"#,
             "\n",
             r#"{"what":"news of tomorrow"}"#,
             "\n{ half a li",
@@ -301,8 +301,8 @@ mod tests {
     fn a_single_look_names_a_container_that_is_added_to_and_holds_most() {
         let line = |resident| {
             format!(
-                r#"{{"what":"holders","step":0,"steps":0,"seconds":0,"resident":{resident},"names":[
-                {{"name":"kept","file":"t.py","bytes":600,"length":9,"grown":0,"lines":[12]}}]}}"#
+                r#"{{"what":"holders","step":0,"resident":{resident},"names":[
+                {{"name":"kept","file":"t.py","bytes":600,"length":9,"grown":0,"steps":0,"seconds":0,"lines":[12]}}]}}"#
             )
             .replace('\n', "")
         };
@@ -313,9 +313,9 @@ mod tests {
     #[test]
     fn who_keeps_graphs_is_named_where_bytes_do_not_tell() {
         let told = told(concat!(
-            r#"{"what":"holders","step":9,"steps":5,"seconds":1,"resident":2000000,"more":900000,"names":["#,
-            r#"{"name":"x","file":"t.py","bytes":900,"length":0,"grown":400,"nodes":0,"lines":[3]},"#,
-            r#"{"name":"losses","file":"t.py","bytes":500,"length":9,"grown":200,"nodes":400,"new_nodes":90,"lines":[12]}]}"#,
+            r#"{"what":"holders","step":9,"resident":2000000,"names":["#,
+            r#"{"name":"x","file":"t.py","bytes":900,"length":0,"grown":400,"steps":5,"seconds":1,"more":900000,"lines":[3]},"#,
+            r#"{"name":"losses","file":"t.py","bytes":500,"length":9,"grown":200,"steps":5,"seconds":1,"more":900000,"nodes":400,"new_nodes":90,"lines":[12]}]}"#,
         ));
         let suspect = told.suspect().unwrap();
         assert_eq!(

@@ -29,6 +29,8 @@ NODES = 5_000
 SHARE, SHARE_IN_NEED = 0.002, 0.02
 # seconds between two of them: at first, at most, and at least.
 FIRST, CALM, SOON = 2.0, 60.0, 0.4
+# Seconds for which later looks at a name are compared with the same one.
+BASE = 30.0
 # Names that are told.
 MOST = 5
 # Growth between two looks that is worth a word, in bytes and in nodes of graphs.
@@ -56,6 +58,10 @@ class Holding(collections.namedtuple("Holding", "file scope length bytes nodes")
     """What one name holds."""
 
 
+class Seen(collections.namedtuple("Seen", "step time resident bytes nodes")):
+    """What a name held when it was first looked at, and when that was."""
+
+
 class Watch:
     """Looks now and then, and tells what has grown."""
 
@@ -63,13 +69,13 @@ class Watch:
         self._looked = time.monotonic()
         self._took = 0.0
         self._interval = FIRST
-        self._before = None
+        self._seen = {}
 
     def step(self, step, rung, frame=None):
         interval = self._interval
         if rung >= WATCH_RUNG:
             # The first look in need is worth nothing without a second.
-            in_need = max(SOON, self._took / SHARE_IN_NEED) if self._before else 0.0
+            in_need = max(SOON, self._took / SHARE_IN_NEED) if self._seen else 0.0
             interval = min(interval, in_need)
         if time.monotonic() - self._looked >= interval:
             self.look(step, frame or sys._getframe(1))
@@ -77,19 +83,30 @@ class Watch:
     def look(self, step, frame):
         began = time.monotonic()
         with report.safely("looking who holds the memory"):
-            before, self._before = self._before, (step, began, _resident(), look(frame))
-            self._tell(before or (step, began, self._before[2], {}))
+            self._tell(step, began, _resident(), look(frame))
         self._looked = time.monotonic()
         self._took = self._looked - began
         self._interval = min(max(2 * self._interval, self._took / SHARE), CALM)
 
-    def _tell(self, before):
-        (first, then, was, held), (step, now, resident, found) = before, self._before
-        names = grown(held, found) or largest(found)
-        report.tell(
-            "holders", step=step, steps=step - first, seconds=round(now - then, 3), resident=resident,
-            more=resident - was, names=[_told(*name) for name in names[:MOST]],
-        )
+    def _tell(self, step, now, resident, found):
+        seen = {}
+        for path, held in found.items():
+            fresh = Seen(step, now, resident, held.bytes, held.nodes)
+            # What comes and goes within a step matters less, the longer it is since.
+            then = self._seen.get(path)
+            seen[path] = fresh if then is None or now - then.time > BASE else then
+        names = grown(self._seen, found) or largest(found)
+        told = []
+        for path, held, more, nodes in names[:MOST]:
+            then = self._seen.get(path) or seen[path]
+            told.append(
+                _told(path, held) | {
+                    "grown": more, "new_nodes": nodes, "steps": step - then.step,
+                    "seconds": round(now - then.time, 3), "more": resident - then.resident,
+                }
+            )
+        self._seen = seen
+        report.tell("holders", step=step, resident=resident, names=told)
 
 
 def look(frame):
@@ -111,10 +128,10 @@ def look(frame):
             found[path] = Holding(file, scope, len(value), _estimate(value, 2), _nodes_in(value))
             if depth < DEPTH and len(value) <= SHORT:
                 for key, part in _items(value):
-                    todo.append((f"{path}[{key!r:.30}]", part, file, scope, depth + 1))
+                    todo.append((f"{path}[{_shown(key)}]", part, file, scope, depth + 1))
         elif depth < DEPTH:
-            own = getattr(value, "__dict__", None)
-            if isinstance(own, dict) and not _is_a_library_s(type(value)):
+            own = _dict_of(value)
+            if own is not None and not _is_a_library_s(type(value)):
                 for key, part in list(own.items()):
                     todo.append((f"{path}.{key}", part, file, scope, depth + 1))
     return found
@@ -186,20 +203,19 @@ def named(frame, kinds):
             seen.add(id(value))
             if isinstance(value, kinds):
                 yield path, value
-            elif depth < 2 and isinstance(getattr(value, "__dict__", None), dict):
-                if not isinstance(value, (type, types.ModuleType)):
-                    after += [(f"{path}.{key}", part, depth + 1) for key, part in list(vars(value).items())]
             elif depth < 2 and isinstance(value, (list, tuple, dict)) and len(value) <= SHORT:
-                after += [(f"{path}[{key!r}]", part, depth + 1) for key, part in _items(value)]
+                after += [(f"{path}[{_shown(key)}]", part, depth + 1) for key, part in _items(value)]
+            elif depth < 2 and not isinstance(value, (type, types.ModuleType)):
+                own = _dict_of(value) or {}
+                after += [(f"{path}.{key}", part, depth + 1) for key, part in list(own.items())]
         todo = after
 
 
-def _told(path, held, grown, nodes):
+def _told(path, held):
     name = path.split("[")[0].split(".")[-1]
     return {
-        "name": path, "file": held.file, "scope": held.scope, "bytes": held.bytes,
-        "length": held.length, "grown": grown, "nodes": held.nodes, "new_nodes": nodes,
-        "lines": lines_that_grow(held.file, name, held.scope),
+        "name": path, "file": held.file, "scope": held.scope, "bytes": held.bytes, "length": held.length,
+        "nodes": held.nodes, "lines": lines_that_grow(held.file, name, held.scope),
     }
 
 
@@ -263,6 +279,20 @@ def _attributes(path, cls, depth):
                 yield f"{cls.__name__}.{name}", value, file, cls.__name__, depth + 1
 
 
+def _dict_of(value):
+    """The attributes of an object, without asking it: it may be a stand-in that does something when asked."""
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return own if isinstance(own, dict) else None
+
+
+def _shown(key):
+    """A key, as long as to show it runs no code of the script."""
+    return f"{key!r:.30}" if isinstance(key, (str, int)) else "…"
+
+
 def _items(value):
     return list(value.items()) if isinstance(value, dict) else list(enumerate(value))
 
@@ -290,8 +320,8 @@ def _estimate(value, depth):
                 storages.add(storage)
                 total += _estimate(part, depth - 1)
         return sys.getsizeof(value) + int(total / len(some) * len(value))
-    own = getattr(value, "__dict__", None) if depth and not isinstance(value, _PLAIN) else None
-    if isinstance(own, dict) and not (_is_tensor(value) or _is_array(value) or isinstance(value, type)):
+    own = _dict_of(value) if depth and not isinstance(value, _PLAIN) else None
+    if own is not None and not (_is_tensor(value) or _is_array(value) or isinstance(value, type)):
         return sys.getsizeof(value, 64) + _estimate(own, depth - 1)
     return _bytes(value)
 

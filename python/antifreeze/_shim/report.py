@@ -7,15 +7,15 @@ object a line, each with `what` and `t` (CLOCK_MONOTONIC). Readers ignore what t
 | `model` | `optimizer`, `parameters` (how many), `bytes` |
 | `numbers` | `first` `nan`, `inf` or `diverged`, `of` the `loss` or the `gradient`, `step`, `since` (the last step that was looked at and well), `value`, and the place: `file`, `line`, `function` |
 | `out-of-memory` | `type`, `message`, `step`, and of the script's innermost frame `file`, `line`, `function` |
-| `holders` | who holds the memory: `step`, `resident` of the process, and since the look before `steps`, `seconds` and `more` bytes of it; `names` |
+| `holders` | who holds the memory: `step`, `resident` of the process, `names` |
 | `saved` | `path` (null when the script did not say), `step`, `bytes`, `seconds`, `by` |
 | `not-saved` | `why`, `step` |
 | `resumes` | the script knows how to go on: `step` that it goes on from, 0 from the beginning |
 | `fault` | an error of ours: `doing`, `error` |
 
-Each of `names` has `name`, `file`, `scope`, `bytes`, `length` (of a container, else 0), `grown` (bytes since
-the look before), `nodes` of graphs that it keeps, `new_nodes` of them since the look before, and the `lines`
-on which it grows.
+Each of `names` has `name`, `file`, `scope`, `bytes`, `length` (of a container, else 0), `nodes` of graphs that it
+keeps, and the `lines` on which it grows; and since it was first looked at, within the last half minute: `grown`
+(bytes), `new_nodes`, `steps`, `seconds`, and `more` bytes of the process.
 """
 
 import contextlib

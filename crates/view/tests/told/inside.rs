@@ -11,7 +11,7 @@ const HELLO: &str = r#"{"what":"hello","framework":"torch","version":"2.15.0","d
 
 fn holder(name: &str, bytes: u64, grown: i64, steps: u64) -> String {
     format!(
-        r#"{{"what":"holders","step":900,"steps":{steps},"seconds":10,"resident":12000000000,"more":{grown},"names":[{{"name":"{name}","file":"/home/ada/net/train.py","scope":"train","bytes":{bytes},"length":900,"grown":{grown},"nodes":0,"new_nodes":0,"lines":[12]}}]}}
+        r#"{{"what":"holders","step":900,"resident":12000000000,"names":[{{"steps":{steps},"seconds":10,"more":{grown},"name":"{name}","file":"/home/ada/net/train.py","scope":"train","bytes":{bytes},"length":900,"grown":{grown},"nodes":0,"new_nodes":0,"lines":[12]}}]}}
 "#
     )
 }
