@@ -1,6 +1,7 @@
 """The stub in every Python of this machine: nothing that a script can see is different.
 
-ANTIFREEZE_TEST_PYTHONS names the interpreters, separated by colons.
+ANTIFREEZE_TEST_PYTHONS names the interpreters, separated by colons; ANTIFREEZE_TEST_OLD_PYTHONS those that are too
+old for the shim.
 """
 
 import os
@@ -12,7 +13,10 @@ import textwrap
 import unittest
 
 PYTHON = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PYTHONS = os.environ.get("ANTIFREEZE_TEST_PYTHONS", sys.executable).split(":")
+OLD_PYTHONS = [path for path in os.environ.get("ANTIFREEZE_TEST_OLD_PYTHONS", "").split(":") if path]
+PYTHONS = [
+    path for path in os.environ.get("ANTIFREEZE_TEST_PYTHONS", sys.executable).split(":") if path not in OLD_PYTHONS
+]
 
 
 class StubTest(unittest.TestCase):
@@ -122,7 +126,7 @@ class OldPythonTest(StubTest):
     """Python 2 and those that are too old for the shim."""
 
     def each(self):
-        return [python for python in os.environ.get("ANTIFREEZE_TEST_OLD_PYTHONS", "").split(":") if python]
+        return OLD_PYTHONS
 
     def test_asking_where_a_framework_is_does_not_spend_the_look_at_it(self):
         """There is no look."""
