@@ -99,7 +99,7 @@ class Scene:
             words = struct.unpack_from(f"={page.WORDS}I", content, HEAD + number * SLOT)
             if words[page.PID]:
                 yield {
-                    "steps": words[page.STEPS], "batch": words[page.BATCH],
+                    "steps": words[page.STEPS], "batch": words[page.BATCH], "phase": words[page.PHASE],
                     "saved": words[page.SAVE_ANSWERED], "stopped": words[page.STOP_ANSWERED],
                 }
 

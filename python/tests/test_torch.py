@@ -4,6 +4,7 @@ Needs an interpreter with torch; is left out where there is none.
 """
 
 import importlib.util
+import os
 import unittest
 
 from support import Scene
@@ -110,7 +111,10 @@ if __name__ == "__main__":
                 self.assertEqual(trainer["steps"], 16)
 
     def test_compiled_as_one_graph(self):
+        # PyTorch itself warns of some versions of Python.
         trainer = self.counted("""
+import warnings
+warnings.simplefilter("ignore")
 @torch.compile(fullgraph=True, backend="eager")
 def loss_of(x, y):
     return (model(x) - y).pow(2).mean()
@@ -120,6 +124,25 @@ for x, y in loader:
     optimizer.step()
 """)
         self.assertEqual(trainer["steps"], 16)
+
+    def test_what_is_only_counted_is_at_nothing_that_is_known(self):
+        trainer = self.counted("""
+from antifreeze._shim.trainer import trainer
+def train():
+    for x, y in loader:
+        optimizer.zero_grad()
+        (model(x) - y).pow(2).mean().backward()
+        optimizer.step()
+train()
+watch = trainer().rhythm.__self__
+def rest(now, step_time):
+    watch._rest()
+    return 1e6
+trainer().rhythm = rest
+trainer().steps.due = 0
+train()
+""")
+        self.assertEqual((trainer["steps"], trainer["phase"]), (32, 0))
 
     def test_without_a_loader(self):
         trainer = self.counted("""
@@ -158,6 +181,18 @@ step = antifreeze.resume(model=model, optimizer=optimizer)
 print(step, type(torch.load(__import__("os").environ["ANTIFREEZE_RESUME"])).__name__)
 """, ANTIFREEZE_RESUME=saved["path"])
         self.assertEqual((ended.stdout, ended.stderr), ("1 dict\n", ""), ended)
+
+    def test_of_several_saves_the_newest_is_kept(self):
+        scene = Scene(self)
+        ended = scene.run(self.LOOP.replace("try:", """
+from antifreeze._shim import page
+from antifreeze._shim.trainer import trainer
+try:""", 1).replace("            optimizer.step()", """            optimizer.step()
+            trainer()._words[page.SAVE_ASKED] += 1""", 1))
+        self.assertEqual(ended.stderr, "", ended)
+        self.assertGreater(len(scene.said("saved")), 5)
+        [kept] = os.listdir(scene.folder + "/saves")
+        self.assertEqual(scene.folder + "/saves/" + kept, scene.said("saved")[-1]["path"])
 
     def test_the_script_s_own_way_to_save_is_used(self):
         scene = Scene(self, SAVE_ASKED=1)

@@ -142,9 +142,10 @@ impl Store {
 
     /// Removes what all but the last few of the runs that were saved have saved.
     fn prune_saves(&self) {
-        let saves = self.runs().into_iter().rev().map(|run| run.saves());
-        for old in saves.filter(|saves| saves.is_dir()).skip(KEEP_SAVES) {
-            let _ = std::fs::remove_dir_all(old);
+        let saved = |run: &Run| run.saves().is_dir();
+        let runs = self.runs().into_iter().rev().filter(saved);
+        for old in runs.skip(KEEP_SAVES).filter(|run| !run.is_guarded()) {
+            let _ = std::fs::remove_dir_all(old.saves());
         }
     }
 }

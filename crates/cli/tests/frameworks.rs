@@ -9,21 +9,11 @@
 
 mod support;
 
-use std::process::Command;
 use std::time::Duration;
-use support::{Scene, example, framework_python, line_of};
+use support::{Scene, example, line_of, train};
 
 /// Importing a framework from a cold disk takes most of it.
 const LIMIT: Duration = Duration::from_secs(180);
-
-/// `run --budget BUDGET FLAGS… -- python EXAMPLE`; `None` where there are no frameworks.
-fn train(scene: &Scene, budget: &str, flags: &[&str], script: &str) -> Option<Command> {
-    let python = framework_python()?;
-    let mut run = scene.run(budget);
-    run.args(flags).arg("--").arg(python).arg(example(script));
-    run.env("TF_CPP_MIN_LOG_LEVEL", "3");
-    Some(run)
-}
 
 #[test]
 fn pytorch_catches_a_batch_that_is_too_large_and_trains_on() {

@@ -9,22 +9,11 @@ mod support;
 
 use serde_json::Value;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
-use support::{Ended, Scene, example, framework_python, line_of};
+use support::{Ended, Scene, example, line_of, train};
 
 /// Importing a framework from a cold disk takes most of it.
 const LIMIT: Duration = Duration::from_secs(180);
-
-/// `run --budget BUDGET FLAGS… -- python EXAMPLE`; `None` where there are no frameworks.
-fn train(scene: &Scene, budget: &str, flags: &[&str], script: &str) -> Option<Command> {
-    let python = framework_python()?;
-    let mut run = scene.run(budget);
-    run.args(flags).arg("--").arg(python).arg(example(script));
-    run.env("TF_CPP_MIN_LOG_LEVEL", "3");
-    run.env("CUDA_VISIBLE_DEVICES", "-1");
-    Some(run)
-}
 
 /// What a script that is wrong came to: the first cause, with its line looked up by its text.
 struct Wrong {

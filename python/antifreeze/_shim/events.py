@@ -109,15 +109,19 @@ def _tool():
 
 def _monitor(code, mark, ends):
     tool, events = _tool(), sys.monitoring.events
-    _watched[id(code)] = mark
     _kept.append(code)
     heard = events.PY_START | (events.PY_RETURN if ends else 0)
 
     def put(is_there):
+        # Also for failures, which are told of all functions.
+        _watched[id(code)] = mark if is_there else _ABSENT
         sys.monitoring.set_local_events(tool, code, heard if is_there else 0)
 
     put(True)
     return put
+
+
+_ABSENT = Mark()
 
 
 def _on_start(code, offset):

@@ -30,6 +30,15 @@ def place(name, size):
     return os.path.join(folder, name)
 
 
+def _remove_older(path):
+    """Of what we save ourselves the newest is kept: a long run may be saved many times."""
+    folder, newest = os.path.split(path)
+    for name in os.listdir(folder):
+        if name.startswith("step-") and name != newest:
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder, name))
+
+
 @contextlib.contextmanager
 def aside(path):
     """A path to write to, which becomes the other when all is written and on the disk."""
@@ -39,6 +48,7 @@ def aside(path):
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
+        _remove_older(path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)

@@ -121,6 +121,8 @@ class Watch:
 
     def _rest(self):
         self._steps.wakes = self._wake
+        # It may be a wait for data that we are called from.
+        self._steps.unbind_data()
         self._data.put(False)
         self._backward.put(False)
         self._begin.remove()
@@ -131,6 +133,7 @@ class Watch:
     def _wake(self):
         self._steps.wakes = None
         self._woke = time.monotonic()
+        self._steps.bind_data(self._data)
         self._data.put(True)
         self._backward.put(True)
         self._begin = self._hear_begin()

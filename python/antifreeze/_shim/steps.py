@@ -72,6 +72,12 @@ class Steps:
         self._after_data = mark
         self.bind(mark, "end", self._ground)
 
+    def unbind_data(self):
+        """From now on, and for the call that is under way."""
+        self.unbind(self._after_data, "end")
+        self._after_data.end = events.nothing
+        self._after_data = None
+
     def unbind(self, mark, event):
         self._bound = [one for one in self._bound if one[0] is not mark or one[1] != event]
 

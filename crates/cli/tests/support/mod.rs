@@ -174,6 +174,17 @@ impl Drop for Scene {
     }
 }
 
+/// `run --budget BUDGET FLAGS… -- python EXAMPLE`, in an interpreter that has the frameworks; `None`
+/// where there is none.
+pub fn train(scene: &Scene, budget: &str, flags: &[&str], script: &str) -> Option<Command> {
+    let python = framework_python()?;
+    let mut run = scene.run(budget);
+    run.args(flags).arg("--").arg(python).arg(example(script));
+    run.env("TF_CPP_MIN_LOG_LEVEL", "3");
+    run.env("CUDA_VISIBLE_DEVICES", "-1");
+    Some(run)
+}
+
 /// A script of the repository's `examples/` folder.
 pub fn example(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
