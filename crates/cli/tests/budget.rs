@@ -328,6 +328,40 @@ except MemoryError:
     print('going on')
 ";
 
+#[test]
+fn fifty_megabytes_are_saved_at_the_wall_in_every_python() {
+    for python in pythons() {
+        for leak in ["bytes(300)", "bytearray(1_000_000)"] {
+            let scene = Scene::new();
+            let script = scene.script("train.py", &SAVES_AT_THE_WALL.replace("LEAK", leak));
+            let mut run = scene.run("300MB");
+            scene
+                .finish(run.arg("--").arg(&python).arg(&script), LIMIT)
+                .exits(0)
+                .prints("50000000 of it again");
+        }
+    }
+}
+
+/// Saves while it still holds everything that brought it to the wall.
+const SAVES_AT_THE_WALL: &str = "\
+import os
+weights = [os.urandom(1000000) for _ in range(50)]
+history = []
+try:
+    while len(history) < 1500000:
+        history.append(LEAK)
+except MemoryError:
+    import pickle
+    with open('model.pkl', 'wb') as file:
+        pickle.dump(weights, file)
+    history.clear()
+    with open('model.pkl', 'rb') as file:
+        again = pickle.load(file)
+    assert again == weights
+    print(sum(map(len, again)), 'of it again')
+";
+
 fn peak(scene: &Scene) -> u64 {
     let verdict = scene.verdict();
     verdict["peak"]["tree_bytes"]

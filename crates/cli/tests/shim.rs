@@ -231,3 +231,36 @@ fn a_run_that_cannot_go_on_is_not_started_again_in_vain() {
         .tells("antifreeze: not started again: the script does not call antifreeze.resume()")
         .never_tells("starting again from");
 }
+
+#[test]
+fn a_script_that_takes_the_request_to_end_for_an_error_of_its_own_is_asked_by_a_signal() {
+    let scene = Scene::new();
+    let script = scene.script("train.py", GOES_ON);
+    let Some(mut run) = train(&scene, "1500MB", &[], script.to_str().unwrap()) else {
+        return;
+    };
+    scene
+        .finish(&mut run, LIMIT)
+        .exits(75)
+        .prints("goes on after MemoryPressure")
+        .tells("asked the run to end at the end of its step: it uses more than its budget")
+        .never_tells("by force");
+}
+
+/// What it grows by is shared, so that no wall stops it.
+const GOES_ON: &str = "\
+import time
+import torch
+model = torch.nn.Linear(100, 10)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+shared = []
+for step in range(2000):
+    try:
+        shared.append(torch.ones(1 << 20).share_memory_())
+        optimizer.zero_grad()
+        model(torch.randn(32, 100)).pow(2).mean().backward()
+        optimizer.step()
+        time.sleep(0.02)
+    except MemoryError as error:
+        print('goes on after', type(error).__name__, flush=True)
+";

@@ -20,6 +20,8 @@ use std::time::Duration;
 const MILLISECOND: u64 = 1_000_000;
 /// The end of a step that takes longer is not waited for when a run has to end.
 const LONG_STEP: u64 = 4_000 * MILLISECOND;
+/// Whoever makes so many more after it was asked to end has not heard.
+const STEPS_TO_END: u64 = 3;
 /// Between two looks at who holds the memory, which limit their own cost as well.
 const LOOK_PACE: u64 = 500 * MILLISECOND;
 
@@ -36,6 +38,8 @@ pub struct Hands {
     pub resume_requests: u32,
     /// When trainers were last asked to look who holds the memory.
     pub looked_at: u64,
+    /// Made when they were asked to end.
+    pub steps_at_stop: u64,
 }
 
 /// Everything one act may touch.
@@ -257,6 +261,7 @@ impl Hands {
                 acts.footprint_at_stop = Some(footprint);
                 // One that trains ends at the end of its step, where nothing is half done.
                 let at_step = trainers::ask_to_stop(self.shared);
+                self.steps_at_stop = trainers::steps(self.shared);
                 let pid = if at_step { Pid(0) } else { self.root };
                 scene.voice.say(What::StopSent { pid, why });
                 if !at_step {
@@ -266,8 +271,9 @@ impl Hands {
             Some(_) if trainers::is_saving(self.shared) => {}
             Some(sent) => {
                 let waited = scene.now.saturating_sub(sent);
-                if 2 * waited > self.config.stop_deadline.as_nanos() as u64 {
-                    // Half of the time is over: whoever is left is asked too.
+                let goes_on = trainers::steps(self.shared) > self.steps_at_stop + STEPS_TO_END;
+                if goes_on || 2 * waited > self.config.stop_deadline.as_nanos() as u64 {
+                    // Not taken for an end, or half of the time is over: whoever is left is asked too.
                     stop::signal_all(scene.tree, Signal::TERM);
                 } else if waited > LONG_STEP {
                     trainers::insist(self.shared, scene.tree);

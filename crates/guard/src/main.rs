@@ -242,6 +242,7 @@ fn prepare<'a>(
             shared,
             resume_requests: shared.head().resume_requests.load(Relaxed),
             looked_at: 0,
+            steps_at_stop: 0,
         },
         voice,
         desk,

@@ -29,14 +29,23 @@ impl Shared {
     }
 }
 
-/// Puts what they say into a sample.
-pub fn read(shared: Shared, sample: &mut Sample) {
-    let furthest = shared
+/// Of those that train, the one that has made the most steps.
+fn furthest(shared: Shared) -> Option<&'static Trainer> {
+    shared
         .trainers()
         .map(|(_, trainer)| trainer)
-        .max_by_key(|trainer| trainer.steps.load(Relaxed));
+        .max_by_key(|trainer| trainer.steps.load(Relaxed))
+}
+
+/// Steps made by the one that has made the most.
+pub fn steps(shared: Shared) -> u64 {
+    furthest(shared).map_or(0, |trainer| trainer.steps.load(Relaxed))
+}
+
+/// Puts what they say into a sample.
+pub fn read(shared: Shared, sample: &mut Sample) {
     let tree = &mut sample.tree;
-    let Some(trainer) = furthest else {
+    let Some(trainer) = furthest(shared) else {
         let none = Reading::Unavailable(Reason::Absent);
         (tree.steps, tree.phase, tree.batch) = (none, none, none);
         return;

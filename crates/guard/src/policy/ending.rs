@@ -1,5 +1,6 @@
 //! From stop to kill. Nothing leads back.
 
+use super::history::Bound;
 use super::rungs::broken_why;
 use super::scene::{Scene, Verdict};
 use antifreeze_record::event::{Rung, Why};
@@ -26,7 +27,11 @@ pub(super) fn after_stop(scene: &Scene) -> Verdict {
     let then = acts.footprint_at_stop.unwrap_or(scene.now.footprint);
     let grown = scene.now.footprint.saturating_sub(then) as f64;
     if waited >= GRACE && grown > scene.reserve() / 2.0 && grown > scene.total() / 50.0 {
-        return Verdict::new(Rung::Kill, broken_why(scene));
+        let why = match scene.now.bound {
+            Bound::Budget => Why::BudgetExceeded,
+            Bound::Machine | Bound::Cgroup => broken_why(scene),
+        };
+        return Verdict::new(Rung::Kill, why);
     }
     Verdict::new(Rung::Stop, broken_why(scene))
 }
