@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use antifreeze_view::{Facts, Story, Told, Verdict};
+use antifreeze_diagnose::{Facts, Story, Told, Verdict};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -4,10 +4,10 @@
 use antifreeze_check::crew;
 use antifreeze_check::examine::{self, Fixes, Orders, Report};
 use antifreeze_check::settings::Flags;
+use antifreeze_diagnose::{Cause, Code, Evidence, Facts, Location, Remedy, Verdict};
 use antifreeze_lint::finding::Finding;
 use antifreeze_lint::here::Here;
 use antifreeze_lint::rule::Severity;
-use antifreeze_view::{Cause, Code, Evidence, Facts, Location, Remedy, Verdict};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 

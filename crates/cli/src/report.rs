@@ -2,11 +2,12 @@
 
 use crate::link::link;
 use crate::store;
+use antifreeze_diagnose::{Again, Facts, Now, Run};
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
 use antifreeze_record::event::{Event, What};
 use antifreeze_record::{Record, tail};
-use antifreeze_view::{Again, Detail, Facts, Look, Now, Run, RunRow, closing, met_trouble};
+use antifreeze_view::{Detail, Look, RunRow, closing, met_trouble};
 use std::path::Path;
 
 pub struct Report(Run);

@@ -1,11 +1,11 @@
 //! The words at the end of a run: one line when all went well, a few labelled lines when
 //! there was trouble, and only those that have something to say.
 
-use crate::facts::Facts;
 use crate::look::{Look, padded, sparkline, wrapped};
-use crate::story::Story;
-use crate::verdict::{Cause, Code, EndKind, Verdict};
-use crate::{safe, signal, units};
+use antifreeze_diagnose::Facts;
+use antifreeze_diagnose::story::Story;
+use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Verdict};
+use antifreeze_diagnose::{safe, signal, units};
 use antifreeze_record::event::Rung;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;

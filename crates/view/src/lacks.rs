@@ -2,7 +2,7 @@
 //! person cannot notice and need not mend is said only to those who asked for everything.
 
 use crate::sentence::Detail;
-use crate::signal;
+use antifreeze_diagnose::signal;
 use antifreeze_record::event::Lack;
 
 pub(crate) fn missing(lack: Lack, detail: u32) -> (Detail, String) {

@@ -1,9 +1,11 @@
 //! The status line of `--live`: where the run stands now, in one line that always fits.
 
-use crate::facts::Facts;
-use crate::look::{Look, bar, between, cut};
+use crate::look::{Look, bar};
 use crate::sentence::rung_name;
-use crate::units;
+use antifreeze_diagnose::Facts;
+use antifreeze_diagnose::time::between;
+use antifreeze_diagnose::units;
+use antifreeze_diagnose::words::cut;
 use antifreeze_record::event::Rung;
 use antifreeze_sense::Sample;
 use unicode_width::UnicodeWidthStr;

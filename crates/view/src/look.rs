@@ -4,10 +4,10 @@
 
 use jiff::tz::TimeZone;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
-use crate::safe;
+use antifreeze_diagnose::safe;
+use antifreeze_diagnose::time::timestamp;
 use antifreeze_sense::Stamp;
 use std::os::unix::ffi::OsStrExt;
 
@@ -123,16 +123,6 @@ impl Look {
     }
 }
 
-/// None for a time that no calendar holds: a broken clock, a damaged record.
-pub(crate) fn timestamp(at: Stamp) -> Option<jiff::Timestamp> {
-    jiff::Timestamp::from_nanosecond(i128::from(at.realtime)).ok()
-}
-
-/// From one stamp to a later one, on the clock that never jumps.
-pub(crate) fn between(from: Stamp, to: Stamp) -> Duration {
-    Duration::from_nanos(to.monotonic.saturating_sub(from.monotonic))
-}
-
 /// The values as a row of small columns, the largest touching the top.
 pub(crate) fn sparkline(values: &[u64], top: u64) -> String {
     const COLUMNS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -151,24 +141,6 @@ pub(crate) fn sparkline(values: &[u64], top: u64) -> String {
 pub(crate) fn bar(share: f64, width: usize) -> String {
     let filled = ((share.clamp(0.0, 1.0) * width as f64).round() as usize).min(width);
     format!("{}{}", "█".repeat(filled), "░".repeat(width - filled))
-}
-
-/// The text, cut to this many columns; a cut is marked.
-pub(crate) fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.into();
-    }
-    let Some(room) = width.checked_sub(1) else {
-        return String::new();
-    };
-    let mut used = 0;
-    let kept = text.chars().take_while(|character| {
-        used += character.width().unwrap_or(0);
-        used <= room
-    });
-    let mut short: String = kept.collect();
-    short.push('…');
-    short
 }
 
 /// Filled with blanks to this many columns.
@@ -246,11 +218,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn a_cut_text_fits(text: String, width in 0usize..40) {
-            prop_assert!(cut(&text, width).width() <= width);
-        }
-
         #[test]
         fn wrapping_loses_no_word(text in "[a-zé ]{0,80}", width in 1usize..30) {
             let lines = wrapped(&text, width);

@@ -1,8 +1,9 @@
 //! The one line before the run: what is guarded, what it may use, and with what means.
 
-use crate::facts::Facts;
-use crate::look::{Glyphs, cut};
-use crate::units;
+use crate::look::Glyphs;
+use antifreeze_diagnose::Facts;
+use antifreeze_diagnose::units;
+use antifreeze_diagnose::words::cut;
 
 /// The widest a command may be in the opening line: the numbers behind it must be seen.
 const COMMAND_COLUMNS: usize = 60;

@@ -1,12 +1,14 @@
 //! The runs there are: a table for people, rows for programs, and one run in full.
 
 use crate::closing;
-use crate::facts::Facts;
-use crate::look::{Look, between, cut, padded, wrapped};
-use crate::sentence::{Detail, process, rung_name, sentence};
-use crate::story::Story;
-use crate::verdict::{EndKind, Verdict, written};
-use crate::{safe, units};
+use crate::look::{Look, padded, wrapped};
+use crate::sentence::{Detail, rung_name, sentence};
+use antifreeze_diagnose::Facts;
+use antifreeze_diagnose::story::Story;
+use antifreeze_diagnose::time::between;
+use antifreeze_diagnose::verdict::{EndKind, Verdict, written};
+use antifreeze_diagnose::words::{cut, process};
+use antifreeze_diagnose::{safe, units};
 use antifreeze_record::event::{Event, Rung};
 use antifreeze_sense::Stamp;
 use serde::Serialize;

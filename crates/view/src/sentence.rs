@@ -2,9 +2,11 @@
 //! Silence where nothing is worth a line at the level asked for, and never a second line
 //! for what another event already tells.
 
-use crate::ending::user_file;
-use crate::facts::Facts;
-use crate::{lacks, safe, signal, units};
+use crate::lacks;
+use antifreeze_diagnose::Facts;
+use antifreeze_diagnose::ending::user_file;
+use antifreeze_diagnose::words::{process, reason};
+use antifreeze_diagnose::{safe, signal, units};
 use antifreeze_record::event::{Event, Rung, What, Why};
 use antifreeze_sense::{Name, Pid};
 use std::time::Duration;
@@ -158,36 +160,6 @@ pub fn rung_name(rung: Rung) -> &'static str {
     }
 }
 
-/// What drove a decision, as the end of a sentence; None when there is nothing to say.
-pub(crate) fn reason(why: Why, facts: &Facts) -> Option<String> {
-    Some(match why {
-        Why::Nothing => return None,
-        Why::TreeGrowth => "its memory grows and the room runs out".into(),
-        Why::ReserveBroken => {
-            format!(
-                "less than the {} kept for you is left",
-                units::bytes(facts.reserve)
-            )
-        }
-        Why::BudgetExceeded => match facts.budget {
-            Some(budget) => format!("it uses more than its budget of {}", units::bytes(budget)),
-            None => "it uses more than its budget".into(),
-        },
-        Why::CgroupLimit => match facts.container {
-            Some(limit) => format!("the container's limit of {} is near", units::bytes(limit)),
-            None => "the container's memory limit is near".into(),
-        },
-        Why::SwapStorm => "the machine swaps as fast as it can and gets little done".into(),
-        Why::Stalling => "everything waits for memory".into(),
-        Why::OthersGrew => "other programs grew and memory ran short".into(),
-        Why::DiskFull => "the disk the run writes to is nearly full".into(),
-        Why::ShmFull => "/dev/shm is nearly full".into(),
-        Why::Deadline => "it had not ended in time".into(),
-        Why::RoomAgain => "there is room again".into(),
-        Why::Asked => "you asked for it".into(),
-    })
-}
-
 fn because(why: Why, facts: &Facts) -> String {
     reason(why, facts).map_or_else(String::new, |reason| format!(": {reason}"))
 }
@@ -214,15 +186,6 @@ fn walled(pid: Pid, name: Name, bytes: u64, facts: &Facts) -> String {
         "refused {size} to {}: {bound}. The script gets an error at that line.",
         process(name, pid)
     )
-}
-
-/// "python (pid 1234)".
-pub(crate) fn process(name: Name, pid: Pid) -> String {
-    match (name.as_bytes(), pid.0) {
-        (b"", pid) => format!("pid {pid}"),
-        (name, 0) => safe::shown(name),
-        (name, pid) => format!("{} (pid {pid})", safe::shown(name)),
-    }
 }
 
 /// What the trainer itself said of its save.

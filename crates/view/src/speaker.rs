@@ -1,10 +1,11 @@
 //! Says what happens while it happens, and remembers what it said: a script that is refused
 //! a thousand times fills no screen, and a warning that comes and goes is given once.
 
-use crate::facts::Facts;
-use crate::look::{Glyphs, between};
+use crate::look::Glyphs;
 use crate::sentence::{Detail, sentence};
-use crate::units;
+use antifreeze_diagnose::Facts;
+use antifreeze_diagnose::time::between;
+use antifreeze_diagnose::units;
 use antifreeze_record::event::{Event, Lack, Rung, What};
 use antifreeze_sense::Stamp;
 use std::time::Duration;

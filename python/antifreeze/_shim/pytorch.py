@@ -12,7 +12,7 @@ from .page import BACKWARD, NOTHING, OPTIMIZER, PHASE
 from .trainer import PACE, trainer
 
 # What a look at the loss takes, in seconds, and the part of a step's time that it may take.
-LOOK, SHARE = 60e-6, 0.002
+LOOK, SHARE = 100e-6, 0.002
 # On a card a value is only there once all that was asked of it is done; so it is seldom asked for.
 STRIDE_ON_A_CARD = 64
 # Of the gradients, anywhere.

@@ -9,6 +9,7 @@ use super::streams::Streams;
 use crate::report::Report;
 use crate::store::Run;
 use antifreeze_cushion::page::EVENT_BYTES;
+use antifreeze_diagnose::{Again, Facts, Told};
 use antifreeze_guard::hands::limit;
 use antifreeze_guard::orders::Orders;
 use antifreeze_guard::shared::Shared;
@@ -16,9 +17,7 @@ use antifreeze_guard::voice::stamp;
 use antifreeze_record::codec::decode_event;
 use antifreeze_record::event::{Event, Lack, Rung, What};
 use antifreeze_sense::{Machine, Reading, Sample};
-use antifreeze_view::{
-    Again, Brake, Detail, Facts, Look, Means, Speaker, Told, Wall, opening, status,
-};
+use antifreeze_view::{Brake, Detail, Look, Means, Speaker, Wall, opening, status};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
@@ -450,7 +449,7 @@ impl Front {
 
     fn not_started(&self, errno: i32) -> u8 {
         let command =
-            antifreeze_view::safe::shown(self.facts.command.first().map_or(b"", |word| {
+            antifreeze_diagnose::safe::shown(self.facts.command.first().map_or(b"", |word| {
                 std::os::unix::ffi::OsStrExt::as_bytes(word.as_os_str())
             }));
         if errno == libc::ENOENT {

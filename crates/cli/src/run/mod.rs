@@ -17,10 +17,11 @@ use crate::look::look_of;
 use crate::size;
 use crate::store::{Run, Store};
 use antifreeze_check::settings::Flags;
+use antifreeze_diagnose::{Again, Facts};
 use antifreeze_guard::orders::Orders;
 use antifreeze_lint::here::Here;
 use antifreeze_sense::{Machine, Sample};
-use antifreeze_view::{Again, Detail, Facts};
+use antifreeze_view::Detail;
 use front::Front;
 use std::path::{Path, PathBuf};
 

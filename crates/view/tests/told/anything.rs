@@ -1,9 +1,10 @@
 //! Whatever a record holds, reading it out neither panics nor drives the terminal.
 
 use crate::scenes::look;
+use antifreeze_diagnose::{Facts, Since, Story, Verdict};
 use antifreeze_record::event::{Event, Lack, Rung, Text, What, Why};
 use antifreeze_sense::{Name, Pid, Process, Reading, Sample, Stamp};
-use antifreeze_view::{Detail, Facts, Glyphs, Look, RunRow, Since, Speaker, Story, Verdict};
+use antifreeze_view::{Detail, Glyphs, Look, RunRow, Speaker};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ffi::OsString;

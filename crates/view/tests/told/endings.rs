@@ -1,10 +1,11 @@
 //! What a person reads at the end of each kind of run.
 
 use crate::scenes::{EXIT_1, GB, MB, Scene, look};
+use antifreeze_diagnose::Since;
+use antifreeze_diagnose::verdict::{Code, EndKind};
 use antifreeze_record::event::{Rung, Text, What, Why};
 use antifreeze_sense::{Name, Pid, Reading};
-use antifreeze_view::verdict::{Code, EndKind};
-use antifreeze_view::{Glyphs, Look, RunRow, Since, table};
+use antifreeze_view::{Glyphs, Look, RunRow, table};
 use insta::assert_snapshot;
 
 const TRACEBACK: &str = r#"epoch 1  12%|##        | 120/1000

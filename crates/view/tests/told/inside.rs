@@ -1,8 +1,8 @@
 //! What the verdict makes of what a trainer said of itself.
 
 use crate::scenes::{EXIT_1, GB, MB, Scene};
+use antifreeze_diagnose::verdict::Code;
 use antifreeze_sense::Phase;
-use antifreeze_view::verdict::Code;
 use insta::assert_snapshot;
 
 const HELLO: &str = r#"{"what":"hello","framework":"torch","version":"2.15.0","device":"cpu","dtype":"float32","batch":32}

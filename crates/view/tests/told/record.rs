@@ -1,11 +1,11 @@
 //! A real record on disk, read back as a person would see it.
 
 use crate::scenes::{EXIT_1, GB, MB, Scene, look};
+use antifreeze_diagnose::verdict::EndKind;
+use antifreeze_diagnose::{Now, Run, Since};
 use antifreeze_record::codec::{encode_event, encode_sample};
 use antifreeze_record::{Head, Kind, Log, SCHEMA, Sizes};
 use antifreeze_sense::Reading;
-use antifreeze_view::verdict::EndKind;
-use antifreeze_view::{Now, Run, Since};
 use std::io;
 use std::path::Path;
 

@@ -1,8 +1,9 @@
 //! Runs made up for the tests, second by second, with fixed clocks.
 
+use antifreeze_diagnose::{Facts, Story, Told, Verdict};
 use antifreeze_record::event::{Event, What};
 use antifreeze_sense::{Name, Phase, Pid, Process, Reading, Sample, Stamp};
-use antifreeze_view::{Facts, Look, Story, Told, Verdict};
+use antifreeze_view::Look;
 
 pub const GB: u64 = 1_000_000_000;
 pub const MB: u64 = 1_000_000;

@@ -2,8 +2,8 @@
 //! `--json` promise to other programs. What is not known is null, never 0.
 
 use crate::facts::Facts;
-use crate::look::timestamp;
 use crate::story::Story;
+use crate::time::timestamp;
 use crate::traceback::Traceback;
 use crate::{causes, ending};
 use antifreeze_sense::{Phase, Stamp};
@@ -218,7 +218,7 @@ impl Steps {
 }
 
 /// As `verdict.json` writes times.
-pub(crate) fn written(at: Stamp) -> Option<String> {
+pub fn written(at: Stamp) -> Option<String> {
     timestamp(at).map(|time| format!("{time:.3}"))
 }
 

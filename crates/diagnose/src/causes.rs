@@ -4,7 +4,6 @@
 
 use crate::ending::user_file;
 use crate::facts::Facts;
-use crate::look::cut;
 use crate::remedies;
 use crate::safe;
 use crate::series::Growth;
@@ -14,6 +13,7 @@ use crate::story::{Refusal, Story};
 use crate::traceback::Traceback;
 use crate::units;
 use crate::verdict::{Cause, Code, EndKind, Evidence, Location, RuledOut, written};
+use crate::words::{cut, process};
 use antifreeze_record::event::Why;
 use antifreeze_sense::{Sample, Space};
 
@@ -250,7 +250,7 @@ impl Scales<'_> {
             && grew.is_some_and(|grew| grew as f64 >= self.facts.total as f64 * NOTABLE);
         match (grower, grew) {
             (Some((name, pid, by)), _) if blamed => {
-                let who = crate::sentence::process(name, pid);
+                let who = process(name, pid);
                 let summary = format!("{who} grew by {} while memory was short", units::bytes(by));
                 self.blame(Code::OtherProcess, 0.75, summary, "memory.available");
             }

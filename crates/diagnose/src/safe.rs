@@ -43,13 +43,13 @@ pub fn lines(output: &[u8]) -> impl DoubleEndedIterator<Item = String> {
 }
 
 /// What is left on the screen of a line that was drawn over several times.
-pub(crate) fn last_drawn(line: &[u8]) -> &[u8] {
+pub fn last_drawn(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     line.rsplit(|byte| *byte == b'\r').next().unwrap_or(line)
 }
 
 /// The line without the escape sequences that only set colours.
-pub(crate) fn without_colour(line: &[u8]) -> Vec<u8> {
+pub fn without_colour(line: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(line.len());
     let mut rest = line;
     while let Some((&byte, tail)) = rest.split_first() {

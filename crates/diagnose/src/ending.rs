@@ -1,12 +1,12 @@
 //! How a run ended, from its wait status, what the guard did, and what it printed last.
 
 use crate::facts::{Facts, Since};
-use crate::look::{between, cut};
-use crate::sentence::reason;
 use crate::signal::{self, Exit};
 use crate::story::{Ended, Story};
+use crate::time::between;
 use crate::traceback::{Traceback, tells_of_memory};
 use crate::verdict::{End, EndKind, written};
+use crate::words::{cut, reason};
 use crate::{safe, units};
 use antifreeze_sense::Sample;
 use std::os::unix::ffi::OsStrExt;
@@ -180,7 +180,7 @@ fn place(traceback: Option<&Traceback>, facts: &Facts) -> String {
 }
 
 /// A file of the user, seen from where the run was started.
-pub(crate) fn user_file(file: &[u8], facts: &Facts) -> String {
+pub fn user_file(file: &[u8], facts: &Facts) -> String {
     let folder = facts.folder.as_os_str().as_bytes();
     let below = file.strip_prefix(folder).filter(|_| !folder.is_empty());
     safe::shown(

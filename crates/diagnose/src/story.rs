@@ -3,8 +3,8 @@
 //! the verdict's matter.
 
 use crate::facts::Facts;
-use crate::look::between;
 use crate::series::Series;
+use crate::time::between;
 use antifreeze_record::event::{Event, Rung, Text, What, Why};
 use antifreeze_sense::{Name, Phase, Pid, Process, Sample, Stamp};
 use std::time::Duration;

@@ -1,0 +1,27 @@
+//! From a run's record, its last output and what its trainer said of itself to a verdict: how it ended, why,
+//! how sure that is, what was ruled out, and the way out. Everything read here is anybody's bytes.
+
+mod again;
+mod causes;
+pub mod ending;
+mod facts;
+mod remedies;
+mod run;
+pub mod safe;
+mod series;
+pub mod shim;
+pub mod signal;
+pub mod story;
+pub mod time;
+pub mod traceback;
+pub mod units;
+pub mod verdict;
+pub mod words;
+
+pub use again::Again;
+pub use facts::{Facts, Since};
+pub use run::{Now, Run};
+pub use series::{Growth, Series};
+pub use shim::Told;
+pub use story::Story;
+pub use verdict::{Cause, Code, Evidence, Location, Remedy, Verdict};

@@ -1,0 +1,77 @@
+//! Words that several sentences are made of.
+
+use crate::facts::Facts;
+use crate::{safe, units};
+use antifreeze_record::event::Why;
+use antifreeze_sense::{Name, Pid};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What drove a decision, as the end of a sentence; None when there is nothing to say.
+pub fn reason(why: Why, facts: &Facts) -> Option<String> {
+    Some(match why {
+        Why::Nothing => return None,
+        Why::TreeGrowth => "its memory grows and the room runs out".into(),
+        Why::ReserveBroken => {
+            format!(
+                "less than the {} kept for you is left",
+                units::bytes(facts.reserve)
+            )
+        }
+        Why::BudgetExceeded => match facts.budget {
+            Some(budget) => format!("it uses more than its budget of {}", units::bytes(budget)),
+            None => "it uses more than its budget".into(),
+        },
+        Why::CgroupLimit => match facts.container {
+            Some(limit) => format!("the container's limit of {} is near", units::bytes(limit)),
+            None => "the container's memory limit is near".into(),
+        },
+        Why::SwapStorm => "the machine swaps as fast as it can and gets little done".into(),
+        Why::Stalling => "everything waits for memory".into(),
+        Why::OthersGrew => "other programs grew and memory ran short".into(),
+        Why::DiskFull => "the disk the run writes to is nearly full".into(),
+        Why::ShmFull => "/dev/shm is nearly full".into(),
+        Why::Deadline => "it had not ended in time".into(),
+        Why::RoomAgain => "there is room again".into(),
+        Why::Asked => "you asked for it".into(),
+    })
+}
+
+/// "python (pid 1234)".
+pub fn process(name: Name, pid: Pid) -> String {
+    match (name.as_bytes(), pid.0) {
+        (b"", pid) => format!("pid {pid}"),
+        (name, 0) => safe::shown(name),
+        (name, pid) => format!("{} (pid {pid})", safe::shown(name)),
+    }
+}
+
+/// The text, cut to this many columns; a cut is marked.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.into();
+    }
+    let Some(room) = width.checked_sub(1) else {
+        return String::new();
+    };
+    let mut used = 0;
+    let kept = text.chars().take_while(|character| {
+        used += character.width().unwrap_or(0);
+        used <= room
+    });
+    let mut short: String = kept.collect();
+    short.push('…');
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_cut_text_fits(text: String, width in 0usize..40) {
+            prop_assert!(cut(&text, width).width() <= width);
+        }
+    }
+}
