@@ -26,6 +26,8 @@ pub enum Command {
     Check(Box<CheckArguments>),
     /// Show what antifreeze does, safely, in a few seconds
     Demo,
+    /// Say why a run froze, crashed or crawled, how sure that is, and the way out
+    Explain(ExplainArguments),
     /// List the runs, show one, or remove old ones
     Runs(RunsArguments),
     /// Let a run that antifreeze paused go on now
@@ -172,6 +174,33 @@ impl From<OutputFormat> for Format {
             OutputFormat::Gitlab => Format::Gitlab,
         }
     }
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  antifreeze explain
+  antifreeze explain 20261116-131741-170
+  antifreeze explain --log train.log
+  antifreeze explain --cause memory-leak")]
+pub struct ExplainArguments {
+    /// The run: its name, the beginning of it, or a folder (default: the last)
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+    /// Explain what a run printed, where there is nothing else; - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "run")]
+    pub log: Option<PathBuf>,
+    /// Print the verdict for programs
+    #[arg(long)]
+    pub json: bool,
+    /// Tell of a cause, or list them all
+    #[arg(
+        long,
+        value_name = "CODE",
+        num_args = 0..=1,
+        default_missing_value = "",
+        conflicts_with_all = ["run", "log", "json"]
+    )]
+    pub cause: Option<String>,
 }
 
 #[derive(Args)]

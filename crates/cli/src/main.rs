@@ -6,6 +6,7 @@ mod check;
 mod config;
 mod demo;
 mod embed;
+mod explain;
 mod link;
 mod look;
 mod output;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => return run::run(*arguments).into(),
         Command::Check(arguments) => return check::check(*arguments).into(),
         Command::Demo => return demo::demo().into(),
+        Command::Explain(arguments) => explain::explain(arguments),
         Command::Runs(arguments) => runs::runs(arguments),
         Command::Resume(arguments) => runs::resume(arguments.run.as_deref()),
     };

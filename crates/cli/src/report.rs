@@ -18,10 +18,16 @@ impl Report {
         let now = Now {
             boot: boot_id(),
             guarded: run.is_guarded(),
+            is_here: run.is_here,
         };
         Run::open(&run.folder, last_output(&run.folder), now)
             .map(Report)
             .map_err(|error| format!("reading {}: {error}", run.folder.display()))
+    }
+
+    /// From what a run printed, and nothing else.
+    pub fn of_output(output: Vec<u8>) -> Report {
+        Report(Run::of_output(output))
     }
 
     /// From what the front knows itself, where the record has no end: nothing could be
@@ -68,6 +74,10 @@ impl Report {
 
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(&self.0.verdict).unwrap_or_default() + "\n"
+    }
+
+    pub fn explain(&self, look: &Look) -> String {
+        antifreeze_view::explain(&self.0, look)
     }
 
     pub fn show(&self, look: &Look) -> String {

@@ -23,6 +23,8 @@ pub struct Store {
 pub struct Run {
     pub id: String,
     pub folder: PathBuf,
+    /// It is one of this machine's, where it was made.
+    pub is_here: bool,
 }
 
 /// The process that guards a run, and where its page is.
@@ -77,7 +79,13 @@ impl Store {
             let id = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S-%3f").to_string();
             let folder = runs.join(&id);
             match std::fs::create_dir(&folder) {
-                Ok(()) => return Ok(Run { id, folder }),
+                Ok(()) => {
+                    return Ok(Run {
+                        id,
+                        folder,
+                        is_here: true,
+                    });
+                }
                 // Another run began in the same millisecond; the next has a name of its own.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
@@ -98,6 +106,7 @@ impl Store {
                 Some(Run {
                     id,
                     folder: entry.path(),
+                    is_here: true,
                 })
             })
             .collect();
@@ -151,6 +160,16 @@ impl Store {
 }
 
 impl Run {
+    /// What is left of a run in this folder, wherever it is from.
+    pub fn at(folder: &Path) -> Run {
+        let name = folder.file_name().unwrap_or(folder.as_os_str());
+        Run {
+            id: name.to_string_lossy().into_owned(),
+            folder: folder.into(),
+            is_here: false,
+        }
+    }
+
     /// The guard of this run, if it lives.
     pub fn guardian(&self) -> Option<Guardian> {
         let text = std::fs::read_to_string(self.folder.join(GUARD_FILE)).ok()?;

@@ -26,7 +26,9 @@ pub(crate) fn judge(facts: &Facts, story: &Story, traceback: Option<&Traceback>)
         None => match facts.since {
             Since::StillGuarded => EndKind::Running,
             Since::Rebooted => EndKind::MachineDied,
-            Since::GuardGone => EndKind::Unknown,
+            Since::GuardGone | Since::Elsewhere => EndKind::Unknown,
+            Since::OnlyPrinted if traceback.is_some() => EndKind::Exception,
+            Since::OnlyPrinted => EndKind::Unknown,
         },
     };
     let (exit_code, signal) = match exit {
@@ -124,12 +126,22 @@ fn detail(
     match kind {
         EndKind::Finished => format!("well after {time}"),
         EndKind::Failed => format!("with {status} after {time}"),
+        EndKind::Unknown if facts.since == Since::OnlyPrinted => {
+            "in a way that its output does not tell".into()
+        }
+        EndKind::Unknown if facts.since == Since::Elsewhere => {
+            format!("unseen: the record stops {time} in, and it is not of this machine")
+        }
         EndKind::Exception => {
+            let time = match facts.since {
+                Since::OnlyPrinted => String::new(),
+                _ => format!(" after {time}"),
+            };
             let error = traceback
                 .map(Traceback::kind)
                 .filter(|kind| !kind.is_empty());
             format!(
-                "with {} after {time}{}",
+                "with {}{time}{}",
                 cut(error.unwrap_or("an error"), ERROR_COLUMNS),
                 place(traceback, facts)
             )

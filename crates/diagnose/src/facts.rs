@@ -16,6 +16,10 @@ pub enum Since {
     GuardGone,
     /// The machine has been started again since.
     Rebooted,
+    /// It is another machine's, or what is left of it was moved.
+    Elsewhere,
+    /// There is no record, only what it printed.
+    OnlyPrinted,
 }
 
 /// A run, told once at its start, and what is left of it. Sizes in bytes.

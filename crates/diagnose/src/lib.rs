@@ -2,10 +2,11 @@
 //! how sure that is, what was ruled out, and the way out. Everything read here is anybody's bytes.
 
 mod again;
-mod causes;
+mod case;
+pub mod course;
+pub mod detect;
 pub mod ending;
 mod facts;
-mod remedies;
 mod run;
 pub mod safe;
 mod series;
@@ -15,6 +16,7 @@ pub mod story;
 pub mod time;
 pub mod traceback;
 pub mod units;
+mod unseen;
 pub mod verdict;
 pub mod words;
 

@@ -17,6 +17,8 @@ pub struct Now {
     pub boot: [u8; 16],
     /// Whether the run's guard lives.
     pub guarded: bool,
+    /// Whether the run was this machine's.
+    pub is_here: bool,
 }
 
 /// One run, read and judged.
@@ -39,6 +41,16 @@ impl Run {
             record.samples(),
             record.events().collect(),
         ))
+    }
+
+    /// Judges a run by what it printed, where there is nothing else.
+    pub fn of_output(output: Vec<u8>) -> Run {
+        let facts = Facts {
+            last_output: output,
+            since: Since::OnlyPrinted,
+            ..Facts::default()
+        };
+        Run::judge(facts, [], Vec::new())
     }
 
     /// Judges a run by what was seen of it.
@@ -68,6 +80,7 @@ fn facts(folder: &Path, record: &Record, last_output: Vec<u8>, now: Now) -> Fact
     };
     if let Some(head) = record.head() {
         facts.since = match (now.guarded, head.boot == now.boot) {
+            (_, false) if !now.is_here => Since::Elsewhere,
             (_, false) => Since::Rebooted,
             (true, true) => Since::StillGuarded,
             (false, true) => Since::GuardGone,

@@ -2,6 +2,7 @@
 //! that a week's record is read as easily as a minute's. Numbers only; what they mean is
 //! the verdict's matter.
 
+use crate::course::Course;
 use crate::facts::Facts;
 use crate::series::Series;
 use crate::time::between;
@@ -35,6 +36,7 @@ pub struct Story {
     /// Steps that the trainer made, and what it was at.
     pub steps: Option<u64>,
     pub phases: Phases,
+    pub course: Course,
     latest: Option<Stamp>,
     started: Stamp,
 }
@@ -46,6 +48,9 @@ pub struct Peak {
     pub footprint: u64,
     /// The largest processes then, largest first.
     pub largest: Vec<(Name, Pid, u64)>,
+    /// What all of them held, and what those of them that load data did.
+    pub held: u64,
+    pub held_by_loaders: u64,
 }
 
 /// What the trainer was at, look by look, from its first step on.
@@ -198,6 +203,7 @@ impl Story {
 
     fn look(&mut self, sample: &Sample) {
         self.reach(sample.at);
+        self.course.see(sample);
         if let Some(footprint) = sample.tree.footprint.value() {
             self.footprint.push(sample.at, footprint);
             if self
@@ -209,6 +215,8 @@ impl Story {
                     at: sample.at,
                     footprint,
                     largest: largest(sample),
+                    held: held_by(sample, |_| true),
+                    held_by_loaders: held_by(sample, loads_data),
                 });
             }
         }
@@ -303,7 +311,7 @@ impl Story {
                 self.peak = Some(Peak {
                     at,
                     footprint,
-                    largest: Vec::new(),
+                    ..Peak::default()
                 });
             }
             None => {}
@@ -365,6 +373,19 @@ fn held(process: &Process) -> u64 {
         .into_iter()
         .filter_map(|reading| reading.value())
         .fold(0, u64::saturating_add)
+}
+
+fn held_by(sample: &Sample, whom: impl Fn(&Process) -> bool) -> u64 {
+    let processes = sample.processes.as_slice().iter();
+    processes
+        .filter(|process| whom(process))
+        .map(held)
+        .fold(0, u64::saturating_add)
+}
+
+/// As PyTorch names its loaders.
+fn loads_data(process: &Process) -> bool {
+    process.name.as_bytes().starts_with(b"pt_data_worker")
 }
 
 fn largest(sample: &Sample) -> Vec<(Name, Pid, u64)> {

@@ -1,11 +1,12 @@
 //! The verdict: how a run ended, why, and what to do. Its shape is what `verdict.json` and
 //! `--json` promise to other programs. What is not known is null, never 0.
 
+use crate::case::Case;
 use crate::facts::Facts;
 use crate::story::Story;
 use crate::time::timestamp;
 use crate::traceback::Traceback;
-use crate::{causes, ending};
+use crate::{detect, ending, unseen};
 use antifreeze_sense::{Phase, Stamp};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,9 @@ pub struct Verdict {
     /// Most likely first.
     pub causes: Vec<Cause>,
     pub ruled_out: Vec<RuledOut>,
+    /// What could not be seen, and might have told more.
+    #[serde(default)]
+    pub unseen: Vec<String>,
     pub peak: PeakUse,
     pub steps: Steps,
 }
@@ -74,23 +78,42 @@ impl EndKind {
     }
 }
 
-/// The causes that counters and the last output show plainly.
+/// What ends a run or slows it down. Each has a file in `detect` and a page in docs/causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
     MemoryLeak,
     BatchTooLarge,
     DatasetInMemory,
+    LoaderMemory,
     ShmExhausted,
     SwapThrash,
     ContainerLimit,
     OtherProcess,
+    VramExhausted,
+    VramLeak,
+    VramSpill,
+    InputBound,
+    SlowStorage,
     DiskFull,
+    CpuOversubscribed,
+    Deadlock,
+    InfiniteLoop,
+    GpuDriverMismatch,
+    GpuFault,
+    GpuLost,
     ThermalThrottle,
+    PowerLimit,
+    MachineReset,
+    KernelPanic,
+    HardwareError,
     NumericNan,
     NumericDivergence,
     UserException,
     NativeCrash,
+    MissingDependency,
+    DeviceMismatch,
+    DistributedFailure,
     KilledExternally,
     /// What a newer writer found.
     #[serde(other)]
@@ -104,19 +127,86 @@ impl Code {
             Code::MemoryLeak => "memory leak",
             Code::BatchTooLarge => "one request too large",
             Code::DatasetInMemory => "dataset held in memory",
+            Code::LoaderMemory => "memory of the data loader",
             Code::ShmExhausted => "shared memory full",
             Code::SwapThrash => "out of memory",
             Code::ContainerLimit => "container limit",
             Code::OtherProcess => "other programs",
+            Code::VramExhausted => "out of GPU memory",
+            Code::VramLeak => "GPU memory leak",
+            Code::VramSpill => "GPU memory that spills over",
+            Code::InputBound => "waiting for data",
+            Code::SlowStorage => "slow storage",
             Code::DiskFull => "disk full",
+            Code::CpuOversubscribed => "more work than cores",
+            Code::Deadlock => "deadlock",
+            Code::InfiniteLoop => "a loop that does not end",
+            Code::GpuDriverMismatch => "GPU driver that does not fit",
+            Code::GpuFault => "GPU fault",
+            Code::GpuLost => "GPU lost",
             Code::ThermalThrottle => "overheating",
+            Code::PowerLimit => "power limit",
+            Code::MachineReset => "power cut, reset or hang of the machine",
+            Code::KernelPanic => "kernel panic",
+            Code::HardwareError => "hardware error",
             Code::NumericNan => "values that are no numbers",
             Code::NumericDivergence => "training that runs away",
             Code::UserException => "an error in the script",
             Code::NativeCrash => "a crash in native code",
+            Code::MissingDependency => "something is not installed",
+            Code::DeviceMismatch => "tensors on different devices",
+            Code::DistributedFailure => "one of several processes failed",
             Code::KilledExternally => "ended from outside",
             Code::Unknown => "something this version does not know",
         }
+    }
+
+    /// The word that `verdict.json` uses.
+    pub fn word(self) -> &'static str {
+        match self {
+            Code::MemoryLeak => "memory-leak",
+            Code::BatchTooLarge => "batch-too-large",
+            Code::DatasetInMemory => "dataset-in-memory",
+            Code::LoaderMemory => "loader-memory",
+            Code::ShmExhausted => "shm-exhausted",
+            Code::SwapThrash => "swap-thrash",
+            Code::ContainerLimit => "container-limit",
+            Code::OtherProcess => "other-process",
+            Code::VramExhausted => "vram-exhausted",
+            Code::VramLeak => "vram-leak",
+            Code::VramSpill => "vram-spill",
+            Code::InputBound => "input-bound",
+            Code::SlowStorage => "slow-storage",
+            Code::DiskFull => "disk-full",
+            Code::CpuOversubscribed => "cpu-oversubscribed",
+            Code::Deadlock => "deadlock",
+            Code::InfiniteLoop => "infinite-loop",
+            Code::GpuDriverMismatch => "gpu-driver-mismatch",
+            Code::GpuFault => "gpu-fault",
+            Code::GpuLost => "gpu-lost",
+            Code::ThermalThrottle => "thermal-throttle",
+            Code::PowerLimit => "power-limit",
+            Code::MachineReset => "machine-reset",
+            Code::KernelPanic => "kernel-panic",
+            Code::HardwareError => "hardware-error",
+            Code::NumericNan => "numeric-nan",
+            Code::NumericDivergence => "numeric-divergence",
+            Code::UserException => "user-exception",
+            Code::NativeCrash => "native-crash",
+            Code::MissingDependency => "missing-dependency",
+            Code::DeviceMismatch => "device-mismatch",
+            Code::DistributedFailure => "distributed-failure",
+            Code::KilledExternally => "killed-externally",
+            Code::Unknown => "unknown",
+        }
+    }
+
+    /// Slow, and well otherwise.
+    pub fn is_about_speed(self) -> bool {
+        matches!(
+            self,
+            Code::InputBound | Code::SlowStorage | Code::CpuOversubscribed | Code::VramSpill
+        )
     }
 }
 
@@ -181,7 +271,13 @@ impl Verdict {
     pub fn reach(facts: &Facts, story: &Story) -> Verdict {
         let traceback = Traceback::last_in(&facts.last_output);
         let end = ending::judge(facts, story, traceback.as_ref());
-        let (causes, ruled_out) = causes::weigh(facts, story, end.kind, traceback.as_ref());
+        let case = Case {
+            facts,
+            story,
+            end: end.kind,
+            traceback: traceback.as_ref(),
+        };
+        let (causes, ruled_out) = detect::weigh(&case);
         Verdict {
             schema: SCHEMA,
             run: facts.run.clone(),
@@ -193,6 +289,7 @@ impl Verdict {
             end,
             causes,
             ruled_out,
+            unseen: unseen::of(&case),
             peak: PeakUse {
                 tree_bytes: story.peak.as_ref().map(|peak| peak.footprint),
                 vram_bytes: None,
@@ -247,6 +344,14 @@ mod tests {
     }
 
     #[test]
+    fn every_cause_that_is_looked_for_has_the_word_that_json_uses() {
+        for detector in detect::ALL {
+            let code = detector.code;
+            assert_eq!(serde_json::to_value(code).unwrap(), code.word());
+        }
+    }
+
+    #[test]
     fn the_documented_example_is_read() {
         let example = r#"{"schema":1,"run":"7f3a","command":["python"],
           "end":{"kind":"walled","at":"2026-01-01T00:00:00Z","exit_code":1,"signal":null,"detail":"x"},
@@ -260,6 +365,6 @@ mod tests {
         let verdict: Verdict = serde_json::from_str(example).unwrap();
         assert_eq!(verdict.end.kind, EndKind::Walled);
         assert_eq!(verdict.causes[0].code, Code::MemoryLeak);
-        assert_eq!(verdict.ruled_out[0].code, Code::Unknown);
+        assert_eq!(verdict.ruled_out[0].code, Code::GpuFault);
     }
 }

@@ -1,19 +1,17 @@
 //! The words at the end of a run: one line when all went well, a few labelled lines when
 //! there was trouble, and only those that have something to say.
 
-use crate::look::{Look, padded, sparkline, wrapped};
+use crate::look::{Look, sparkline};
+use crate::sheet::Sheet;
 use antifreeze_diagnose::Facts;
 use antifreeze_diagnose::story::Story;
-use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Verdict};
+use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Remedy, Verdict};
 use antifreeze_diagnose::{safe, signal, units};
 use antifreeze_record::event::Rung;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
-const LABEL_COLUMNS: usize = 9;
 const SPARK_POINTS: usize = 24;
-/// No one reads lines much longer than this, however wide the screen is.
-const WIDEST: usize = 100;
 /// Delays below this are not felt as a stall.
 const FELT: Duration = Duration::from_millis(500);
 
@@ -29,18 +27,21 @@ pub fn closing(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look) -> 
 
 /// Whether the run needs more than one line of words.
 pub fn met_trouble(verdict: &Verdict, story: &Story) -> bool {
-    let told_by_the_script =
-        |cause: &Cause| matches!(cause.code, Code::UserException | Code::KilledExternally);
+    // The script has told of it itself, or it is for whoever asks why it is slow.
+    let is_known = |cause: &Cause| {
+        matches!(cause.code, Code::UserException | Code::KilledExternally)
+            || cause.code.is_about_speed()
+    };
     is_bad(verdict)
         || story.rungs.highest >= Rung::Brake
         || story.refusals.count > 0
         || story.pauses.count > 0
         || story.saves.asked > 0
-        || !verdict.causes.iter().all(told_by_the_script)
+        || !verdict.causes.iter().all(is_known)
 }
 
 /// An end that neither the script nor the person chose.
-fn is_bad(verdict: &Verdict) -> bool {
+pub(crate) fn is_bad(verdict: &Verdict) -> bool {
     match verdict.end.kind {
         EndKind::Finished | EndKind::Failed | EndKind::Exception | EndKind::Running => false,
         EndKind::Killed => verdict
@@ -73,42 +74,21 @@ fn peak(facts: &Facts, story: &Story) -> Option<(String, u64)> {
 
 /// The labelled lines.
 pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look) -> String {
-    let mut sheet = Sheet {
-        look,
-        width: look.width.min(WIDEST),
-        lines: Vec::new(),
-    };
+    let mut sheet = Sheet::new(look);
     sheet.rule();
     sheet.text("ended", &ended(verdict, story, look));
     for (label, text) in reasons(verdict) {
         sheet.text(label, &text);
     }
-    if let Some((peak, whole)) = peak(facts, story) {
-        let room = sheet.width.saturating_sub(LABEL_COLUMNS + peak.width() + 2);
-        let points = story.footprint.points(SPARK_POINTS.min(room));
-        sheet.whole("memory", &format!("{peak}  {}", sparkline(&points, whole)));
-    }
+    memory(&mut sheet, facts, story);
     if let Some(remedy) = verdict
         .causes
         .first()
         .and_then(|cause| cause.remedies.first())
     {
-        sheet.text("do", &remedy.text);
-        if let Some(code) = &remedy.code {
-            sheet.whole("", code);
-        }
+        do_this(&mut sheet, "do", remedy);
     }
-    if verdict.end.kind != EndKind::Finished
-        && verdict.end.kind != EndKind::Running
-        && let Some(note) = last_save(facts, story, look)
-    {
-        let command = format!(
-            "{}antifreeze run -- {}",
-            resume_from(facts),
-            facts.command_line()
-        );
-        sheet.with_note("go on", &command, &note);
-    }
+    go_on(&mut sheet, verdict, facts, story);
     if let Some(fault) = facts.told.faults.first() {
         sheet.text(
             "note",
@@ -118,13 +98,43 @@ pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look
     let record = format!("record: {}", look.path(&facts.record));
     sheet.with_note(
         "more",
-        &format!("antifreeze runs show {}", verdict.run),
+        &format!("antifreeze explain {}", verdict.run),
         &record,
     );
-    look.glyphs.render(sheet.lines.join("\n"))
+    sheet.finish()
 }
 
-fn ended(verdict: &Verdict, story: &Story, look: &Look) -> String {
+/// How much was held, over time.
+pub(crate) fn memory(sheet: &mut Sheet<'_>, facts: &Facts, story: &Story) {
+    if let Some((peak, whole)) = peak(facts, story) {
+        let room = sheet.room().saturating_sub(peak.width() + 2);
+        let points = story.footprint.points(SPARK_POINTS.min(room));
+        sheet.whole("memory", &format!("{peak}  {}", sparkline(&points, whole)));
+    }
+}
+
+/// What to do, and what to paste.
+pub(crate) fn do_this(sheet: &mut Sheet<'_>, label: &str, remedy: &Remedy) {
+    sheet.text(label, &remedy.text);
+    if let Some(code) = &remedy.code {
+        sheet.whole("", code);
+    }
+}
+
+/// The command that goes on from the last save, where there is one.
+pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, story: &Story) {
+    let goes_on = matches!(verdict.end.kind, EndKind::Finished | EndKind::Running);
+    if !goes_on && let Some(note) = last_save(facts, story, sheet.look) {
+        let command = format!(
+            "{}antifreeze run -- {}",
+            resume_from(facts),
+            facts.command_line()
+        );
+        sheet.with_note("go on", &command, &note);
+    }
+}
+
+pub(crate) fn ended(verdict: &Verdict, story: &Story, look: &Look) -> String {
     let mut sentences = vec![verdict.end.detail.clone()];
     if verdict.end.kind == EndKind::MachineDied
         && let Some(until) = story.until()
@@ -181,7 +191,7 @@ fn unexplained(verdict: &Verdict) -> String {
     }
 }
 
-fn told(cause: &Cause, with_place: bool) -> String {
+pub(crate) fn told(cause: &Cause, with_place: bool) -> String {
     let sure = match cause.confidence {
         0.9.. => "sure",
         0.6.. => "likely",
@@ -237,46 +247,4 @@ fn last_save(facts: &Facts, story: &Story, look: &Look) -> Option<String> {
         "(last save: {file}{size}at {})",
         look.clock(save.at)
     ))
-}
-
-/// Lines under construction: a label column, and text beside it.
-struct Sheet<'a> {
-    look: &'a Look,
-    width: usize,
-    lines: Vec<String>,
-}
-
-impl Sheet<'_> {
-    fn rule(&mut self) {
-        let title = "── antifreeze ";
-        let rest = "─".repeat(self.width.saturating_sub(title.width()));
-        self.lines.push(self.look.dim(&format!("{title}{rest}")));
-    }
-
-    /// Text that may be broken between words.
-    fn text(&mut self, label: &str, text: &str) {
-        let mut label = label;
-        for line in wrapped(text, self.width.saturating_sub(LABEL_COLUMNS)) {
-            self.whole(label, &line);
-            label = "";
-        }
-    }
-
-    /// A line to be copied: broken by the terminal, if at all, and never by us. A verdict
-    /// may have been read from a file, so its words are as little trusted as a name.
-    fn whole(&mut self, label: &str, text: &str) {
-        let label = self.look.bold(&padded(label, LABEL_COLUMNS));
-        self.lines
-            .push(format!("{label}{}", safe::shown(text.as_bytes())));
-    }
-
-    /// A line to be copied and a remark, beside it where there is room, else below.
-    fn with_note(&mut self, label: &str, text: &str, note: &str) {
-        if LABEL_COLUMNS + text.width() + 4 + note.width() <= self.width {
-            self.whole(label, &format!("{text}    {note}"));
-        } else {
-            self.whole(label, text);
-            self.whole("", note);
-        }
-    }
 }

@@ -2,16 +2,19 @@
 //! verdict at the end, the table of runs. Reads a record and decides nothing.
 
 mod closing;
+mod explain;
 mod lacks;
 mod live;
 mod look;
 mod opening;
 mod runs;
 mod sentence;
+mod sheet;
 mod speaker;
 
 pub use antifreeze_diagnose::safe;
 pub use closing::{closing, met_trouble};
+pub use explain::explain;
 pub use live::{room, status};
 pub use look::{Glyphs, Look};
 pub use opening::{Brake, Means, Wall, opening};

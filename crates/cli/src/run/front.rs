@@ -464,6 +464,7 @@ impl Front {
 
     fn closing_words(&mut self, json: Option<&Path>) -> Again {
         let run = Run {
+            is_here: true,
             id: self.facts.run.clone(),
             folder: self.facts.record.clone(),
         };

@@ -151,6 +151,7 @@ fn look_at_script(arguments: &RunArguments, folder: &Path, total: u64) -> Vec<St
 /// said.
 fn run_folder() -> (Option<Store>, Run, Option<String>) {
     let nowhere = Run {
+        is_here: true,
         id: String::from("unrecorded"),
         folder: PathBuf::new(),
     };

@@ -1,6 +1,6 @@
 //! Whatever a record holds, reading it out neither panics nor drives the terminal.
 
-use crate::scenes::look;
+use crate::shown::look;
 use antifreeze_diagnose::{Facts, Since, Story, Verdict};
 use antifreeze_record::event::{Event, Lack, Rung, Text, What, Why};
 use antifreeze_sense::{Name, Pid, Process, Reading, Sample, Stamp};

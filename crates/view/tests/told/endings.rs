@@ -1,6 +1,7 @@
 //! What a person reads at the end of each kind of run.
 
-use crate::scenes::{EXIT_1, GB, MB, Scene, look};
+use crate::scenes::{EXIT_1, GB, MB, Scene};
+use crate::shown::{Shown, look};
 use antifreeze_diagnose::Since;
 use antifreeze_diagnose::verdict::{Code, EndKind};
 use antifreeze_record::event::{Rung, Text, What, Why};

@@ -1,6 +1,7 @@
 //! What the verdict makes of what a trainer said of itself.
 
 use crate::scenes::{EXIT_1, GB, MB, Scene};
+use crate::shown::Shown;
 use antifreeze_diagnose::verdict::Code;
 use antifreeze_sense::Phase;
 use insta::assert_snapshot;

@@ -4,5 +4,7 @@ mod anything;
 mod endings;
 mod inside;
 mod record;
+#[path = "../../../diagnose/tests/causes/scenes.rs"]
 mod scenes;
+mod shown;
 mod weighing;

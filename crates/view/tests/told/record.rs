@@ -1,6 +1,7 @@
 //! A real record on disk, read back as a person would see it.
 
-use crate::scenes::{EXIT_1, GB, MB, Scene, look};
+use crate::scenes::{EXIT_1, GB, MB, Scene};
+use crate::shown::{Shown, look};
 use antifreeze_diagnose::verdict::EndKind;
 use antifreeze_diagnose::{Now, Run, Since};
 use antifreeze_record::codec::{encode_event, encode_sample};
@@ -42,6 +43,7 @@ fn write(folder: &Path, scene: &Scene) -> io::Result<()> {
 const AFTERWARDS: Now = Now {
     boot: BOOT,
     guarded: false,
+    is_here: true,
 };
 
 #[test]
@@ -72,7 +74,16 @@ fn a_record_without_an_end_is_judged_by_boot_and_guard() {
         (BOOT, false, Since::GuardGone, EndKind::Unknown),
         ([8; 16], false, Since::Rebooted, EndKind::MachineDied),
     ] {
-        let run = Run::open(folder.path(), Vec::new(), Now { boot, guarded }).unwrap();
+        let run = Run::open(
+            folder.path(),
+            Vec::new(),
+            Now {
+                boot,
+                guarded,
+                is_here: true,
+            },
+        )
+        .unwrap();
         assert_eq!((run.facts.since, run.verdict.end.kind), (since, kind));
     }
 }

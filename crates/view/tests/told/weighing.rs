@@ -1,6 +1,7 @@
 //! Where one cause is told from another, and trouble from a good run.
 
 use crate::scenes::{EXIT_1, GB, MB, Scene};
+use crate::shown::Shown;
 use antifreeze_diagnose::verdict::Code;
 use antifreeze_record::event::{Rung, What, Why};
 use antifreeze_sense::{Pid, Reading, Sample};

@@ -3,7 +3,6 @@
 use antifreeze_diagnose::{Facts, Story, Told, Verdict};
 use antifreeze_record::event::{Event, What};
 use antifreeze_sense::{Name, Phase, Pid, Process, Reading, Sample, Stamp};
-use antifreeze_view::Look;
 
 pub const GB: u64 = 1_000_000_000;
 pub const MB: u64 = 1_000_000;
@@ -178,30 +177,5 @@ impl Scene {
 
     pub fn verdict(&self) -> Verdict {
         Verdict::reach(&self.facts, &self.story())
-    }
-
-    pub fn closing(&self) -> String {
-        self.closing_as(&look())
-    }
-
-    pub fn closing_as(&self, look: &Look) -> String {
-        antifreeze_view::closing(&self.verdict(), &self.facts, &self.story(), look)
-    }
-
-    pub fn show(&self) -> String {
-        antifreeze_view::show(
-            &self.verdict(),
-            &self.facts,
-            &self.story(),
-            self.events.iter().copied(),
-            &look(),
-        )
-    }
-}
-
-pub fn look() -> Look {
-    Look {
-        home: Some("/home/ada".into()),
-        ..Look::default()
     }
 }

@@ -1,0 +1,75 @@
+//! `antifreeze explain`.
+
+use crate::args::ExplainArguments;
+use crate::look::look_of;
+use crate::output::print;
+use crate::report::Report;
+use crate::store::{Run, Store};
+use antifreeze_diagnose::detect;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Of a log, its end is what matters.
+const LONGEST_LOG: u64 = 8 << 20;
+
+pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
+    if let Some(code) = arguments.cause {
+        return cause(&code);
+    }
+    let report = match &arguments.log {
+        Some(path) => Report::of_output(read_log(path)?),
+        None => Report::read(&find(arguments.run.as_deref())?)?.linked(),
+    };
+    print(if arguments.json {
+        report.json()
+    } else {
+        report.explain(&look_of(rustix::stdio::stdout())) + "\n"
+    })
+}
+
+/// A folder, wherever it is from, or a run of this machine.
+fn find(name: Option<&str>) -> Result<Run, String> {
+    if let Some(folder) = name.map(Path::new).filter(|path| path.is_dir()) {
+        return Ok(Run::at(folder));
+    }
+    Store::locate()?.find(name)
+}
+
+fn read_log(path: &Path) -> Result<Vec<u8>, String> {
+    let read = || -> io::Result<Vec<u8>> {
+        if path == Path::new("-") {
+            return last_of(io::stdin().lock());
+        }
+        let mut text = Vec::new();
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_LOG)))?;
+        file.take(LONGEST_LOG).read_to_end(&mut text)?;
+        Ok(text)
+    };
+    read().map_err(|error| format!("reading {}: {error}", path.display()))
+}
+
+/// The end of what may be of any length.
+fn last_of(mut source: impl Read) -> io::Result<Vec<u8>> {
+    let longest = LONGEST_LOG as usize;
+    let mut text = Vec::new();
+    while source.by_ref().take(LONGEST_LOG).read_to_end(&mut text)? > 0 {
+        text.drain(..text.len().saturating_sub(longest));
+    }
+    Ok(text)
+}
+
+fn cause(code: &str) -> Result<(), String> {
+    if code.is_empty() {
+        let line = |detector: &detect::Detector| {
+            let code = detector.code;
+            format!("{:20} {}\n", code.word(), code.title())
+        };
+        return print(detect::ALL.iter().map(line).collect::<String>());
+    }
+    let detector = detect::detector(code)
+        .ok_or_else(|| format!("no cause `{code}`; all of them: antifreeze explain --cause"))?;
+    print(detector.page())
+}

@@ -1,0 +1,130 @@
+//! All that is known of a run, and the questions that several detectors ask of it.
+
+use crate::ending::user_file;
+use crate::facts::Facts;
+use crate::safe;
+use crate::series::Growth;
+use crate::shim::Suspect;
+use crate::signal::Exit;
+use crate::story::{Refusal, Story};
+use crate::traceback::{Traceback, tells_of_memory};
+use crate::verdict::{EndKind, Location, written};
+use antifreeze_sense::Sample;
+
+/// Of pairs of points in the later half, so many must rise before growth is called steady.
+const STEADY: f64 = 0.85;
+/// Steady growth must have made up this share of the peak.
+const TELLING_GAIN: f64 = 0.1;
+/// A refused request of this share of the footprint is large by itself.
+const LARGE_REQUEST: f64 = 0.25;
+
+pub(crate) struct Case<'a> {
+    pub facts: &'a Facts,
+    pub story: &'a Story,
+    pub end: EndKind,
+    pub traceback: Option<&'a Traceback>,
+}
+
+impl<'a> Case<'a> {
+    /// Something was done about it, or to it, for want of memory.
+    pub fn was_short_of_memory(&self) -> bool {
+        self.story.refusals.count > 0
+            || self.story.pauses.count > 0
+            || matches!(self.end, EndKind::Stopped | EndKind::OomKilled)
+            || self.tells_of_memory()
+    }
+
+    /// What ended it is an error for want of memory, in its own words.
+    pub fn tells_of_memory(&self) -> bool {
+        tells_of_memory(self.error())
+    }
+
+    pub fn went_wrong(&self) -> bool {
+        !matches!(self.end, EndKind::Finished | EndKind::Running)
+    }
+
+    /// The error that ended the script; empty without one.
+    pub fn error(&self) -> &'a str {
+        match (self.end, self.traceback) {
+            (EndKind::Finished | EndKind::Running, _) | (_, None) => "",
+            (_, Some(traceback)) => &traceback.error,
+        }
+    }
+
+    /// Where it was raised, in the script.
+    pub fn location(&self) -> Option<Location> {
+        let frame = match self.end {
+            EndKind::Walled | EndKind::Exception => self.traceback?.frame.as_ref()?,
+            _ => return None,
+        };
+        Some(Location {
+            file: user_file(&frame.file, self.facts),
+            line: frame.line,
+            name: None,
+        })
+    }
+
+    /// The last line of its output that holds one of these, shown.
+    pub fn line_with(&self, words: &[&str]) -> Option<String> {
+        safe::lines(&self.facts.last_output)
+            .rev()
+            .find(|line| words.iter().any(|word| line.contains(word)))
+            .map(|line| line.trim().to_owned())
+    }
+
+    pub fn exit(&self) -> Option<Exit> {
+        self.story.end.map(|end| Exit::from_status(end.status))
+    }
+
+    pub fn first(&self) -> Option<&'a Sample> {
+        self.story.first.as_deref()
+    }
+
+    pub fn last(&self) -> Option<&'a Sample> {
+        self.story.last.as_deref()
+    }
+
+    /// The most that the tree held.
+    pub fn peak(&self) -> u64 {
+        self.story.peak.as_ref().map_or(0, |peak| peak.footprint)
+    }
+
+    /// Begin and end of what was seen, as evidence has them.
+    pub fn span(&self) -> (Option<String>, Option<String>) {
+        let begin = self.story.until().and_then(|_| written(self.story.begin()));
+        (begin, self.story.until().and_then(written))
+    }
+
+    /// How the tree grew; what came after a refusal or a stop is the answer to it, not its cause.
+    pub fn growth(&self) -> Option<Growth> {
+        let refused = self.story.refusals.first.map(|refusal| refusal.at);
+        self.story
+            .footprint
+            .growth_until(refused.or(self.story.stopped_at))
+    }
+
+    /// How it grew, if it did so steadily until there was no room.
+    pub fn fills_up(&self) -> Option<Growth> {
+        let growth = self.growth().filter(|_| self.was_short_of_memory())?;
+        let is_steady = growth.steadiness >= STEADY
+            && growth.gained as f64 >= self.peak() as f64 * TELLING_GAIN;
+        is_steady.then_some(growth)
+    }
+
+    /// Who fills the memory, seen from inside.
+    pub fn suspect(&self) -> Option<Suspect<'a>> {
+        self.facts.told.suspect()
+    }
+
+    /// The largest request that was refused, if it is large beside what was held.
+    pub fn large_request(&self) -> Option<Refusal> {
+        let largest = self.story.refusals.largest?;
+        let is_large = largest.bytes as f64 >= largest.footprint.max(1) as f64 * LARGE_REQUEST;
+        is_large.then_some(largest)
+    }
+
+    pub fn cores(&self) -> Option<u64> {
+        let cores = self.last()?.cpu.core_count;
+        (cores > 0).then_some(cores.into())
+    }
+}

@@ -1,0 +1,84 @@
+//! # dataset-in-memory
+//!
+//! All samples are read or made into memory at once, and there are more of them than fit.
+//!
+//! ## How it looks
+//!
+//! Memory rises from the start, before the first step, while files are read; the run fails or freezes before it
+//! has learnt anything.
+//!
+//! ## How it is told
+//!
+//! Memory grew steadily until there was no room, before any step was made. If about as many bytes were read
+//! from files as memory grew by, it is called likely; where the shim knows the name that was filled, and that
+//! nothing had been trained yet, likelier. Samples that are made rather than read look like a leak from outside:
+//! then both are named, and neither is called sure.
+//!
+//! ## What to do
+//!
+//! Read samples when they are needed:
+//!
+//! ```python
+//! data = np.load("x.npy", mmap_mode="r")   # not: np.load("x.npy")
+//! ```
+//!
+//! or in a `Dataset` whose `__getitem__` opens one sample; or keep a smaller type (`float16`, `uint8`).
+
+use super::memory_leak::with_holder;
+use super::{Finding, Found};
+use crate::case::Case;
+use crate::shim::How;
+use crate::units;
+
+/// Of the growth, this share was read from files.
+const READ_SHARE: f64 = 0.5;
+
+pub(super) fn look(case: &Case<'_>) -> Finding {
+    let Some(growth) = case.fills_up() else {
+        return Finding::Nothing;
+    };
+    let remedy = "read samples when they are needed instead of all at once";
+    let paste = Some("data = np.load(path, mmap_mode=\"r\")".to_owned());
+    if let Some(suspect) = case.suspect() {
+        let confidence = match suspect.how {
+            How::Step(_) | How::Graphs => return Finding::Nothing,
+            _ if case.large_request().is_some() => return Finding::Nothing,
+            How::Second(_) | How::Holds if case.facts.told.hello.is_none() => 0.75,
+            How::Second(_) | How::Holds => 0.3,
+        };
+        let mut found = with_holder(case, confidence, &suspect, growth);
+        found.remedies.clear();
+        return Finding::Found(found.remedy(remedy, paste));
+    }
+    let (confidence, summary) = if was_read(case) {
+        let read = case.story.course.whole().read.unwrap_or(0);
+        let summary = format!(
+            "{} were read from files while memory grew, before any step was made",
+            units::bytes(read)
+        );
+        (0.7, summary)
+    } else {
+        let alike = "filling a list or an array with all samples looks the same from outside";
+        let confidence = if case.large_request().is_some() {
+            0.2
+        } else {
+            0.25
+        };
+        (confidence, alike.to_owned())
+    };
+    Finding::Found(
+        Found::new(case, confidence, summary, "tree.footprint")
+            .at(case.location())
+            .remedy(remedy, paste),
+    )
+}
+
+/// Nothing was trained, and what memory grew by was read from files.
+pub(super) fn was_read(case: &Case<'_>) -> bool {
+    let Some(growth) = case.growth() else {
+        return false;
+    };
+    let read = case.story.course.whole().read;
+    case.story.steps.is_none_or(|steps| steps == 0)
+        && read.is_some_and(|read| read as f64 >= growth.gained as f64 * READ_SHARE)
+}

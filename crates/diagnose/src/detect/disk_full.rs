@@ -1,0 +1,78 @@
+//! # disk-full
+//!
+//! There was no room left on the disk that the run writes to.
+//!
+//! ## How it looks
+//!
+//! `OSError: [Errno 28] No space left on device`, a checkpoint that is cut short, a log that ends.
+//!
+//! ## How it is told
+//!
+//! Less than 2 % was free where the run was started at the last look; the error in the output makes it sure. An
+//! error without a full disk there may be of another disk, or of its number of files, and is called likely.
+//!
+//! ## What to do
+//!
+//! Free some space, keep fewer checkpoints, or write them elsewhere:
+//!
+//! ```sh
+//! du -xh --max-depth=2 . | sort -h | tail
+//! ```
+
+use super::shm_exhausted::FULL;
+use super::{Finding, Found};
+use crate::case::Case;
+use crate::safe;
+use crate::units;
+use antifreeze_sense::Space;
+use std::os::unix::ffi::OsStrExt;
+
+pub(super) fn look(case: &Case<'_>) -> Finding {
+    if !case.went_wrong() {
+        return Finding::Nothing;
+    }
+    let free = case.last().and_then(|last| share_free(last.disk.space));
+    let in_shm = case
+        .last()
+        .and_then(|last| share_free(last.shm))
+        .is_some_and(|(share, _)| share < FULL);
+    let (confidence, summary) = match free {
+        Some((share, free)) if share < FULL => (
+            if says_full(case) { 0.9 } else { 0.5 },
+            format!("{} were free where the run writes", units::bytes(free)),
+        ),
+        _ if says_full(case) && !in_shm => {
+            let line = case.line_with(&[SAYS_FULL, SAYS_QUOTA]);
+            (0.8, line.unwrap_or_else(|| SAYS_FULL.into()))
+        }
+        Some((_, free)) => return Finding::RuledOut(format!("{} free", units::bytes(free))),
+        None => return Finding::Nothing,
+    };
+    Finding::Found(
+        Found::new(case, confidence, summary, "disk.free")
+            .at(case.location().filter(|_| says_full(case)))
+            .remedy("free some space; the largest folders:", Some(largest_folders(case))),
+    )
+}
+
+const SAYS_FULL: &str = "No space left on device";
+const SAYS_QUOTA: &str = "Disk quota exceeded";
+
+pub(super) fn says_full(case: &Case<'_>) -> bool {
+    case.line_with(&[SAYS_FULL, SAYS_QUOTA]).is_some()
+}
+
+/// The share of a file system that is free, and how much that is.
+pub(super) fn share_free(space: Space) -> Option<(f64, u64)> {
+    let (total, free) = (space.total.value()?, space.free.value()?);
+    (total > 0).then(|| (free as f64 / total as f64, free))
+}
+
+fn largest_folders(case: &Case<'_>) -> String {
+    let folder = &case.facts.folder;
+    let folder = match folder.as_os_str().as_bytes() {
+        b"" => ".".into(),
+        _ => safe::command(&[folder.clone().into_os_string()]),
+    };
+    format!("du -xh --max-depth=2 {folder} | sort -h | tail")
+}

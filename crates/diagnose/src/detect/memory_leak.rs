@@ -1,0 +1,114 @@
+//! # memory-leak
+//!
+//! The script keeps something of every step, so that memory grows until there is none left.
+//!
+//! ## How it looks
+//!
+//! It runs well for minutes or hours; then the machine swaps, the kernel ends the process, or, under
+//! antifreeze, a request of ordinary size fails. Most often a list, a sum or an attribute keeps a tensor of
+//! every step, and with it the graph that it came from.
+//!
+//! ## How it is told
+//!
+//! Memory grew steadily over the later half of the run, up to the first refused request: more than 85 % of
+//! all pairs of looks rise, and the gain is more than a tenth of the peak. A plateau after a warm-up, a saw-tooth
+//! and a cache that levels off do not. Where the shim runs, the name that grew by as much, the bytes it grows
+//! by with each step and the line on which it grows are named, and it is called sure. From outside alone a
+//! dataset that is read into memory looks the same, and both are named.
+//!
+//! ## What to do
+//!
+//! Keep numbers instead of tensors, or only the last of them:
+//!
+//! ```python
+//! losses.append(loss.item())               # not: losses.append(loss)
+//! history = collections.deque(maxlen=100)  # not: history = []
+//! ```
+//!
+//! `antifreeze check train.py` finds the usual ones before a run.
+
+use super::{Finding, Found};
+use crate::case::Case;
+use crate::ending::user_file;
+use crate::safe;
+use crate::series::Growth;
+use crate::shim::{How, Suspect};
+use crate::story::Refusal;
+use crate::units;
+use crate::verdict::Location;
+
+pub(super) fn look(case: &Case<'_>) -> Finding {
+    let Some(growth) = case.fills_up() else {
+        return match case.growth() {
+            Some(growth) if growth.gained == 0 && case.was_short_of_memory() => {
+                Finding::RuledOut("memory did not grow in the later half of the run".into())
+            }
+            _ => Finding::Nothing,
+        };
+    };
+    let Some(suspect) = case.suspect() else {
+        // One large request explains the end better than the growth before it.
+        let is_other = case.large_request().is_some() || super::dataset_in_memory::was_read(case);
+        let confidence = if is_other { 0.3 } else { 0.65 };
+        let found = Found::new(case, confidence, grew(growth), "tree.footprint");
+        return Finding::Found(found.at(case.location()).remedy(
+            "look for a list or a sum that keeps the tensors of every step; keep plain numbers instead",
+            Some("losses.append(loss.item())".into()),
+        ));
+    };
+    // What is filled before anything is trained is meant to be there; where steps cannot be seen, it may
+    // be either.
+    let is_minor = |refusal: Refusal| suspect.holder.bytes < refusal.footprint / 4;
+    let confidence = match suspect.how {
+        _ if case.large_request().is_some_and(is_minor) => 0.3,
+        How::Step(_) => 0.94,
+        How::Graphs => 0.9,
+        How::Second(_) | How::Holds if case.facts.told.hello.is_none() => 0.3,
+        How::Second(_) | How::Holds => 0.75,
+    };
+    Finding::Found(with_holder(case, confidence, &suspect, growth))
+}
+
+pub(super) fn grew(growth: Growth) -> String {
+    let pace = units::pace(growth.bytes_per_second);
+    format!("memory grew {pace} until there was no room")
+}
+
+/// Blames the name that fills the memory.
+pub(super) fn with_holder(
+    case: &Case<'_>,
+    confidence: f64,
+    suspect: &Suspect<'_>,
+    growth: Growth,
+) -> Found {
+    let holder = suspect.holder;
+    let name = safe::shown(holder.name.as_bytes());
+    let location = holder.lines.first().map(|line| Location {
+        file: user_file(holder.file.as_bytes(), case.facts),
+        line: *line,
+        name: Some(holder.name.clone()),
+    });
+    let summary = format!("`{name}` {}", suspect.does());
+    let mut found = Found::new(case, confidence, summary, "tree.footprint")
+        .and(case, grew(growth), "tree.footprint")
+        .at(case.location())
+        .at(location);
+    if let Some(Location { file, line, .. }) = found.location.clone() {
+        found = match suspect.how {
+            How::Graphs => found.remedy(
+                format!("keep the value at {file}:{line}, not the tensor with its graph"),
+                Some("loss.item()".into()),
+            ),
+            _ => found.remedy(
+                format!(
+                    "let go of what is old, or keep numbers instead of tensors, at {file}:{line}"
+                ),
+                Some(format!("{name} = collections.deque(maxlen=100)")),
+            ),
+        };
+    }
+    found.remedy(
+        "look for a list or a sum that keeps the tensors of every step; keep plain numbers instead",
+        Some("losses.append(loss.item())".into()),
+    )
+}

@@ -1,0 +1,212 @@
+//! What is looked for: one cause a file, whose head is its page in docs/causes. Each says what it found and
+//! how sure it is, or why it was not that, or nothing. Where two causes look alike, both are named and
+//! neither is called sure.
+
+#[cfg(test)]
+mod pages;
+
+use crate::case::Case;
+use crate::verdict::{Cause, Code, EndKind, Evidence, Location, Remedy, RuledOut};
+
+/// From here on a cause stands for the errors that it leads to.
+const SURE: f64 = 0.75;
+
+/// One cause that is looked for.
+pub struct Detector {
+    pub code: Code,
+    /// The text of its file.
+    source: &'static str,
+    look: fn(&Case<'_>) -> Finding,
+}
+
+/// What came of looking.
+pub(crate) enum Finding {
+    /// Nothing speaks for it, and nothing against it.
+    Nothing,
+    /// Why it was not that.
+    RuledOut(String),
+    Found(Found),
+}
+
+/// A cause before it has its name.
+pub(crate) struct Found {
+    confidence: f64,
+    summary: String,
+    location: Option<Location>,
+    evidence: Vec<Evidence>,
+    remedies: Vec<Remedy>,
+}
+
+macro_rules! detectors {
+    ($($code:ident: $file:ident),* $(,)?) => {
+        $(mod $file;)*
+
+        /// All of them, those that tell the most first.
+        pub static ALL: &[Detector] = &[$(Detector {
+            code: Code::$code,
+            source: include_str!(concat!(stringify!($file), ".rs")),
+            look: $file::look,
+        }),*];
+    };
+}
+
+detectors! {
+    MemoryLeak: memory_leak,
+    BatchTooLarge: batch_too_large,
+    DatasetInMemory: dataset_in_memory,
+    LoaderMemory: loader_memory,
+    ShmExhausted: shm_exhausted,
+    SwapThrash: swap_thrash,
+    ContainerLimit: container_limit,
+    OtherProcess: other_process,
+    VramExhausted: vram_exhausted,
+    VramLeak: vram_leak,
+    VramSpill: vram_spill,
+    InputBound: input_bound,
+    SlowStorage: slow_storage,
+    DiskFull: disk_full,
+    CpuOversubscribed: cpu_oversubscribed,
+    Deadlock: deadlock,
+    InfiniteLoop: infinite_loop,
+    GpuDriverMismatch: gpu_driver_mismatch,
+    GpuFault: gpu_fault,
+    GpuLost: gpu_lost,
+    ThermalThrottle: thermal_throttle,
+    PowerLimit: power_limit,
+    MachineReset: machine_reset,
+    KernelPanic: kernel_panic,
+    HardwareError: hardware_error,
+    NumericNan: numeric_nan,
+    NumericDivergence: numeric_divergence,
+    MissingDependency: missing_dependency,
+    DeviceMismatch: device_mismatch,
+    DistributedFailure: distributed_failure,
+    UserException: user_exception,
+    NativeCrash: native_crash,
+    KilledExternally: killed_externally,
+}
+
+/// Causes, most likely first, and what was ruled out.
+pub(crate) fn weigh(case: &Case<'_>) -> (Vec<Cause>, Vec<RuledOut>) {
+    let (mut causes, mut ruled_out) = (Vec::new(), Vec::new());
+    for detector in ALL {
+        let code = detector.code;
+        match (detector.look)(case) {
+            Finding::Nothing => {}
+            Finding::RuledOut(why) => ruled_out.push(RuledOut { code, why }),
+            Finding::Found(found) => causes.push(found.named(code)),
+        }
+    }
+    let explained = causes
+        .iter()
+        .any(|cause| explains_the_end(cause.code, case) && cause.confidence >= SURE);
+    causes.retain(|cause| !(explained && is_how_it_shows(cause.code)));
+    causes.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+    (causes, ruled_out)
+}
+
+/// How an end looks, whatever led to it.
+fn is_how_it_shows(code: Code) -> bool {
+    matches!(
+        code,
+        Code::UserException | Code::NativeCrash | Code::KilledExternally | Code::MachineReset
+    )
+}
+
+/// A script may go on with bad numbers, slowly, hot or with little memory, and end by something else.
+fn explains_the_end(code: Code, case: &Case<'_>) -> bool {
+    let is_of_memory = matches!(
+        code,
+        Code::MemoryLeak
+            | Code::BatchTooLarge
+            | Code::DatasetInMemory
+            | Code::LoaderMemory
+            | Code::SwapThrash
+            | Code::ContainerLimit
+            | Code::OtherProcess
+    );
+    let is_other = case.end == EndKind::Exception && !case.tells_of_memory();
+    let is_bearable = matches!(
+        code,
+        Code::NumericNan | Code::NumericDivergence | Code::ThermalThrottle | Code::PowerLimit
+    );
+    !is_how_it_shows(code) && !code.is_about_speed() && !is_bearable && !(is_of_memory && is_other)
+}
+
+impl Found {
+    /// What was seen, and over which series; that it was so is the first evidence.
+    pub fn new(case: &Case<'_>, confidence: f64, summary: String, series: &str) -> Found {
+        let found = Found {
+            confidence,
+            summary: summary.clone(),
+            location: None,
+            evidence: Vec::new(),
+            remedies: Vec::new(),
+        };
+        found.and(case, summary, series)
+    }
+
+    /// More that speaks for it.
+    pub fn and(mut self, case: &Case<'_>, text: String, series: &str) -> Found {
+        let (from, to) = case.span();
+        self.evidence.push(Evidence {
+            text,
+            series: (!series.is_empty()).then(|| series.into()),
+            from,
+            to,
+        });
+        self
+    }
+
+    pub fn at(mut self, location: Option<Location>) -> Found {
+        self.location = location.or(self.location);
+        self
+    }
+
+    /// What to do, the best first; and what to paste, where that helps.
+    pub fn remedy(mut self, text: impl Into<String>, code: Option<String>) -> Found {
+        self.remedies.push(Remedy {
+            text: text.into(),
+            code,
+            docs: None,
+        });
+        self
+    }
+
+    fn named(mut self, code: Code) -> Cause {
+        for remedy in &mut self.remedies {
+            remedy.docs = Some(format!("causes/{}", code.word()));
+        }
+        Cause {
+            code,
+            confidence: self.confidence,
+            summary: self.summary,
+            location: self.location,
+            evidence: self.evidence,
+            remedies: self.remedies,
+        }
+    }
+}
+
+impl From<Option<Found>> for Finding {
+    fn from(found: Option<Found>) -> Finding {
+        found.map_or(Finding::Nothing, Finding::Found)
+    }
+}
+
+impl Detector {
+    /// What it is, how it is told, and the way out, from the head of its file.
+    pub fn page(&self) -> String {
+        let head = self
+            .source
+            .lines()
+            .map_while(|line| line.strip_prefix("//!"))
+            .map(|line| line.strip_prefix(' ').unwrap_or(line));
+        head.map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// Of a cause by its word.
+pub fn detector(word: &str) -> Option<&'static Detector> {
+    ALL.iter().find(|detector| detector.code.word() == word)
+}

@@ -1,0 +1,119 @@
+//! What the script, its libraries or somebody else did.
+
+use crate::scenes::{EXIT_1, GB, Scene};
+use crate::{blames, is_healthy, spares};
+use antifreeze_diagnose::Code;
+use antifreeze_sense::{Reading, Sample};
+
+fn failed(error: &str) -> Scene {
+    let printed = format!(
+        "epoch 1\nTraceback (most recent call last):\n  File \"train.py\", line 3, in step\n    x\n{error}\n"
+    );
+    Scene::new()
+        .steady(60, GB)
+        .printed(&printed)
+        .ended(60, EXIT_1)
+}
+
+#[test]
+fn an_error_of_the_script_is_told_with_its_line() {
+    let scene = failed("ValueError: bad shape");
+    blames(&scene, Code::UserException, 0.85);
+    let location = scene.verdict().causes[0].location.clone().unwrap();
+    assert_eq!((location.file.as_str(), location.line), ("train.py", 3));
+    // Caught, it is nobody's business.
+    let printed =
+        "Traceback (most recent call last):\n  File \"t.py\", line 1, in f\nValueError: x\n";
+    is_healthy(&Scene::new().steady(60, GB).printed(printed).ended(60, 0));
+}
+
+#[test]
+fn what_is_not_installed_is_named_with_how_to_get_it() {
+    let scene = failed("ModuleNotFoundError: No module named 'cv2.dnn'");
+    blames(&scene, Code::MissingDependency, 0.9);
+    let remedy = scene.verdict().causes[0].remedies[0].code.clone().unwrap();
+    assert_eq!(remedy, "python -m pip install opencv-python");
+    let library =
+        "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory";
+    blames(&failed(library), Code::MissingDependency, 0.85);
+    blames(
+        &failed("FileNotFoundError: No such file: 'data.npy'"),
+        Code::UserException,
+        0.85,
+    );
+}
+
+#[test]
+fn tensors_on_two_devices_are_told() {
+    let error = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!";
+    blames(&failed(error), Code::DeviceMismatch, 0.9);
+    blames(
+        &failed("RuntimeError: mat1 and mat2 shapes cannot be multiplied"),
+        Code::UserException,
+        0.85,
+    );
+}
+
+#[test]
+fn a_rank_that_failed_is_told() {
+    let time_out = "[rank0]:[E] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)";
+    let scene = Scene::new()
+        .steady(60, GB)
+        .printed(time_out)
+        .ended(60, EXIT_1);
+    blames(&scene, Code::DistributedFailure, 0.8);
+    let fine = Scene::new()
+        .steady(60, GB)
+        .printed("Connection reset by peer, trying again\n")
+        .ended(60, 0);
+    is_healthy(&fine);
+}
+
+#[test]
+fn a_crash_is_told_with_pythons_own_words() {
+    const SEGMENTATION_FAULT: u32 = 11;
+    let crash = |printed| {
+        Scene::new()
+            .steady(60, GB)
+            .printed(printed)
+            .ended(60, SEGMENTATION_FAULT)
+    };
+    blames(&crash(""), Code::NativeCrash, 0.65);
+    blames(
+        &crash("Fatal Python error: Segmentation fault\n"),
+        Code::NativeCrash,
+        0.8,
+    );
+    is_healthy(
+        &Scene::new()
+            .steady(60, GB)
+            .printed("Fatal Python error: no\n")
+            .ended(60, 0),
+    );
+}
+
+#[test]
+fn a_kill_from_outside_is_told_and_a_cluster_named() {
+    let killed = |printed| Scene::new().steady(60, GB).printed(printed).ended(60, 9);
+    blames(&killed(""), Code::KilledExternally, 0.8);
+    let slurm = "slurmstepd: error: *** STEP 7.0 CANCELLED AT 2026-11-16 DUE TO TIME LIMIT ***\n";
+    blames(&killed(slurm), Code::KilledExternally, 0.9);
+    // The kernel's own kill is not somebody's.
+    let counted = |sample: &mut Sample| sample.paging.oom_kills = Reading::Value(4);
+    spares(
+        &Scene::new().steady(60, GB).last(counted).ended(60, 9),
+        Code::KilledExternally,
+    );
+}
+
+#[test]
+fn a_full_disk_is_told_where_it_is_seen_or_said() {
+    let full = |sample: &mut Sample| sample.disk.space.free = Reading::Value(0);
+    let error = "OSError: [Errno 28] No space left on device";
+    blames(&failed(error).last(full), Code::DiskFull, 0.85);
+    blames(&failed(error), Code::DiskFull, 0.75);
+    spares(
+        &failed("OSError: [Errno 13] Permission denied"),
+        Code::DiskFull,
+    );
+}

@@ -1,0 +1,183 @@
+//! Where the memory went.
+
+use crate::scenes::{EXIT_1, GB, MB, Scene};
+use crate::{blames, is_healthy, rules_out, spares};
+use antifreeze_diagnose::Code;
+use antifreeze_record::event::{What, Why};
+use antifreeze_sense::{Name, Pid, Process, Reading, Sample};
+
+const KILLED: u32 = 9;
+const BUS_ERROR: u32 = 7;
+
+fn filled(grows: impl Fn(u64) -> u64) -> Scene {
+    Scene::new()
+        .memory(120, grows, |_| 0)
+        .refused(119, 40 * MB, 12 * GB)
+        .ended(120, EXIT_1)
+}
+
+#[test]
+fn a_leak_from_outside_is_likely_and_a_dataset_possible() {
+    let scene = filled(|second| 2 * GB + second * 90 * MB);
+    blames(&scene, Code::MemoryLeak, 0.6);
+    let causes = scene.verdict().causes;
+    assert!(causes[0].confidence < 0.8, "{causes:#?}");
+    assert_eq!(causes[1].code, Code::DatasetInMemory);
+}
+
+#[test]
+fn a_plateau_after_a_warm_up_is_no_leak() {
+    let scene = filled(|second| (second * GB).min(9 * GB));
+    rules_out(&scene, Code::MemoryLeak);
+}
+
+#[test]
+fn a_cache_that_levels_off_in_a_run_that_ends_well_is_nothing() {
+    let levels = |second: u64| 8 * GB - 6 * GB / (1 + second / 8);
+    is_healthy(&Scene::new().memory(200, levels, |_| 0).ended(200, 0));
+}
+
+#[test]
+fn what_was_read_from_files_before_any_step_is_a_dataset() {
+    let reading = |read: u64| {
+        let mut scene = filled(|second| GB + second * 90 * MB);
+        for (second, sample) in (0..).zip(&mut scene.samples) {
+            sample.tree.read_bytes = Reading::Value(second * read);
+        }
+        scene
+    };
+    blames(&reading(90 * MB), Code::DatasetInMemory, 0.65);
+    // Made, not read.
+    blames(&reading(MB), Code::MemoryLeak, 0.6);
+}
+
+#[test]
+fn one_request_that_is_large_beside_what_is_held_is_a_batch() {
+    let scene = Scene::new()
+        .steady(60, 2 * GB)
+        .refused(59, 14 * GB, 2 * GB)
+        .printed("Traceback (most recent call last):\n  File \"t.py\", line 3, in f\nMemoryError\n")
+        .ended(60, EXIT_1);
+    blames(&scene, Code::BatchTooLarge, 0.8);
+    let small = Scene::new()
+        .steady(60, 9 * GB)
+        .refused(59, 40 * MB, 9 * GB)
+        .ended(60, EXIT_1);
+    spares(&small, Code::BatchTooLarge);
+}
+
+#[test]
+fn the_batch_that_would_have_fitted_is_named() {
+    let hello =
+        r#"{"what":"hello","framework":"torch","version":"2.8","device":"cpu","batch":256}"#;
+    let scene = Scene::new()
+        .steady(60, 2 * GB)
+        .refused(59, 14 * GB, 2 * GB)
+        .said(hello)
+        .ended(60, EXIT_1);
+    let remedy = &scene.verdict().causes[0].remedies[0];
+    // 13.9 GB may be used: of the 11.9 GB left, half.
+    assert_eq!(
+        remedy.code.as_deref(),
+        Some("batch_size = 64; accumulation_steps = 4"),
+        "{remedy:?}"
+    );
+}
+
+#[test]
+fn loaders_that_hold_most_of_it_are_named() {
+    let shared = |loaders: u64| {
+        let mut scene = filled(|_| 12 * GB);
+        for sample in &mut scene.samples {
+            sample.processes.clear();
+            for (pid, name, held) in [
+                (1234, &b"python"[..], 12 - loaders),
+                (1240, b"pt_data_worker", loaders),
+            ] {
+                sample.processes.push(Process {
+                    pid: Pid(pid),
+                    name: Name::new(name),
+                    rss_anon: Reading::Value(held * GB),
+                    ..Process::default()
+                });
+            }
+        }
+        scene
+    };
+    blames(&shared(9), Code::LoaderMemory, 0.8);
+    rules_out(&shared(3), Code::LoaderMemory);
+}
+
+#[test]
+fn shared_memory_that_is_full_is_blamed_for_a_bus_error() {
+    let full = |free| move |sample: &mut Sample| sample.shm.free = Reading::Value(free);
+    let ended = |free| {
+        Scene::new()
+            .steady(60, 2 * GB)
+            .last(full(free))
+            .ended(60, BUS_ERROR)
+    };
+    blames(&ended(0), Code::ShmExhausted, 0.7);
+    rules_out(&ended(6 * GB), Code::ShmExhausted);
+}
+
+#[test]
+fn everything_that_waits_for_memory_is_a_swap_storm() {
+    let stalled = |each: u64| {
+        let mut scene = Scene::new().steady(120, 9 * GB);
+        for (second, sample) in (0..).zip(&mut scene.samples) {
+            sample.pressure.memory_full = Reading::Value(second * each);
+        }
+        scene.facts.since = antifreeze_diagnose::Since::Rebooted;
+        scene
+    };
+    blames(&stalled(600_000), Code::SwapThrash, 0.7);
+    rules_out(&stalled(1_000), Code::SwapThrash);
+}
+
+#[test]
+fn the_limit_of_a_container_is_blamed_where_it_is_nearer_than_the_machines() {
+    let limited = |limit: u64, left: u64| {
+        let tight = move |sample: &mut Sample| {
+            sample.cgroup.limit = Reading::Value(limit);
+            sample.cgroup.limit_available = Reading::Value(left);
+        };
+        Scene::new()
+            .steady(90, 6 * GB)
+            .last(tight)
+            .event(
+                89,
+                What::StopSent {
+                    pid: Pid(1),
+                    why: Why::CgroupLimit,
+                },
+            )
+            .ended_by_guard(90, 15)
+    };
+    blames(&limited(8 * GB, 200 * MB), Code::ContainerLimit, 0.5);
+    spares(&limited(8 * GB, 6 * GB), Code::ContainerLimit);
+    rules_out(&limited(64 * GB, 60 * GB), Code::ContainerLimit);
+}
+
+#[test]
+fn whoever_grew_beside_it_is_named() {
+    let paused = What::Paused {
+        who: Name::new(b"firefox"),
+        pid: Pid(77),
+        grew: 4 * GB,
+    };
+    let scene = Scene::new()
+        .steady(60, 4 * GB)
+        .event(50, paused)
+        .ended(60, KILLED);
+    blames(&scene, Code::OtherProcess, 0.7);
+    assert!(
+        scene.verdict().causes[0]
+            .summary
+            .contains("firefox (pid 77)")
+    );
+    rules_out(
+        &filled(|second| 2 * GB + second * 90 * MB),
+        Code::OtherProcess,
+    );
+}

@@ -1,0 +1,95 @@
+//! What only the output tells, with a record or without.
+
+use crate::blames;
+use crate::scenes::{EXIT_1, GB, Scene};
+use antifreeze_diagnose::{Code, Run};
+
+fn ended(printed: &str) -> Scene {
+    Scene::new()
+        .steady(60, GB)
+        .printed(printed)
+        .ended(60, EXIT_1)
+}
+
+const LINES: [(&str, Code); 9] = [
+    (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        Code::VramExhausted,
+    ),
+    (
+        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate",
+        Code::VramExhausted,
+    ),
+    (
+        "W tensorflow/bfc: Allocator (GPU_0_bfc) ran out of memory trying to allocate 2GiB. The caller indicates that this is not a failure",
+        Code::VramSpill,
+    ),
+    (
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+        Code::GpuDriverMismatch,
+    ),
+    (
+        "Failed to initialize NVML: Driver/library version mismatch",
+        Code::GpuDriverMismatch,
+    ),
+    (
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+        Code::GpuFault,
+    ),
+    (
+        "Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost.",
+        Code::GpuLost,
+    ),
+    (
+        "OSError: [Errno 5] Input/output error: 'data.bin'",
+        Code::HardwareError,
+    ),
+    (
+        "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory. insufficient shared memory (shm)",
+        Code::ShmExhausted,
+    ),
+];
+
+#[test]
+fn each_is_told_by_its_words_with_a_record_or_without() {
+    for (line, code) in LINES {
+        blames(&ended(line), code, 0.55);
+        let run = Run::of_output(format!("epoch 1\n{line}\n").into_bytes());
+        let first = run.verdict.causes.first().map(|cause| cause.code);
+        assert_eq!(first, Some(code), "{line}: {:#?}", run.verdict.causes);
+    }
+}
+
+#[test]
+fn what_ran_out_late_may_be_a_leak() {
+    let error = "CUDA out of memory. Tried to allocate 20 MiB.";
+    let scene = ended(error).trained(|second| second * 20, |_| antifreeze_sense::Phase::Forward);
+    let codes: Vec<Code> = scene
+        .verdict()
+        .causes
+        .iter()
+        .map(|cause| cause.code)
+        .collect();
+    assert_eq!(codes[..2], [Code::VramExhausted, Code::VramLeak]);
+    assert!(
+        scene
+            .verdict()
+            .causes
+            .iter()
+            .all(|cause| cause.confidence < 0.8)
+    );
+    assert!(
+        !ended(error)
+            .verdict()
+            .causes
+            .iter()
+            .any(|cause| cause.code == Code::VramLeak)
+    );
+}
+
+#[test]
+fn a_quiet_log_tells_nothing_and_says_so() {
+    let run = Run::of_output(b"epoch 1\nepoch 2\n".to_vec());
+    assert!(run.verdict.causes.is_empty());
+    assert_eq!(run.verdict.unseen.len(), 1);
+}

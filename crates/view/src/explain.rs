@@ -1,0 +1,108 @@
+//! Everything that is known of why: each cause with what speaks for it, what it was not, what could not be
+//! seen, and all that can be done.
+
+use crate::closing::{do_this, ended, go_on, is_bad, memory, told};
+use crate::look::Look;
+use crate::sheet::Sheet;
+use antifreeze_diagnose::verdict::{Cause, EndKind, Verdict};
+use antifreeze_diagnose::{Run, units};
+
+/// Causes that are told, at most.
+const CAUSES: usize = 4;
+/// A cause this sure needs nobody to look further.
+const SURE: f64 = 0.8;
+
+/// The whole of it, without a line break at the end.
+pub fn explain(run: &Run, look: &Look) -> String {
+    let Run {
+        facts,
+        story,
+        verdict,
+        ..
+    } = run;
+    let mut sheet = Sheet::new(look);
+    sheet.rule();
+    if verdict.end.kind == EndKind::MachineDied {
+        let when = story
+            .until()
+            .map_or_else(String::new, |until| format!(" at {}", look.clock(until)));
+        let step = story.steps.map_or_else(String::new, |steps| {
+            format!(", after {}", units::count(steps, "step"))
+        });
+        sheet.text("", &format!("The machine died under this run{when}{step}."));
+    }
+    if !facts.command.is_empty() {
+        sheet.with_note("run", &facts.command_line(), &format!("({})", verdict.run));
+    }
+    sheet.text("ended", &ended(verdict, story, look));
+    causes(&mut sheet, verdict);
+    ruled_out(&mut sheet, verdict);
+    let is_sure = verdict
+        .causes
+        .first()
+        .is_some_and(|cause| cause.confidence >= SURE);
+    if !is_sure && (is_bad(verdict) || !verdict.causes.is_empty()) {
+        for what in &verdict.unseen {
+            sheet.text("unseen", what);
+        }
+    }
+    memory(&mut sheet, facts, story);
+    remedies(&mut sheet, &verdict.causes);
+    go_on(&mut sheet, verdict, facts, story);
+    if let Some(fault) = facts.told.faults.first() {
+        let fault = format!("antifreeze did not see all of it: {fault}");
+        sheet.text("note", &fault);
+    }
+    sheet.finish()
+}
+
+fn causes(sheet: &mut Sheet<'_>, verdict: &Verdict) {
+    if verdict.causes.is_empty() {
+        let why = match is_bad(verdict) {
+            true => "not known: nothing that was recorded tells",
+            false => "nothing went wrong that could be seen",
+        };
+        sheet.text("why", why);
+    }
+    for (number, cause) in verdict.causes.iter().take(CAUSES).enumerate() {
+        let label = match number {
+            _ if cause.code.is_about_speed() => "slow",
+            0 => "why",
+            // Both can be so.
+            _ if cause.confidence >= 0.5 => "also",
+            _ => "or",
+        };
+        sheet.text(label, &told(cause, true));
+        // The first of them is what was just said.
+        for evidence in cause
+            .evidence
+            .iter()
+            .filter(|seen| seen.text != cause.summary)
+        {
+            sheet.text("", &format!("· {}", evidence.text));
+        }
+    }
+}
+
+fn ruled_out(sheet: &mut Sheet<'_>, verdict: &Verdict) {
+    let ruled_out: Vec<String> = verdict
+        .ruled_out
+        .iter()
+        .map(|ruled| format!("{} ({})", ruled.code.title(), ruled.why))
+        .collect();
+    if !ruled_out.is_empty() {
+        sheet.text("not", &ruled_out.join(" · "));
+    }
+}
+
+fn remedies(sheet: &mut Sheet<'_>, causes: &[Cause]) {
+    let mut label = "do";
+    for (number, cause) in causes.iter().take(CAUSES).enumerate() {
+        // Of what is likeliest all, of the others the best.
+        let many = if number == 0 { usize::MAX } else { 1 };
+        for remedy in cause.remedies.iter().take(many) {
+            do_this(sheet, label, remedy);
+            label = "also";
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Labelled lines: a column of labels, and text beside it that is broken between words.
+
+use crate::look::{Look, padded, wrapped};
+use antifreeze_diagnose::safe;
+use unicode_width::UnicodeWidthStr;
+
+const LABEL_COLUMNS: usize = 9;
+/// No one reads lines much longer than this, however wide the screen is.
+const WIDEST: usize = 100;
+
+/// Lines under construction: a label column, and text beside it.
+pub(crate) struct Sheet<'a> {
+    pub look: &'a Look,
+    width: usize,
+    lines: Vec<String>,
+}
+
+impl<'a> Sheet<'a> {
+    pub fn new(look: &'a Look) -> Sheet<'a> {
+        Sheet {
+            look,
+            width: look.width.min(WIDEST),
+            lines: Vec::new(),
+        }
+    }
+
+    /// How wide what stands beside a label may be.
+    pub fn room(&self) -> usize {
+        self.width.saturating_sub(LABEL_COLUMNS)
+    }
+
+    /// All of it, without a line break at the end.
+    pub fn finish(self) -> String {
+        self.look.glyphs.render(self.lines.join("\n"))
+    }
+
+    pub fn rule(&mut self) {
+        let title = "── antifreeze ";
+        let rest = "─".repeat(self.width.saturating_sub(title.width()));
+        self.lines.push(self.look.dim(&format!("{title}{rest}")));
+    }
+
+    /// Text that may be broken between words.
+    pub fn text(&mut self, label: &str, text: &str) {
+        let mut label = label;
+        for line in wrapped(text, self.room()) {
+            self.whole(label, &line);
+            label = "";
+        }
+    }
+
+    /// A line to be copied: broken by the terminal, if at all, and never by us. A verdict
+    /// may have been read from a file, so its words are as little trusted as a name.
+    pub fn whole(&mut self, label: &str, text: &str) {
+        let label = self.look.bold(&padded(label, LABEL_COLUMNS));
+        self.lines
+            .push(format!("{label}{}", safe::shown(text.as_bytes())));
+    }
+
+    /// A line to be copied and a remark, beside it where there is room, else below.
+    pub fn with_note(&mut self, label: &str, text: &str, note: &str) {
+        if LABEL_COLUMNS + text.width() + 4 + note.width() <= self.width {
+            self.whole(label, &format!("{text}    {note}"));
+        } else {
+            self.whole(label, text);
+            self.whole("", note);
+        }
+    }
+}
