@@ -83,7 +83,7 @@ fn stuck(seconds: u64, busy: u64, phase: Phase) -> Scene {
 fn nobody_at_work_and_no_step_is_a_deadlock() {
     blames(&stuck(180, 0, Phase::Data), Code::Deadlock, 0.6);
     // Not long enough; and at work.
-    is_healthy(&stuck(30, 0, Phase::Data));
+    is_healthy(&stuck(30, 0, Phase::Forward));
     spares(&stuck(180, 100, Phase::Forward), Code::Deadlock);
 }
 
