@@ -1,0 +1,109 @@
+//! `antifreeze explain`, as a person asks it: of the last run, of a folder from elsewhere, of a log alone, and of
+//! what is broken.
+
+// A test that cannot go on has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::fs;
+use std::time::Duration;
+use support::{Ended, Scene};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Leaks a few megabytes at a time until the wall.
+const LEAKS: &str = "\
+import time
+history = []
+while True:
+    history.append(bytearray(4_000_000))
+    time.sleep(0.03)
+";
+
+fn leaked() -> Scene {
+    let scene = Scene::new();
+    let script = scene.script("train.py", LEAKS);
+    let mut run = scene.run("200MB");
+    let ended = scene.finish(run.arg("--").arg("python3").arg(script), LIMIT);
+    ended.exits(1).tells("antifreeze explain ");
+    scene
+}
+
+fn explain(scene: &Scene, arguments: &[&str]) -> Ended {
+    scene.finish(scene.antifreeze().arg("explain").args(arguments), LIMIT)
+}
+
+fn run_folder(scene: &Scene) -> std::path::PathBuf {
+    let runs = fs::read_dir(scene.path("home/runs")).expect("the runs");
+    runs.map(|entry| entry.unwrap().path()).next().unwrap()
+}
+
+#[test]
+fn the_last_run_is_explained_with_evidence_and_a_way_out() {
+    let scene = leaked();
+    explain(&scene, &[])
+        .exits(0)
+        .prints("why      memory leak, likely")
+        .prints("memory grew ")
+        .prints("not      ")
+        .prints("container limit (")
+        .prints("do       ");
+    let json = explain(&scene, &["--json"]);
+    let verdict: serde_json::Value = serde_json::from_str(&json.exits(0).stdout).unwrap();
+    assert_eq!(verdict["causes"][0]["code"], "memory-leak", "{verdict:#}");
+    assert_eq!(verdict["causes"][0]["location"]["line"], 4, "{verdict:#}");
+}
+
+#[test]
+fn a_folder_from_elsewhere_and_what_is_left_of_a_broken_one_are_explained() {
+    let scene = leaked();
+    let elsewhere = scene.path("elsewhere");
+    fs::rename(run_folder(&scene), &elsewhere).unwrap();
+    let folder = elsewhere.to_str().unwrap();
+    explain(&scene, &[folder]).exits(0).prints("memory leak");
+    for name in ["record.0", "record.1", "record.2", "record.3"] {
+        let path = elsewhere.join(name);
+        if let Ok(bytes) = fs::read(&path) {
+            fs::write(&path, &bytes[..bytes.len() / 3]).unwrap();
+        }
+    }
+    explain(&scene, &[folder]).exits(0).prints("ended ");
+}
+
+#[test]
+fn a_log_alone_is_explained_whatever_is_in_it() {
+    let scene = Scene::new();
+    let log = scene.path("train.log");
+    fs::write(
+        &log,
+        "epoch 1\nTraceback (most recent call last):\n  File \"t.py\", line 3, in f\n\
+         torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
+    )
+    .unwrap();
+    explain(&scene, &["--log", log.to_str().unwrap()])
+        .exits(0)
+        .prints("out of GPU memory, sure");
+    let junk: Vec<u8> = (0..200_000u32)
+        .map(|n| (n.wrapping_mul(2_654_435) >> 7) as u8)
+        .collect();
+    fs::write(&log, junk).unwrap();
+    explain(&scene, &["--log", log.to_str().unwrap()])
+        .exits(0)
+        .prints("why      not known");
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused_with_the_reason() {
+    let scene = Scene::new();
+    explain(&scene, &[]).exits(2).tells("there is no run yet");
+    explain(&scene, &["--log", "/nowhere/train.log"])
+        .exits(2)
+        .tells("/nowhere/train.log");
+    explain(&scene, &["--cause", "bad-luck"])
+        .exits(2)
+        .tells("no cause `bad-luck`");
+    explain(&scene, &["--cause", "memory-leak"])
+        .exits(0)
+        .prints("# memory-leak");
+}
