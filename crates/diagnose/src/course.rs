@@ -45,6 +45,8 @@ pub struct Stretch {
     /// Share of the time in which the disk was busy; bytes that the tree read from it.
     pub disk_busy: Option<f64>,
     pub read: Option<u64>,
+    /// Bytes that it asked of files.
+    pub asked: Option<u64>,
     /// Bytes a second to swap and back.
     pub swap: Option<f64>,
 }
@@ -59,6 +61,7 @@ struct Counters {
     tree_cpu: Option<u64>,
     disk_busy: Option<u64>,
     read: Option<u64>,
+    asked: Option<u64>,
 }
 
 impl Course {
@@ -149,6 +152,7 @@ impl Counters {
             tree_cpu: sample.tree.cpu.value(),
             disk_busy: sample.disk.busy_ms.value(),
             read: sample.tree.read_bytes.value(),
+            asked: sample.tree.read_asked.value(),
         }
     }
 
@@ -170,6 +174,7 @@ impl Counters {
             cores: share(self.tree_cpu, later.tree_cpu, 100.0),
             disk_busy: part(self.disk_busy, later.disk_busy, 1e3),
             read: rise(self.read, later.read),
+            asked: rise(self.asked, later.asked),
             swap: share(self.swapped, later.swapped, 1.0).map(|pages| pages * PAGE as f64),
         }
     }

@@ -115,6 +115,7 @@ pub fn calm_sample(processes: u32, second: u64) -> Sample {
             steps: value(second * 4),
             phase: value(1 + second % 4),
             batch: value(32),
+            read_asked: value(110_000 * MIB + second * 41 * PAGE),
         },
         ..Sample::default()
     };

@@ -185,6 +185,8 @@ pub struct Tree {
     pub steps: Reading<u64>,
     pub phase: Reading<u64>,
     pub batch: Reading<u64>,
+    /// Bytes that were asked of files, whether they came from a disk or were in memory already.
+    pub read_asked: Reading<u64>,
 }
 
 /// What a trainer is at, by its number in a sample.

@@ -51,7 +51,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         return Finding::Found(found.remedy(remedy, paste));
     }
     let (confidence, summary) = if was_read(case) {
-        let read = case.story.course.whole().read.unwrap_or(0);
+        let read = case.story.course.whole().asked.unwrap_or(0);
         let summary = format!(
             "{} were read from files while memory grew, before any step was made",
             units::bytes(read)
@@ -78,7 +78,7 @@ pub(super) fn was_read(case: &Case<'_>) -> bool {
     let Some(growth) = case.growth() else {
         return false;
     };
-    let read = case.story.course.whole().read;
+    let read = case.story.course.whole().asked;
     case.story.steps.is_none_or(|steps| steps == 0)
         && read.is_some_and(|read| read as f64 >= growth.gained as f64 * READ_SHARE)
 }

@@ -42,7 +42,7 @@ fn what_was_read_from_files_before_any_step_is_a_dataset() {
     let reading = |read: u64| {
         let mut scene = filled(|second| GB + second * 90 * MB);
         for (second, sample) in (0..).zip(&mut scene.samples) {
-            sample.tree.read_bytes = Reading::Value(second * read);
+            sample.tree.read_asked = Reading::Value(second * read);
         }
         scene
     };

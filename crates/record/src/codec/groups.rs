@@ -186,7 +186,7 @@ fn cgroup(group: &mut Cgroup) -> [Field<'_>; 7] {
     ]
 }
 
-fn tree(group: &mut Tree) -> [Field<'_>; 13] {
+fn tree(group: &mut Tree) -> [Field<'_>; 14] {
     let Tree {
         count,
         threads,
@@ -201,6 +201,7 @@ fn tree(group: &mut Tree) -> [Field<'_>; 13] {
         steps,
         phase,
         batch,
+        read_asked,
     } = group;
     [
         (Count, count),
@@ -216,5 +217,6 @@ fn tree(group: &mut Tree) -> [Field<'_>; 13] {
         (Count, steps),
         (Count, phase),
         (Count, batch),
+        (Bytes, read_asked),
     ]
 }

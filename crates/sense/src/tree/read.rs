@@ -80,12 +80,11 @@ impl<S: Copy + Default> Tree<S> {
     }
 
     fn sum(&self, out: &mut Sample) {
-        let living = || {
+        let slots = || {
             let slots = self.table.slots().iter();
-            slots
-                .map(|slot| &slot.tracked.process)
-                .filter(|process| !process.has_ended())
+            slots.filter(|slot| !slot.tracked.process.has_ended())
         };
+        let living = || slots().map(|slot| &slot.tracked.process);
         let tree = &mut out.tree;
         tree.count = Reading::Value(living().count() as u64);
         tree.threads = total(living().map(|process| process.threads));
@@ -94,6 +93,7 @@ impl<S: Copy + Default> Tree<S> {
         tree.major_faults = total(living().map(|process| process.major_faults));
         tree.read_bytes = total(living().map(|process| process.read_bytes));
         tree.written_bytes = total(living().map(|process| process.written_bytes));
+        tree.read_asked = total(slots().map(|slot| slot.read_asked));
     }
 }
 
@@ -139,9 +139,9 @@ impl<S: Copy + Default> Slot<S> {
         process.cpu = stat.cpu;
         process.major_faults = stat.major_faults;
         let Some(io) = io else { return };
-        (process.read_bytes, process.written_bytes) = match io {
-            Ok(io) => (io.read_bytes, io.write_bytes),
-            Err(errno) => (errno.into(), errno.into()),
+        (process.read_bytes, process.written_bytes, self.read_asked) = match io {
+            Ok(io) => (io.read_bytes, io.write_bytes, io.rchar),
+            Err(errno) => (errno.into(), errno.into(), errno.into()),
         };
     }
 }

@@ -47,6 +47,8 @@ pub struct Slot<S> {
     pub gone: bool,
     pub read_at: Option<u64>,
     pub timed_at: Option<u64>,
+    /// Bytes that it asked of files.
+    pub read_asked: Reading<u64>,
 }
 
 impl<S: Copy + Default> Slot<S> {
@@ -81,6 +83,7 @@ impl<S: Copy + Default> Slot<S> {
             gone: false,
             read_at: None,
             timed_at: None,
+            read_asked: Reading::default(),
         })
     }
 

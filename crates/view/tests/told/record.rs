@@ -1,7 +1,7 @@
 //! A real record on disk, read back as a person would see it.
 
 use crate::scenes::{EXIT_1, GB, MB, Scene};
-use crate::shown::{Shown, look};
+use crate::shown::look;
 use antifreeze_diagnose::verdict::EndKind;
 use antifreeze_diagnose::{Now, Run, Since};
 use antifreeze_record::codec::{encode_event, encode_sample};

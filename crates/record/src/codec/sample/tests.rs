@@ -120,7 +120,7 @@ fn a_record_from_before_a_field_says_that_it_was_not_recorded() {
     );
     assert_eq!(decoded.tree.footprint, sample.tree.footprint);
     assert_eq!(
-        decoded.tree.batch,
+        decoded.tree.read_asked,
         Reading::Unavailable(Reason::NotRecorded)
     );
 }

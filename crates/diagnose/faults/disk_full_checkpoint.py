@@ -1,0 +1,20 @@
+# cause: disk-full
+# disk: 40M
+# needs: torch
+import torch
+
+model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+
+def step(size=64):
+    optimizer.zero_grad()
+    loss = model(torch.randn(size, 256)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+big = torch.nn.Linear(2000, 2000)
+for number in range(50):
+    step()
+    torch.save(big.state_dict(), f"checkpoint-{number}.pt")

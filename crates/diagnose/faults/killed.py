@@ -1,0 +1,5 @@
+# cause: killed-externally
+# signal: KILL
+import time
+
+time.sleep(60)

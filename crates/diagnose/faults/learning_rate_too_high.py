@@ -1,0 +1,19 @@
+# cause: numeric-nan
+# needs: torch
+import torch
+
+model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+
+def step(size=64):
+    optimizer.zero_grad()
+    loss = model(torch.randn(size, 256)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+for group in optimizer.param_groups:
+    group["lr"] = 50.0
+for number in range(400):
+    step()

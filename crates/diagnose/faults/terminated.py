@@ -1,0 +1,5 @@
+# cause: killed-externally
+# signal: TERM
+import time
+
+time.sleep(60)
