@@ -5,6 +5,7 @@ mod again;
 mod causes;
 pub mod ending;
 mod facts;
+pub mod kernel;
 mod remedies;
 mod run;
 pub mod safe;
