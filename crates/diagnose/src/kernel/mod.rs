@@ -13,9 +13,11 @@ mod reading;
 #[cfg(test)]
 mod said;
 mod scan;
+pub mod xid;
 
 pub use incident::{Constraint, Guard, Incident, Kind, Severity};
 pub use line::{Line, Source};
+pub use xid::{Class, Xid, xid};
 
 use clock::Calendar;
 use jiff::Timestamp;
