@@ -5,18 +5,24 @@ mod clock;
 mod gpu;
 mod guards;
 pub mod incident;
+mod journal;
+mod kmsg;
 pub mod line;
 mod machine;
 mod memory;
 mod process;
+mod pstore;
 mod reading;
 #[cfg(test)]
 mod said;
 mod scan;
+pub mod sources;
+mod tail;
 pub mod xid;
 
 pub use incident::{Constraint, Guard, Incident, Kind, Severity};
 pub use line::{Line, Source};
+pub use sources::{Boot, Log, from_file, gather};
 pub use xid::{Class, Xid, xid};
 
 use clock::Calendar;
