@@ -7,6 +7,7 @@ pub mod course;
 pub mod detect;
 pub mod ending;
 mod facts;
+pub mod kernel;
 mod run;
 pub mod safe;
 mod series;
