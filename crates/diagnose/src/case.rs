@@ -2,6 +2,7 @@
 
 use crate::ending::user_file;
 use crate::facts::Facts;
+use crate::kernel::{Incident, Kind};
 use crate::safe;
 use crate::series::Growth;
 use crate::shim::Suspect;
@@ -17,6 +18,11 @@ const STEADY: f64 = 0.85;
 const TELLING_GAIN: f64 = 0.1;
 /// A refused request of this share of the footprint is large by itself.
 const LARGE_REQUEST: f64 = 0.25;
+
+/// A line of the log belongs to a run if it is no older than its begin, and no younger than its end, by so many
+/// nanoseconds: whoever dies may leave a last word later.
+const BEFORE: u64 = 5_000_000_000;
+const AFTER: u64 = 120_000_000_000;
 
 pub(crate) struct Case<'a> {
     pub facts: &'a Facts,
@@ -121,6 +127,40 @@ impl<'a> Case<'a> {
         let largest = self.story.refusals.largest?;
         let is_large = largest.bytes as f64 >= largest.footprint.max(1) as f64 * LARGE_REQUEST;
         is_large.then_some(largest)
+    }
+
+    /// What the system's log tells of the time of the run; of lines without a time, all.
+    pub fn incidents(&self) -> impl DoubleEndedIterator<Item = &'a Incident> {
+        let (begin, until) = (self.story.begin(), self.story.until());
+        let is_of_it = move |incident: &&Incident| {
+            let Some(until) = until else { return true };
+            let line = &incident.line;
+            let at = line
+                .at
+                .map(|at| at.as_nanosecond().clamp(0, u64::MAX.into()) as u64);
+            let since_boot = line.since_boot.map(|time| time.as_nanos() as u64);
+            let is_within = |at: u64, begin: u64, until: u64| {
+                (begin.saturating_sub(BEFORE)..=until.saturating_add(AFTER)).contains(&at)
+            };
+            match (at, since_boot) {
+                (Some(at), _) => is_within(at, begin.realtime, until.realtime),
+                (None, Some(at)) => is_within(at, begin.monotonic, until.monotonic),
+                (None, None) => true,
+            }
+        };
+        self.facts.log.incidents.iter().filter(is_of_it)
+    }
+
+    /// The last of them that is one of these.
+    pub fn incident(&self, is_one: impl Fn(&Kind) -> bool) -> Option<&'a Incident> {
+        self.incidents()
+            .rev()
+            .find(|incident| is_one(&incident.kind))
+    }
+
+    /// Whether the system's log could be read, so that its silence means something.
+    pub fn knows_log(&self) -> bool {
+        !self.facts.log.read.is_empty()
     }
 
     pub fn cores(&self) -> Option<u64> {

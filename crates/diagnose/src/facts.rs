@@ -1,5 +1,6 @@
 //! What is known about a run besides its samples and events.
 
+use crate::kernel::Log;
 use crate::safe;
 use crate::shim::Told;
 use antifreeze_sense::Stamp;
@@ -52,6 +53,8 @@ pub struct Facts {
     pub last_output: Vec<u8>,
     /// What its trainers said of themselves.
     pub told: Told,
+    /// What the system's log tells, of the boot in which it ended.
+    pub log: Log,
 }
 
 impl Facts {

@@ -27,6 +27,14 @@ pub(crate) fn of(case: &Case<'_>) -> Vec<String> {
         died,
         "power and the graphics card: this version does not read them",
     );
+    if (died || case.end == EndKind::Killed) && !case.knows_log() {
+        unseen.extend(case.facts.log.missing.iter().cloned());
+    }
+    let mut miss = |is_missing: bool, what: &str| {
+        if is_missing {
+            unseen.push(what.to_owned());
+        }
+    };
     miss(
         last.pressure.memory_full.value().is_none(),
         "waiting for memory: this kernel does not tell pressure (PSI)",

@@ -22,9 +22,25 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::kernel::{Constraint, Kind};
 use crate::units;
 
+const REMEDY: &str = "give the container more memory, or the run a smaller batch";
+
 pub(super) fn look(case: &Case<'_>) -> Finding {
+    let is_kill = |kind: &Kind| {
+        matches!(
+            kind,
+            Kind::OomKill {
+                constraint: Constraint::Cgroup(_),
+                ..
+            }
+        )
+    };
+    if let Some(incident) = case.incident(is_kill).filter(|_| case.went_wrong()) {
+        let found = Found::said(case, 0.85, incident);
+        return Finding::Found(found.remedy(REMEDY, None));
+    }
     let Some(last) = case.last().filter(|_| case.was_short_of_memory()) else {
         return Finding::Nothing;
     };
@@ -49,7 +65,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     );
     Finding::Found(
         Found::new(case, 0.55, summary, "cgroup.limit_available").remedy(
-            "give the container more memory, or the run a smaller batch",
+            REMEDY,
             None,
         ),
     )

@@ -31,6 +31,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         "Watchdog caught collective operation timeout",
         "Timed out waiting",
         "RendezvousTimeoutError",
+        "clients joined",
         "Socket Timeout",
     ]);
     let broken = case.line_with(&[

@@ -22,11 +22,16 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::kernel::{Class, Incident, Kind, xid};
+use crate::verdict::EndKind;
 use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     if !case.went_wrong() {
         return Finding::Nothing;
+    }
+    if let Some(found) = told(case) {
+        return Finding::Found(found);
     }
     let said = case.line_with(&[
         "an illegal memory access was encountered",
@@ -49,5 +54,38 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
                 )),
             )
     });
-    found.into()
+    match found {
+        None if case.end == EndKind::MachineDied && case.knows_log() => {
+            Finding::RuledOut("no Xid and no reset of a card in the kernel's log".into())
+        }
+        found => found.into(),
+    }
+}
+
+/// What the kernel's log tells; of several the first, whose consequences the others are.
+fn told(case: &Case<'_>) -> Option<Found> {
+    let class = |incident: &Incident| match incident.kind {
+        Kind::Xid { code, .. } => xid(code).map_or(Some(Class::Reset), |xid| Some(xid.class)),
+        Kind::AmdRingTimeout { .. } | Kind::AmdReset { .. } => Some(Class::Reset),
+        _ => None,
+    };
+    let faults = || case.incidents().filter(|incident| class(incident).is_some());
+    let first = faults()
+        .find(|incident| class(incident) != Some(Class::Consequence))
+        .or_else(|| faults().next())?;
+    if class(first) == Some(Class::Lost) {
+        return None;
+    }
+    let mut found = Found::said(case, 0.9, first);
+    let known = match first.kind {
+        Kind::Xid { code, .. } => xid(code),
+        _ => None,
+    };
+    Some(match known {
+        Some(known) => {
+            found = found.and(case, format!("Xid {}: {}", known.code, known.meaning), "kernel");
+            found.remedy(known.remedy, None)
+        }
+        None => found.remedy("reset the card, or reboot; if it comes back, try another driver version", None),
+    })
 }

@@ -22,9 +22,18 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::kernel::{Class, Kind, xid};
 use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
+    let is_lost = |kind: &Kind| match kind {
+        Kind::GpuOffTheBus { .. } | Kind::AmdLost { .. } => true,
+        Kind::Xid { code, .. } => xid(*code).is_some_and(|xid| xid.class == Class::Lost),
+        _ => false,
+    };
+    if let Some(incident) = case.incident(is_lost) {
+        return Finding::Found(remedied(Found::said(case, 0.95, incident)));
+    }
     let said = case.line_with(&[
         "GPU is lost",
         "GPU has fallen off the bus",

@@ -21,9 +21,39 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::kernel::{Kind, Severity};
 use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
+    let sure_of = |kind: &Kind| -> f64 {
+        match kind {
+        Kind::MachineCheck => 0.85,
+        Kind::MemoryError { corrected, .. } => if *corrected { 0.35 } else { 0.9 },
+        Kind::DiskError { .. } | Kind::ReadOnlyRemount { .. } => 0.85,
+        Kind::PcieError { severity, .. } => match severity {
+            Severity::Fatal => 0.85,
+            Severity::NonFatal | Severity::Unknown => 0.5,
+            Severity::Corrected => 0.25,
+        },
+        _ => 0.0,
+    }
+    };
+    let worst = case
+        .incidents()
+        .map(|incident| (sure_of(&incident.kind), incident))
+        .filter(|(sure, _)| *sure > 0.0 && (case.went_wrong() || *sure > 0.8))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    if let Some((sure, incident)) = worst {
+        let (text, paste) = match incident.kind {
+            Kind::DiskError { .. } | Kind::ReadOnlyRemount { .. } => (
+                "save what matters, and look at the disk",
+                Some("sudo smartctl -a /dev/sda".to_owned()),
+            ),
+            Kind::PcieError { .. } => ("check how the card sits in its slot, and its cables", None),
+            _ => ("test the memory (memtest86+); check cooling and power", None),
+        };
+        return Finding::Found(Found::said(case, sure, incident).remedy(text, paste));
+    }
     let said = case.line_with(&["Input/output error", "[Errno 5]"]);
     let found = said.filter(|_| case.went_wrong()).map(|line| {
         Found::new(case, 0.6, cut(&line, 160), "")

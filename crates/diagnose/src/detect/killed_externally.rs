@@ -17,6 +17,7 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::kernel::{Guard, Kind};
 use crate::signal::{self, Exit};
 use crate::verdict::EndKind;
 
@@ -28,6 +29,25 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             Found::new(case, 0.95, line, "")
                 .remedy("ask the cluster for more time or memory, or save and go on in a next job", None),
         );
+    }
+    let guard = case.incidents().rev().find_map(|incident| match incident.kind {
+        Kind::OutsideGuard { who, .. } => Some((who, incident)),
+        _ => None,
+    });
+    if let Some((who, incident)) = guard.filter(|_| case.end == EndKind::Killed) {
+        let mut found = Found::said(case, 0.95, incident);
+        found.summary = format!("{} ended it", name_of(who));
+        return Finding::Found(found.remedy(
+            "leave more memory free for it, or end that guard while antifreeze keeps watch",
+            None,
+        ));
+    }
+    if case.end == EndKind::MachineDied
+        && let Some(incident) = case.incident(|kind| matches!(kind, Kind::Shutdown))
+    {
+        let mut found = Found::said(case, 0.9, incident);
+        found.summary = "the machine was shut down or restarted in good order".into();
+        return Finding::Found(found);
     }
     let signal = case.exit().and_then(Exit::deadly_signal);
     let Some(number) = signal.filter(|_| case.end == EndKind::Killed) else {
@@ -45,4 +65,14 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 fn counts_kernel_kills(case: &Case<'_>) -> bool {
     case.last()
         .is_some_and(|last| last.paging.oom_kills.value().is_some())
+}
+
+fn name_of(who: Guard) -> &'static str {
+    match who {
+        Guard::Earlyoom => "earlyoom",
+        Guard::SystemdOomd => "systemd-oomd",
+        Guard::Slurm => "Slurm",
+        Guard::Nohang => "nohang",
+        Guard::Kubernetes => "Kubernetes",
+    }
 }

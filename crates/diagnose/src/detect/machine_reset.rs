@@ -23,12 +23,16 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::kernel::Kind;
 use crate::units;
 use crate::verdict::EndKind;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     if case.end != EndKind::MachineDied {
         return Finding::Nothing;
+    }
+    if case.incident(|kind| matches!(kind, Kind::Shutdown)).is_some() {
+        return Finding::RuledOut("the machine was shut down in good order".into());
     }
     let summary = "the record stops in the middle, and nobody shut the machine down";
     let mut found = Found::new(case, 0.6, summary.into(), "");

@@ -6,10 +6,14 @@
 mod pages;
 
 use crate::case::Case;
+use crate::kernel::Incident;
 use crate::verdict::{Cause, Code, EndKind, Evidence, Location, Remedy, RuledOut};
+use crate::words::cut;
 
 /// From here on a cause stands for the errors that it leads to.
 const SURE: f64 = 0.75;
+/// Of a line that is told as it is.
+const LONGEST_LINE: usize = 160;
 
 /// One cause that is looked for.
 pub struct Detector {
@@ -144,6 +148,16 @@ impl Found {
             remedies: Vec::new(),
         };
         found.and(case, summary, series)
+    }
+
+    /// What a line of the system's log tells.
+    pub fn said(case: &Case<'_>, confidence: f64, incident: &Incident) -> Found {
+        Found::new(
+            case,
+            confidence,
+            cut(&incident.line.text, LONGEST_LINE),
+            "kernel",
+        )
     }
 
     /// More that speaks for it.

@@ -23,6 +23,7 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::kernel::Kind;
 use crate::signal::{self, Exit};
 use crate::verdict::EndKind;
 
@@ -34,9 +35,18 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let name = signal::name(number);
     let summary = format!("{name} in the program or one of its libraries");
     let mut found = Found::new(case, 0.7, summary, "");
+    let library = case.incidents().rev().find_map(|incident| match &incident.kind {
+        Kind::Segfault { library, .. } | Kind::Trap { library, .. } => library.clone(),
+        _ => None,
+    });
+    if let Some(library) = library {
+        found = found.and(case, format!("the kernel names {library}"), "kernel");
+        found.summary = format!("{name} in {library}");
+        found.confidence = 0.9;
+    }
     if let Some(line) = case.line_with(&["Fatal Python error:"]) {
         found = found.and(case, line, "");
-        found.confidence = 0.85;
+        found.confidence = found.confidence.max(0.85);
     }
     Finding::Found(found.remedy(
         "let Python tell where it crashed:",

@@ -18,9 +18,28 @@
 //! powerprofilesctl set performance
 //! ```
 
-use super::Finding;
+use super::{Finding, Found};
 use crate::case::Case;
+use crate::kernel::Kind;
+use crate::units;
 
-pub(super) fn look(_: &Case<'_>) -> Finding {
-    Finding::Nothing
+/// Notes of it in a run that are more than a moment's.
+const MANY: usize = 10;
+
+pub(super) fn look(case: &Case<'_>) -> Finding {
+    let is_one = |kind: &Kind| matches!(kind, Kind::PowerLimit { .. });
+    let times = case.incidents().filter(|incident| is_one(&incident.kind)).count();
+    if times < MANY {
+        return Finding::Nothing;
+    }
+    let summary = format!(
+        "the kernel noted a power limit {}",
+        units::count(times as u64, "time")
+    );
+    Finding::Found(
+        Found::new(case, 0.5, summary, "kernel").remedy(
+            "plug in the right charger, and choose the performance profile",
+            Some("powerprofilesctl set performance".into()),
+        ),
+    )
 }

@@ -21,13 +21,19 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::kernel::Kind;
 use crate::units;
 use crate::verdict::EndKind;
 
 /// Slow-downs in a minute that are felt.
 const FELT: f64 = 1.0;
+const REMEDY: &str = "let air in and leave a core free; fewer threads make less heat";
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
+    if let Some(incident) = case.incident(|kind| matches!(kind, Kind::Overheated)) {
+        let found = Found::said(case, 0.95, incident);
+        return Finding::Found(found.remedy(REMEDY, None));
+    }
     let (Some(first), Some(last)) = (case.first(), case.last()) else {
         return Finding::Nothing;
     };
@@ -50,7 +56,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let summary = format!("{heat}cores were slowed for heat {}", units::count(times, "time"));
     Finding::Found(
         Found::new(case, 0.6, summary, "heat.throttled").remedy(
-            "let air in and leave a core free; fewer threads make less heat",
+            REMEDY,
             Some(format!("OMP_NUM_THREADS=2 antifreeze run -- {}", case.facts.command_line())),
         ),
     )
