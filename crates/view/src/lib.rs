@@ -1,11 +1,12 @@
 //! What a person sees of a run: the line before it, a sentence when something changes, the
-//! verdict at the end, the table of runs. Reads a record and decides nothing.
+//! verdict at the end, the table of runs, the report in a file. Reads a record and decides nothing.
 
 mod closing;
 mod lacks;
 mod live;
 mod look;
 mod opening;
+mod report;
 mod runs;
 mod sentence;
 mod speaker;
@@ -15,6 +16,7 @@ pub use closing::{closing, met_trouble};
 pub use live::{room, status};
 pub use look::{Glyphs, Look};
 pub use opening::{Brake, Means, Wall, opening};
+pub use report::report;
 pub use runs::{RunRow, show, table};
 pub use sentence::{Detail, rung_name, sentence};
 pub use speaker::Speaker;

@@ -110,6 +110,11 @@ impl Look {
         self.formatted(at, "%Y-%m-%d %H:%M")
     }
 
+    /// "Europe/Berlin"; the distance from UTC where the zone has no name.
+    pub(crate) fn zone_name(&self, at: Stamp) -> String {
+        self.formatted(at, "%:Q")
+    }
+
     fn formatted(&self, at: Stamp, pattern: &str) -> String {
         // strftime's Display fails only on patterns that need what a zoned time lacks.
         timestamp(at).map_or_else(
