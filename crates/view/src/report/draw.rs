@@ -5,9 +5,9 @@
 use super::charts::Measure;
 use super::html::{Drawn, Html, Value};
 use super::marks::Marks;
-use super::reduce::{Axis, Seen, Track};
+use super::reduce::{Seen, Track};
 use super::scale::Scale;
-use super::timeline::{PHASES, Shown};
+use super::timeline::{PHASES, Shares, Shown};
 
 pub(crate) const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 100.0;
@@ -48,6 +48,7 @@ pub(crate) fn chart(html: &mut Html, shown: &Shown<'_>, rules: &[Rule], marks: &
         shown.chart.unit,
         over(Track::lowest).fold(f64::INFINITY, f64::min),
         highest.fold(0.0, f64::max),
+        if tall { 4.0 } else { 3.0 },
     );
     let frame = Frame::new(tall);
     html.open("figure", &[]);
@@ -80,12 +81,7 @@ pub(crate) fn chart(html: &mut Html, shown: &Shown<'_>, rules: &[Rule], marks: &
 }
 
 /// What the trainer was at: shares that add up to one.
-pub(crate) fn phases(
-    html: &mut Html,
-    shares: &[Option<[f64; PHASES.len()]>],
-    axis: &Axis,
-    marks: &Marks,
-) {
+pub(crate) fn phases(html: &mut Html, shares: &[Option<Shares>], marks: &Marks) {
     html.open("figure", &[])
         .raw("<figcaption><h3>What the trainer was at</h3>");
     html.leaf("p", "tells", "Share of the time in each phase, from its first step on. Evaluation and saving are shaded in all charts.");
@@ -109,6 +105,7 @@ pub(crate) fn phases(
         "What the trainer was at",
         "Shares of the time; the list above has their means.",
     );
+    let parts = shares.len() as f64;
     let mut floor = vec![0.0; shares.len()];
     for index in 0..PHASES.len() {
         let mut area = Drawn::default();
@@ -120,8 +117,8 @@ pub(crate) fn phases(
             else {
                 continue;
             };
-            let left = bucket as f64 / axis.count as f64 * WIDTH;
-            let right = (bucket as f64 + 1.0) / axis.count as f64 * WIDTH;
+            let left = bucket as f64 / parts * WIDTH;
+            let right = (bucket as f64 + 1.0) / parts * WIDTH;
             let bottom = (1.0 - floor[bucket]) * HEIGHT;
             floor[bucket] += share;
             let top = (1.0 - floor[bucket]) * HEIGHT;

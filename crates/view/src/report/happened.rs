@@ -45,7 +45,8 @@ pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
         html.leaf("td", "time", &look.clock(event.at));
         let into = between(run.story.begin(), event.at);
         html.leaf("td", "time", &units::duration(into));
-        html.leaf("td", "", &cut(&text, COLUMNS)).raw("</tr>");
+        html.raw("<td>").prose(&cut(&text, COLUMNS));
+        html.raw("</td></tr>");
     }
     html.raw("</tbody></table>");
     rungs(html, run);

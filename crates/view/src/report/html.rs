@@ -89,6 +89,19 @@ impl Html {
         self
     }
 
+    /// Anybody's text in which `names` stand between backticks, as our sentences have them.
+    pub fn prose(&mut self, anyones: &str) -> &mut Html {
+        let mut parts = anyones.split('`').enumerate().peekable();
+        while let Some((index, part)) = parts.next() {
+            match (index % 2 == 1, parts.peek().is_some()) {
+                (true, true) => self.leaf("code", "", part),
+                (true, false) => self.text("`").text(part),
+                (false, _) => self.text(part),
+            };
+        }
+        self
+    }
+
     pub fn open(&mut self, name: &'static str, attributes: Attributes<'_>) -> &mut Html {
         self.page.push('<');
         self.page.push_str(name);
@@ -207,6 +220,18 @@ mod tests {
             assert_eq!(written(|html| html.text(text)), escaped);
             let opened = written(|html| html.open("p", &[("title", Value::Text(text))]));
             assert_eq!(opened, format!("<p title=\"{escaped}\">"));
+        }
+    }
+
+    #[test]
+    fn names_between_backticks_are_set_as_code() {
+        for (text, set) in [
+            ("`kept` holds 3 GB", "<code>kept</code> holds 3 GB"),
+            ("see `ulimit -l`", "see <code>ulimit -l</code>"),
+            ("one ` only <b>", "one ` only &lt;b&gt;"),
+            ("`<b>`", "<code>&lt;b&gt;</code>"),
+        ] {
+            assert_eq!(written(|html| html.prose(text)), set);
         }
     }
 

@@ -215,7 +215,7 @@ fn printed(html: &mut Html, id: &'static str, title: &str, bytes: &[u8]) {
 }
 
 /// "1,200,000".
-fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -4,7 +4,7 @@
 use super::draw::{WIDTH, stroke};
 use super::html::{Html, Value};
 use super::reduce::Axis;
-use super::timeline::PHASES;
+use super::timeline::{PHASES, Shares};
 use crate::sentence::{Detail, sentence};
 use antifreeze_diagnose::Facts;
 use antifreeze_diagnose::words::cut;
@@ -45,7 +45,7 @@ impl Marks {
         events: &[Event],
         facts: &Facts,
         axis: &Axis,
-        phases: Option<&[Option<[f64; PHASES.len()]>]>,
+        phases: Option<&[Option<Shares>]>,
     ) -> Marks {
         let mut by_bucket: BTreeMap<usize, Mark> = BTreeMap::new();
         for event in events {
@@ -73,7 +73,7 @@ impl Marks {
         let surplus = by_bucket.len().saturating_sub(MOST);
         Marks {
             marks: by_bucket.into_values().skip(surplus).collect(),
-            shades: shades(axis, phases.unwrap_or_default()),
+            shades: shades(phases.unwrap_or_default()),
         }
     }
 
@@ -131,9 +131,10 @@ pub(crate) fn told(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
 }
 
 /// Stretches in which it mostly evaluated or saved.
-fn shades(axis: &Axis, phases: &[Option<[f64; PHASES.len()]>]) -> Vec<Shade> {
+fn shades(phases: &[Option<Shares>]) -> Vec<Shade> {
     let mut shades: Vec<Shade> = Vec::new();
-    for (bucket, shares) in phases.iter().enumerate() {
+    let count = phases.len() as f64;
+    for (part, shares) in phases.iter().enumerate() {
         let Some(shares) = shares else { continue };
         let most = PHASES.iter().zip(shares).find(|(_, share)| **share > 0.5);
         let class = match most.map(|((phase, _), _)| phase) {
@@ -141,8 +142,7 @@ fn shades(axis: &Axis, phases: &[Option<[f64; PHASES.len()]>]) -> Vec<Shade> {
             Some(Phase::Saving) => "shade l6",
             _ => continue,
         };
-        let from = bucket as f64 / axis.count as f64;
-        let to = (bucket as f64 + 1.0) / axis.count as f64;
+        let (from, to) = (part as f64 / count, (part as f64 + 1.0) / count);
         match shades.last_mut() {
             Some(last) if last.class == class && last.to >= from - 1e-9 => last.to = to,
             _ => shades.push(Shade { class, from, to }),
@@ -201,7 +201,6 @@ mod tests {
 
     #[test]
     fn evaluation_and_saving_are_shaded_in_whole_stretches() {
-        let axis = Axis::over(0, 1_000_000_000, 600);
         let of = |place: usize| {
             let mut shares = [0.0; PHASES.len()];
             shares[place] = 0.9;
@@ -219,7 +218,7 @@ mod tests {
             None,
             None,
         ];
-        let shades = shades(&axis, &phases);
+        let shades = shades(&phases);
         let told: Vec<_> = shades
             .iter()
             .map(|shade| (shade.class, shade.from, shade.to))

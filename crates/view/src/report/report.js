@@ -103,12 +103,13 @@
       const span = to - from;
       const step = data.steps.find((step) => span / step <= most) || span;
       ruler.replaceChildren();
-      for (let tick = Math.ceil(from / step - 1e-9) * step; tick <= to + 1e-9; tick += step) {
+      const first = Math.ceil((from + data.begin) / step - 1e-9) * step - data.begin;
+      for (let tick = first; tick <= to + 1e-9; tick += step) {
         const share = (tick - from) / span;
         const place = share < 0.02 ? 'first' : share > 0.95 ? 'last' : '';
         // The first and the last lean inwards, and leave no room for one close by.
         if ((place === '' && share < 0.1) || (place === '' && share > 0.9)) continue;
-        for (const [y, text] of [[14, duration(tick)], [30, clock(tick)]]) {
+        for (const [y, text] of [[14, duration(tick + data.begin)], [30, clock(tick)]]) {
           ruler.appendChild(draw('text', { class: place, x: `${share * 100}%`, y })).textContent = text;
         }
       }
@@ -161,11 +162,12 @@
       const bucket = Math.min(Math.floor(at / width), data.buckets - 1);
       data.charts.forEach((chart, index) => chart.lines.forEach((line, place) => {
         const cell = cells[index] && cells[index][place];
-        if (cell) cell.textContent = told(chart, line, bucket);
+        const part = Math.floor(bucket / data.buckets * line.values.length);
+        if (cell) cell.textContent = told(chart, line, part);
       }));
       const near = (to - from) / Math.max(ruler.clientWidth, 1) * NEAR;
       const marks = data.marks.filter(([seconds]) => Math.abs(seconds - at) <= near).map(([, text]) => text);
-      const moment = [clock(at), `${duration(at)} in`].filter(Boolean).join(', ');
+      const moment = [clock(at), `${duration(at + data.begin)} in`].filter(Boolean).join(', ');
       readout.textContent = [moment, ...marks].join(' · ');
       ruler.setAttribute('aria-valuenow', String(Math.round(at)));
       const values = cells[0].map((cell) => `${cell.parentElement.querySelector('.name').textContent} ${cell.textContent}`);

@@ -57,8 +57,8 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// For values within these bounds. Amounts begin at 0; degrees do not, for 0 °C means nothing.
-    pub fn of(unit: Unit, smallest: f64, largest: f64) -> Scale {
+    /// For values within these bounds, in about so many parts. Amounts begin at 0; degrees do not, for 0 °C means nothing.
+    pub fn of(unit: Unit, smallest: f64, largest: f64, parts: f64) -> Scale {
         let largest = largest.clamp(0.0, 1e25);
         let low = match unit {
             Unit::Celsius => (smallest.clamp(0.0, largest) / 10.0).floor() * 10.0,
@@ -68,7 +68,7 @@ impl Scale {
         if unit == Unit::Share {
             span = span.min(1.0);
         }
-        let step = round_up(span / 4.0);
+        let step = round_up(unit, span / parts.max(1.0));
         let count = (span / step - 1e-9).ceil().max(1.0);
         let ticks = (0..=count as u32)
             .map(|index| low + f64::from(index) * step)
@@ -86,11 +86,17 @@ impl Scale {
     }
 }
 
-/// The smallest of 1, 2, 2.5 and 5 with zeros that is not below.
-fn round_up(value: f64) -> f64 {
+/// The smallest of 1, 2 and 5 with zeros that is not below; 2.5 too where it is said exactly.
+fn round_up(unit: Unit, value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
+    let is_said = |step: f64| match unit {
+        Unit::Bytes | Unit::BytesPerSecond => true,
+        Unit::Share => step >= 0.2,
+        Unit::Celsius | Unit::PerSecond => step >= 20.0,
+    };
     [1.0, 2.0, 2.5, 5.0, 10.0]
         .into_iter()
+        .filter(|factor| *factor != 2.5 || is_said(factor * power))
         .map(|factor| factor * power)
         .find(|step| *step >= value * (1.0 - 1e-9))
         .unwrap_or(value)
@@ -125,15 +131,21 @@ pub(crate) const TIME_STEPS: [f64; 25] = [
     31_536_000.0,
 ];
 
-/// The marks of a time axis of so many seconds: at most `most` steps, from 0.
-pub(crate) fn time_ticks(span: f64, most: f64) -> Vec<f64> {
-    let fitting = TIME_STEPS.into_iter().find(|step| span / step <= most);
+/// The marks of a time axis between two times in seconds: at most `most` steps.
+pub(crate) fn time_ticks(from: f64, to: f64, most: f64) -> Vec<f64> {
+    let fitting = TIME_STEPS
+        .into_iter()
+        .find(|step| (to - from) / step <= most);
     // Longer than any run: one mark, at its beginning.
     let Some(step) = fitting else {
-        return vec![0.0];
+        return vec![from];
     };
-    let count = (span / step).floor().max(0.0) as u32;
-    (0..=count).map(|index| f64::from(index) * step).collect()
+    let first = (from / step - 1e-9).ceil();
+    let count = (to / step + 1e-9).floor() - first;
+    (0..=count.max(0.0) as u32)
+        .map(|index| (first + f64::from(index)) * step)
+        .filter(|tick| *tick <= to + 1e-9)
+        .collect()
 }
 
 #[cfg(test)]
@@ -160,6 +172,7 @@ mod tests {
                 0.97,
                 vec!["0 %", "25 %", "50 %", "75 %", "100 %"],
             ),
+            (Unit::Share, 0.03, vec!["0 %", "5 %", "10 %"]),
             (
                 Unit::Share,
                 3.0,
@@ -171,30 +184,37 @@ mod tests {
                 vec!["0.0/s", "5.0/s", "10/s", "15/s"],
             ),
         ] {
-            let scale = Scale::of(unit, 0.0, largest);
+            let scale = Scale::of(unit, 0.0, largest, 4.0);
             let ticks: Vec<String> = scale.ticks.iter().map(|tick| unit.said(*tick)).collect();
             assert_eq!(ticks, said);
         }
-        let heat = Scale::of(Unit::Celsius, 47.0, 83.0);
+        let heat = Scale::of(Unit::Celsius, 47.0, 83.0, 3.0);
         assert_eq!(heat.ticks, [40.0, 60.0, 80.0, 100.0]);
     }
 
     #[test]
     fn times_are_marked_as_on_a_clock() {
-        assert_eq!(time_ticks(252.0, 6.0), [0.0, 60.0, 120.0, 180.0, 240.0]);
         assert_eq!(
-            time_ticks(86_400.0, 4.0),
+            time_ticks(0.0, 252.0, 6.0),
+            [0.0, 60.0, 120.0, 180.0, 240.0]
+        );
+        assert_eq!(
+            time_ticks(0.0, 86_400.0, 4.0),
             [0.0, 21_600.0, 43_200.0, 64_800.0, 86_400.0]
         );
-        assert_eq!(time_ticks(0.0, 6.0), [0.0]);
-        assert_eq!(time_ticks(1e18, 6.0), [0.0]);
+        assert_eq!(
+            time_ticks(86_090.0, 86_390.0, 4.0),
+            [86_100.0, 86_220.0, 86_340.0]
+        );
+        assert_eq!(time_ticks(0.0, 0.0, 6.0), [0.0]);
+        assert_eq!(time_ticks(7.0, 1e18, 6.0), [7.0]);
     }
 
     proptest! {
         #[test]
         fn every_value_has_a_place_below_a_few_marks(largest in 0.0..1e30f64, part in 0.0..1.0f64) {
             for unit in [Unit::Bytes, Unit::Share, Unit::Celsius, Unit::PerSecond] {
-                let scale = Scale::of(unit, largest * part, largest);
+                let scale = Scale::of(unit, largest * part, largest, 4.0);
                 prop_assert!((2..=6).contains(&scale.ticks.len()), "{:?}", scale);
                 prop_assert!((0.0..=1.0).contains(&scale.place(largest * part)), "{:?}", scale);
             }

@@ -27,8 +27,16 @@ pub(crate) const PHASES: [(Phase, &str); 6] = [
     (Phase::Saving, "saving"),
 ];
 
+/// A share for each of them.
+pub(crate) type Shares = [f64; PHASES.len()];
+/// In so many parts the shares of the phases are shown, or in fewer that have some looks each.
+const PARTS: usize = 120;
+const LOOKS: usize = 4;
+
 pub(crate) struct Timeline {
     pub axis: Axis,
+    /// Seconds into the run at which the stretch begins.
+    pub begin: f64,
     zone: TimeZone,
     charts: Vec<(&'static Chart, Vec<Gathered>)>,
     /// Looks at each phase, bucket by bucket.
@@ -48,7 +56,7 @@ struct Gathered {
 }
 
 impl Timeline {
-    pub fn new(axis: Axis, zone: &TimeZone) -> Timeline {
+    pub fn new(axis: Axis, begin: f64, zone: &TimeZone) -> Timeline {
         let gather = |chart: &'static Chart| {
             let lines = chart.lines.iter().map(|line| Gathered {
                 line,
@@ -60,6 +68,7 @@ impl Timeline {
         };
         Timeline {
             axis,
+            begin,
             zone: zone.clone(),
             charts: CHARTS
                 .iter()
@@ -144,13 +153,27 @@ impl Timeline {
         shown
     }
 
-    /// The share of each phase, bucket by bucket; none where nothing is known.
-    pub fn phases(&self) -> Option<Vec<Option<[f64; PHASES.len()]>>> {
-        let shares = |counts: &[u32; PHASES.len()]| {
-            let all: f64 = counts.iter().map(|count| f64::from(*count)).sum();
-            (all > 0.0).then(|| counts.map(|count| f64::from(count) / all))
+    /// The share of each phase over the time, in fewer and wider parts than the buckets: a
+    /// share of a single look means nothing. None where nothing is known.
+    pub fn phases(&self) -> Option<Vec<Option<Shares>>> {
+        let shares = |buckets: &[[u32; PHASES.len()]]| {
+            let mut sums = Shares::default();
+            for counts in buckets {
+                let pairs = sums.iter_mut().zip(counts);
+                pairs.for_each(|(sum, count)| *sum += f64::from(*count));
+            }
+            let all: f64 = sums.iter().sum();
+            (all > 0.0).then(|| sums.map(|sum| sum / all))
         };
-        let known: Vec<_> = self.phases.iter().map(shares).collect();
+        let looks: usize = self
+            .phases
+            .iter()
+            .flatten()
+            .map(|count| *count as usize)
+            .sum();
+        let parts = (looks / LOOKS).clamp(1, PARTS);
+        let wide = self.phases.len().div_ceil(parts).max(1);
+        let known: Vec<_> = self.phases.chunks(wide).map(shares).collect();
         known.iter().any(Option::is_some).then_some(known)
     }
 }
@@ -236,7 +259,7 @@ mod tests {
     }
 
     fn timeline(samples: impl IntoIterator<Item = Sample>) -> Timeline {
-        let mut timeline = Timeline::new(Axis::over(0, 60_000_000_000, 600), &TimeZone::UTC);
+        let mut timeline = Timeline::new(Axis::over(0, 60_000_000_000, 600), 0.0, &TimeZone::UTC);
         samples
             .into_iter()
             .for_each(|sample| timeline.look(&sample));

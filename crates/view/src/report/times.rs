@@ -7,7 +7,7 @@ use super::html::{Html, Value};
 use super::marks::Marks;
 use super::reduce::{self, Axis, Track};
 use super::scale::{TIME_STEPS, time_ticks};
-use super::timeline::{PHASES, Shown, Timeline};
+use super::timeline::{PHASES, Shares, Shown, Timeline};
 use crate::look::Look;
 use antifreeze_diagnose::verdict::Code;
 use antifreeze_diagnose::{Run, units};
@@ -46,8 +46,11 @@ impl Times {
         let long = Duration::from_nanos(end.saturating_sub(begin)) > LONG;
         let late = end.saturating_sub(END_SECONDS * 1_000_000_000);
         let mut times = Times {
-            whole: Timeline::new(axis, &look.zone),
-            end: long.then(|| Timeline::new(Axis::over(late, end, END_BUCKETS), &look.zone)),
+            whole: Timeline::new(axis, 0.0, &look.zone),
+            end: long.then(|| {
+                let begin = late.saturating_sub(begin) as f64 / 1e9;
+                Timeline::new(Axis::over(late, end, END_BUCKETS), begin, &look.zone)
+            }),
         };
         for sample in samples {
             times.whole.look(&sample);
@@ -96,7 +99,7 @@ impl Times {
         list.extend(faults.map(|fault| format!("antifreeze itself failed {fault}")));
         html.raw("<section id=\"unseen\"><h2>What could not be seen</h2><ul class=\"plain\">");
         for text in list {
-            html.leaf("li", "", &text);
+            html.raw("<li>").prose(&text).raw("</li>");
         }
         html.raw("</ul></section>");
     }
@@ -123,7 +126,7 @@ fn drawn(html: &mut Html, run: &Run, timeline: &Timeline, of: &str) {
     html.leaf(
         "p",
         "readout",
-        "Move over a chart for values; drag to zoom. Arrow keys move, + and − zoom, Esc shows all.",
+        "Move over a chart for values, drag to zoom. Keys: arrows, + and −, Esc.",
     );
     html.raw("<span class=\"buttons\"><button type=\"button\" class=\"in\">Zoom in</button><button type=\"button\" class=\"out\">Zoom out</button><button type=\"button\" class=\"all\">Show all</button></span></div>");
     ruler(html, timeline, of);
@@ -138,7 +141,7 @@ fn drawn(html: &mut Html, run: &Run, timeline: &Timeline, of: &str) {
         draw::chart(html, shown, &rules, &marks, is_memory);
     }
     if let Some(phases) = &phases {
-        draw::phases(html, phases, &timeline.axis, &marks);
+        draw::phases(html, phases, &marks);
     }
     html.data(
         "data",
@@ -160,8 +163,9 @@ fn ruler(html: &mut Html, timeline: &Timeline, of: &str) {
             ("aria-label", Value::Text(&label)),
         ],
     );
-    for tick in time_ticks(span, TICKS) {
-        let share = tick / span;
+    let begin = timeline.begin;
+    for tick in time_ticks(begin, begin + span, TICKS) {
+        let share = (tick - begin) / span;
         let class = match share {
             0.0..0.02 => "first",
             0.95.. => "last",
@@ -172,7 +176,7 @@ fn ruler(html: &mut Html, timeline: &Timeline, of: &str) {
                 14.0,
                 units::duration(Duration::try_from_secs_f64(tick).unwrap_or_default()),
             ),
-            (30.0, timeline.clock_at(tick)),
+            (30.0, timeline.clock_at(tick - begin)),
         ] {
             html.open(
                 "text",
@@ -249,7 +253,8 @@ fn leak(run: &Run, track: &Track, axis: &Axis) -> Option<Rule> {
 /// What the script needs to tell values and to zoom.
 #[derive(Serialize)]
 struct Data {
-    /// Seconds.
+    /// Seconds into the run at which it begins, and for which it goes on.
+    begin: f64,
     span: f64,
     buckets: usize,
     /// See [`Timeline::clock`].
@@ -276,7 +281,7 @@ impl Data {
     fn of(
         timeline: &Timeline,
         charts: &[Shown<'_>],
-        phases: Option<&[Option<[f64; PHASES.len()]>]>,
+        phases: Option<&[Option<Shares>]>,
         marks: &Marks,
     ) -> Data {
         let line = |measure: Measure, track: &Track| LineData {
@@ -314,6 +319,7 @@ impl Data {
                 .collect(),
         });
         Data {
+            begin: timeline.begin,
             span: timeline.axis.seconds(),
             buckets: timeline.axis.count,
             clock: timeline.clock.clone(),

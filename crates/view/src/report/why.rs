@@ -1,9 +1,10 @@
 //! The answer: how it ended, why, how sure that is, what was ruled out, and what to do.
 
 use super::html::{Html, Value};
+use super::inside::thousands;
 use crate::closing::{besides, go_on, is_bad, last_save, peak, sureness, unexplained};
 use crate::look::Look;
-use antifreeze_diagnose::verdict::{Cause, EndKind, Remedy};
+use antifreeze_diagnose::verdict::{Cause, EndKind};
 use antifreeze_diagnose::{Run, units};
 
 /// No verdict of ours has more; one that was read from elsewhere may.
@@ -34,7 +35,7 @@ pub(crate) fn header(html: &mut Html, run: &Run, title: &str, look: &Look) {
         fact(html, "peak memory", |html| html.text(&peak));
     }
     if let Some(count) = verdict.steps.count {
-        fact(html, "steps", |html| html.text(&format!("{count}")));
+        fact(html, "steps", |html| html.text(&thousands(count)));
     }
     html.raw("</dl></header>");
 }
@@ -52,7 +53,9 @@ fn fact<'a>(
 pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
     let verdict = &run.verdict;
     if !verdict.causes.is_empty() || is_bad(verdict) {
-        html.raw("<section id=\"why\"><h2>Why</h2>");
+        let ended = !matches!(verdict.end.kind, EndKind::Finished | EndKind::Running);
+        let title = if ended { "Why" } else { "What was found" };
+        html.raw("<section id=\"why\">").leaf("h2", "", title);
         if verdict.causes.is_empty() {
             html.leaf(
                 "p",
@@ -70,7 +73,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
         html.raw("<section id=\"ruled-out\"><h2>Ruled out</h2><ul class=\"plain\">");
         for ruled in verdict.ruled_out.iter().take(2 * MOST) {
             html.raw("<li>").leaf("b", "", ruled.code.title()).raw(": ");
-            html.text(&ruled.why).raw("</li>");
+            html.prose(&ruled.why).raw("</li>");
         }
         html.raw("</ul></section>");
     }
@@ -96,7 +99,9 @@ fn cause(html: &mut Html, cause: &Cause, place: usize) {
         ],
     );
     html.raw("</rect></svg>");
-    html.leaf("p", "summary", &sentence(&cause.summary));
+    html.raw("<p class=\"summary\">")
+        .prose(&sentence(&cause.summary))
+        .raw("</p>");
     if let Some(location) = &cause.location {
         html.raw("<p>At ");
         html.leaf("code", "", &format!("{}:{}", location.file, location.line));
@@ -105,32 +110,36 @@ fn cause(html: &mut Html, cause: &Cause, place: usize) {
         }
         html.raw("</p>");
     }
-    if !cause.evidence.is_empty() {
+    // Where a cause has but one sign, the summary has told it.
+    let told = |text: &str| text == cause.summary;
+    let evidence: Vec<_> = cause
+        .evidence
+        .iter()
+        .filter(|sign| !told(&sign.text))
+        .collect();
+    if !evidence.is_empty() {
         html.raw("<h4>What speaks for it</h4><ul class=\"plain\">");
-        for evidence in cause.evidence.iter().take(MOST) {
-            html.leaf("li", "", &evidence.text);
+        for sign in evidence.into_iter().take(MOST) {
+            html.raw("<li>").prose(&sentence(&sign.text)).raw("</li>");
         }
         html.raw("</ul>");
     }
     if !cause.remedies.is_empty() {
         html.raw("<h4>What to do</h4>");
+        let mut docs: Vec<&String> = Vec::new();
         for (index, remedy) in cause.remedies.iter().take(MOST).enumerate() {
-            self::remedy(html, remedy, &format!("remedy-{place}-{index}"));
+            html.raw("<p>").prose(&sentence(&remedy.text)).raw("</p>");
+            if let Some(code) = &remedy.code {
+                paste(html, code, &format!("remedy-{place}-{index}"));
+            }
+            docs.extend(remedy.docs.as_ref().filter(|page| !docs.contains(page)));
+        }
+        for page in docs {
+            html.raw("<p class=\"docs\">More in the guide: ");
+            html.leaf("code", "", page).raw("</p>");
         }
     }
     html.raw("</article>");
-}
-
-fn remedy(html: &mut Html, remedy: &Remedy, id: &str) {
-    html.leaf("p", "", &sentence(&remedy.text));
-    if let Some(code) = &remedy.code {
-        paste(html, code, id);
-    }
-    if let Some(docs) = &remedy.docs {
-        html.raw("<p class=\"docs\">More in the guide: ")
-            .leaf("code", "", docs)
-            .raw("</p>");
-    }
 }
 
 /// A line to copy, with the button for it.
