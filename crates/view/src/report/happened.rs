@@ -1,20 +1,19 @@
 //! What happened, as a table: the same that the marks in the charts tell, for reading.
 
 use super::html::{Html, Value};
-use super::marks;
 use crate::look::Look;
-use crate::sentence::{Detail, rung_name};
+use crate::sentence::{self, Detail, rung_name};
 use antifreeze_diagnose::time::between;
 use antifreeze_diagnose::words::cut;
 use antifreeze_diagnose::{Run, units};
-use antifreeze_record::event::Rung;
+use antifreeze_record::event::{Event, Rung};
 
 /// A long run's first events matter less than its last.
 const ROWS: usize = 300;
 const COLUMNS: usize = 600;
 
 pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
-    let told = |event| Some((event, marks::told(event, &run.facts)?));
+    let told = |event: &'_ Event| Some((*event, sentence::told(&event.what, &run.facts)?));
     let events: Vec<_> = run
         .events
         .iter()

@@ -5,7 +5,7 @@ use super::draw::{WIDTH, stroke};
 use super::html::{Html, Value};
 use super::reduce::Axis;
 use super::timeline::{PHASES, Shares};
-use crate::sentence::{Detail, sentence};
+use crate::sentence::{Detail, told};
 use antifreeze_diagnose::Facts;
 use antifreeze_diagnose::words::cut;
 use antifreeze_record::event::Event;
@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 const TITLE_COLUMNS: usize = 120;
 /// Of more than this in one bucket, the rest is counted.
 const TOLD: usize = 2;
+/// Of more than this, nobody asks which matters most.
+const WEIGHED: usize = 20;
 /// The last ones matter most.
 const MOST: usize = 150;
 
@@ -47,32 +49,18 @@ impl Marks {
         axis: &Axis,
         phases: Option<&[Option<Shares>]>,
     ) -> Marks {
-        let mut by_bucket: BTreeMap<usize, Mark> = BTreeMap::new();
+        let mut by_bucket: BTreeMap<usize, Vec<&Event>> = BTreeMap::new();
         for event in events {
-            let Some(bucket) = axis.bucket(event.at.monotonic) else {
-                continue;
-            };
-            let Some((level, text)) = told(event, facts) else {
-                continue;
-            };
-            let seconds = axis.since(event.at);
-            let mark = by_bucket.entry(bucket).or_insert_with(|| Mark {
-                seconds,
-                place: seconds / axis.seconds(),
-                level,
-                texts: Vec::new(),
-                more: 0,
-            });
-            mark.level = mark.level.min(level);
-            if mark.texts.len() < TOLD {
-                mark.texts.push(cut(&text, TITLE_COLUMNS));
-            } else {
-                mark.more += 1;
+            if let Some(bucket) = axis.bucket(event.at.monotonic) {
+                by_bucket.entry(bucket).or_default().push(event);
             }
         }
         let surplus = by_bucket.len().saturating_sub(MOST);
+        let kept = by_bucket.into_values().skip(surplus);
         Marks {
-            marks: by_bucket.into_values().skip(surplus).collect(),
+            marks: kept
+                .filter_map(|events| Mark::of(&events, facts, axis))
+                .collect(),
             shades: shades(phases.unwrap_or_default()),
         }
     }
@@ -115,19 +103,29 @@ impl Marks {
 }
 
 impl Mark {
+    fn of(events: &[&Event], facts: &Facts, axis: &Axis) -> Option<Mark> {
+        let told: Vec<(Detail, String)> = events
+            .iter()
+            .take(WEIGHED)
+            .filter_map(|event| told(&event.what, facts))
+            .collect();
+        let seconds = axis.since(events.first()?.at);
+        let texts = told.iter().take(TOLD);
+        Some(Mark {
+            seconds,
+            place: seconds / axis.seconds(),
+            level: told.iter().map(|(level, _)| *level).min()?,
+            texts: texts.map(|(_, text)| cut(text, TITLE_COLUMNS)).collect(),
+            more: events.len().saturating_sub(TOLD),
+        })
+    }
+
     fn text(&self) -> String {
         match self.more {
             0 => self.texts.join(" · "),
             more => format!("{} · and {more} more", self.texts.join(" · ")),
         }
     }
-}
-
-/// The sentence of an event, and from which level on it is said.
-pub(crate) fn told(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
-    [Detail::Quiet, Detail::Normal, Detail::Verbose]
-        .into_iter()
-        .find_map(|level| Some((level, sentence(event, facts, level)?)))
 }
 
 /// Stretches in which it mostly evaluated or saved.

@@ -56,7 +56,9 @@ impl Axis {
     }
 
     /// How many buckets may lie empty between two looks before it is a gap.
-    fn gap(&self, pace: usize) -> usize {
+    fn gap(&self, pace: Option<usize>) -> usize {
+        // Of the first two looks nobody knows how far apart they should be.
+        let Some(pace) = pace else { return usize::MAX };
         let long = GAP_SECONDS / self.seconds() * self.count as f64;
         (long as usize).max(pace.saturating_mul(GAP_PACES)).max(2)
     }
@@ -170,16 +172,19 @@ impl Track {
     /// The stretches without a gap, each a list of buckets that hold something.
     pub fn stretches(&self) -> Vec<Vec<(usize, Seen)>> {
         let mut stretches: Vec<Vec<(usize, Seen)>> = Vec::new();
-        let (mut latest, mut pace) = (None, 1);
+        let (mut latest, mut pace) = (None, None);
         for (bucket, seen) in self.buckets.iter().enumerate() {
             let Some(seen) = seen else { continue };
             let distance = latest.map(|latest: usize| bucket - latest);
             match (distance, stretches.last_mut()) {
                 (Some(distance), Some(stretch)) if distance <= self.axis.gap(pace) => {
-                    pace = distance;
+                    pace = Some(distance);
                     stretch.push((bucket, *seen));
                 }
-                _ => stretches.push(vec![(bucket, *seen)]),
+                _ => {
+                    pace = None;
+                    stretches.push(vec![(bucket, *seen)]);
+                }
             }
             latest = Some(bucket);
         }

@@ -95,11 +95,11 @@
       let set = data.clock[0];
       for (const entry of data.clock) if (entry[0] <= seconds) set = entry;
       if (!set) return '';
-      return new Date((set[1] + seconds) * 1000).toISOString().slice(11, 19);
+      return new Date(Math.round(set[1] + seconds) * 1000).toISOString().slice(11, 19);
     }
 
     function ticks() {
-      const most = Math.max(2, Math.floor(ruler.clientWidth / 110));
+      const most = Math.max(3, Math.floor(ruler.clientWidth / 105));
       const span = to - from;
       const step = data.steps.find((step) => span / step <= most) || span;
       ruler.replaceChildren();

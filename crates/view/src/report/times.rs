@@ -158,6 +158,7 @@ fn ruler(html: &mut Html, timeline: &Timeline, of: &str) {
         "svg",
         &[
             ("class", "ruler".into()),
+            ("role", "img".into()),
             ("width", Value::Percent(1.0)),
             ("height", 36.0.into()),
             ("aria-label", Value::Text(&label)),

@@ -4,5 +4,6 @@ mod anything;
 mod endings;
 mod inside;
 mod record;
+mod report;
 mod scenes;
 mod weighing;
