@@ -56,14 +56,14 @@ pub(crate) fn chart(html: &mut Html, shown: &Shown<'_>, rules: &[Rule], marks: &
     frame.open(html, shown.chart.title, &described(shown));
     marks.shades(html, HEIGHT);
     for tick in &scale.ticks {
-        let y = (1.0 - scale.place(*tick)) * HEIGHT;
+        let y = level(&scale, *tick);
         stroke(html, "grid".into(), (0.0, y), (WIDTH, y));
     }
     for (index, (line, track)) in shown.lines.iter().enumerate() {
         curve(html, index, line.measure, track, &scale);
     }
     for rule in rules {
-        let place = |(x, y): (f64, f64)| (x * WIDTH, (1.0 - scale.place(y)) * HEIGHT);
+        let place = |(x, y): (f64, f64)| (x * WIDTH, level(&scale, y));
         stroke(html, rule.class.into(), place(rule.from), place(rule.to));
     }
     marks.lines(html, HEIGHT);
@@ -110,6 +110,7 @@ pub(crate) fn phases(html: &mut Html, shares: &[Option<Shares>], marks: &Marks) 
     for index in 0..PHASES.len() {
         let mut area = Drawn::default();
         let mut edge = Drawn::default();
+        let mut reached = None;
         for (bucket, shares) in shares.iter().enumerate() {
             let Some(share) = shares
                 .map(|shares| shares[index])
@@ -123,8 +124,11 @@ pub(crate) fn phases(html: &mut Html, shares: &[Option<Shares>], marks: &Marks) 
             floor[bucket] += share;
             let top = (1.0 - floor[bucket]) * HEIGHT;
             area.rectangle((left, top), (right, bottom));
-            edge.step('M', left, top);
+            // One line as long as the phase goes on, so that its dashes do too.
+            let goes_on = reached == Some(bucket);
+            edge.step(if goes_on { 'L' } else { 'M' }, left, top);
             edge.step('L', right, top);
+            reached = Some(bucket + 1);
         }
         path(html, class(&BANDS, index), &area);
         path(html, class(&STROKES, index), &edge);
@@ -187,7 +191,7 @@ fn described(shown: &Shown<'_>) -> String {
 fn curve(html: &mut Html, index: usize, measure: Measure, track: &Track, scale: &Scale) {
     let axis = track.buckets().len().max(1) as f64;
     let x = |bucket: usize| (bucket as f64 + 0.5) / axis * WIDTH;
-    let y = |value: f64| (1.0 - scale.place(value)) * HEIGHT;
+    let y = |value: f64| level(scale, value);
     let (mut line, mut band) = (Drawn::default(), Drawn::default());
     for stretch in track.stretches() {
         // A lonely bucket is as wide as it is, or it could not be seen.
@@ -221,6 +225,11 @@ fn curve(html: &mut Html, index: usize, measure: Measure, track: &Track, scale: 
         path(html, class(&BANDS, index), &band);
     }
     path(html, class(&STROKES, index), &line);
+}
+
+/// Where a value is drawn; at the top and at the bottom there is room for a stroke.
+fn level(scale: &Scale, value: f64) -> f64 {
+    1.0 + (1.0 - scale.place(value)) * (HEIGHT - 2.0)
 }
 
 /// What of a bucket is drawn as the line.
