@@ -7,10 +7,13 @@ use antifreeze_diagnose::time::between;
 use antifreeze_diagnose::words::cut;
 use antifreeze_diagnose::{Run, units};
 use antifreeze_record::event::{Event, Rung};
+use std::time::Duration;
 
 /// A long run's first events matter less than its last.
 const ROWS: usize = 300;
 const COLUMNS: usize = 600;
+/// In longer runs a time of day does not tell which day.
+const DAY: Duration = Duration::from_secs(20 * 60 * 60);
 
 pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
     let told = |event: &'_ Event| Some((*event, sentence::told(&event.what, &run.facts)?));
@@ -24,6 +27,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
     if events.is_empty() {
         return;
     }
+    let long = run.story.duration() > DAY;
     html.raw("<section id=\"events\"><h2>What happened</h2>");
     if run.events.len() > events.len() && events.len() == ROWS {
         html.leaf(
@@ -41,7 +45,12 @@ pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
             Detail::Verbose => "noted",
         };
         html.open("tr", &[("class", Value::Ours(class))]);
-        html.leaf("td", "time", &look.clock(event.at));
+        let time = if long {
+            look.day_and_clock(event.at)
+        } else {
+            look.clock(event.at)
+        };
+        html.leaf("td", "time", &time);
         let into = between(run.story.begin(), event.at);
         html.leaf("td", "time", &units::duration(into));
         html.raw("<td>").prose(&cut(&text, COLUMNS));
