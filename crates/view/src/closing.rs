@@ -65,7 +65,7 @@ fn one_line(verdict: &Verdict, facts: &Facts, story: &Story) -> String {
 }
 
 /// "3.2 of 13.9 GB", and what the whole is.
-fn peak(facts: &Facts, story: &Story) -> Option<(String, u64)> {
+pub(crate) fn peak(facts: &Facts, story: &Story) -> Option<(String, u64)> {
     let peak = story.peak.as_ref()?.footprint;
     // What the run may use is known from its start; later there may have been more.
     let whole = facts.may_use().max(peak);
@@ -125,17 +125,19 @@ pub(crate) fn do_this(sheet: &mut Sheet<'_>, label: &str, remedy: &Remedy) {
 pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, story: &Story) {
     let goes_on = matches!(verdict.end.kind, EndKind::Finished | EndKind::Running);
     if !goes_on && let Some(note) = last_save(facts, story, sheet.look) {
-        let command = format!(
-            "{}antifreeze run -- {}",
-            resume_from(facts),
-            facts.command_line()
-        );
-        sheet.with_note("go on", &command, &note);
+        sheet.with_note("go on", &next_command(facts), &note);
     }
 }
 
 pub(crate) fn ended(verdict: &Verdict, story: &Story, look: &Look) -> String {
     let mut sentences = vec![verdict.end.detail.clone()];
+    sentences.extend(besides(verdict, story, look));
+    format!("{}.", sentences.join(". "))
+}
+
+/// What else is worth a sentence about how it ended, each without its full stop.
+pub(crate) fn besides(verdict: &Verdict, story: &Story, look: &Look) -> Vec<String> {
+    let mut sentences = Vec::new();
     if verdict.end.kind == EndKind::MachineDied
         && let Some(until) = story.until()
     {
@@ -163,7 +165,7 @@ pub(crate) fn ended(verdict: &Verdict, story: &Story, look: &Look) -> String {
             format!("Worst delay {delay}")
         });
     }
-    format!("{}.", sentences.join(". "))
+    sentences
 }
 
 fn reasons(verdict: &Verdict) -> Vec<(&'static str, String)> {
@@ -176,7 +178,7 @@ fn reasons(verdict: &Verdict) -> Vec<(&'static str, String)> {
 }
 
 /// We say what we could not see, and what we could.
-fn unexplained(verdict: &Verdict) -> String {
+pub(crate) fn unexplained(verdict: &Verdict) -> String {
     let ruled_out: Vec<&str> = verdict
         .ruled_out
         .iter()
@@ -191,12 +193,17 @@ fn unexplained(verdict: &Verdict) -> String {
     }
 }
 
-pub(crate) fn told(cause: &Cause, with_place: bool) -> String {
-    let sure = match cause.confidence {
+/// How sure that is, in a word.
+pub(crate) fn sureness(confidence: f64) -> &'static str {
+    match confidence {
         0.9.. => "sure",
         0.6.. => "likely",
         _ => "perhaps",
-    };
+    }
+}
+
+pub(crate) fn told(cause: &Cause, with_place: bool) -> String {
+    let sure = sureness(cause.confidence);
     let place = match &cause.location {
         Some(location) if with_place => format!(" ({}:{})", location.file, location.line),
         _ => String::new(),
@@ -209,7 +216,15 @@ pub(crate) fn told(cause: &Cause, with_place: bool) -> String {
     )
 }
 
-/// Has the command go on from the last save, where its script can.
+/// The command to run next: it goes on from the last save, where its script can.
+pub(crate) fn next_command(facts: &Facts) -> String {
+    format!(
+        "{}antifreeze run -- {}",
+        resume_from(facts),
+        facts.command_line()
+    )
+}
+
 fn resume_from(facts: &Facts) -> String {
     let told = &facts.told;
     let path = told.saved.as_ref().and_then(|saved| saved.path.clone());
@@ -220,7 +235,7 @@ fn resume_from(facts: &Facts) -> String {
 }
 
 /// "(last save: checkpoint.pt, 80 MB, at 02:11:50)".
-fn last_save(facts: &Facts, story: &Story, look: &Look) -> Option<String> {
+pub(crate) fn last_save(facts: &Facts, story: &Story, look: &Look) -> Option<String> {
     // What the trainer saved itself it has told more of.
     if let Some(saved) = &facts.told.saved {
         let path = saved.path.as_ref().map(|path| format!("{path}, "));

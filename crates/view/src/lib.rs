@@ -1,5 +1,5 @@
 //! What a person sees of a run: the line before it, a sentence when something changes, the
-//! verdict at the end, the table of runs. Reads a record and decides nothing.
+//! verdict at the end, the table of runs, the report in a file. Reads a record and decides nothing.
 
 mod closing;
 mod explain;
@@ -7,6 +7,7 @@ mod lacks;
 mod live;
 mod look;
 mod opening;
+mod report;
 mod runs;
 mod sentence;
 mod sheet;
@@ -18,6 +19,7 @@ pub use explain::explain;
 pub use live::{room, status};
 pub use look::{Glyphs, Look};
 pub use opening::{Brake, Means, Wall, opening};
+pub use report::report;
 pub use runs::{RunRow, show, table};
 pub use sentence::{Detail, rung_name, sentence};
 pub use speaker::Speaker;

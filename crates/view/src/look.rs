@@ -105,9 +105,19 @@ impl Look {
         self.formatted(at, "%H:%M:%S")
     }
 
+    /// "11-15 02:13:07", for runs of more than a day.
+    pub(crate) fn day_and_clock(&self, at: Stamp) -> String {
+        self.formatted(at, "%m-%d %H:%M:%S")
+    }
+
     /// "2026-11-15 02:13".
     pub(crate) fn date(&self, at: Stamp) -> String {
         self.formatted(at, "%Y-%m-%d %H:%M")
+    }
+
+    /// "Europe/Berlin"; the distance from UTC where the zone has no name.
+    pub(crate) fn zone_name(&self, at: Stamp) -> String {
+        self.formatted(at, "%:Q")
     }
 
     fn formatted(&self, at: Stamp, pattern: &str) -> String {

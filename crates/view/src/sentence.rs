@@ -30,7 +30,7 @@ pub fn sentence(event: &Event, facts: &Facts, detail: Detail) -> Option<String> 
 }
 
 /// The sentence, and the level from which on it is said.
-fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
+pub(crate) fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
     use Detail::{Normal, Quiet, Verbose};
     Some(match *what {
         What::Started { guard, root, .. } => {

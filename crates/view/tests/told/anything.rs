@@ -1,7 +1,8 @@
 //! Whatever a record holds, reading it out neither panics nor drives the terminal.
 
+use crate::report::assert_harmless;
 use crate::shown::look;
-use antifreeze_diagnose::{Facts, Since, Story, Verdict};
+use antifreeze_diagnose::{Facts, Run, Since, Story, Verdict};
 use antifreeze_record::event::{Event, Lack, Rung, Text, What, Why};
 use antifreeze_sense::{Name, Pid, Process, Reading, Sample, Stamp};
 use antifreeze_view::{Detail, Glyphs, Look, RunRow, Speaker};
@@ -177,6 +178,9 @@ proptest! {
         }
 
         let json = serde_json::to_string(&verdict).unwrap();
-        prop_assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict);
+        prop_assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict.clone());
+
+        let run = Run { facts, story, verdict, events };
+        assert_harmless(&antifreeze_view::report(&run, samples, b"\x1b[2J", &look));
     }
 }

@@ -4,6 +4,7 @@ mod anything;
 mod endings;
 mod inside;
 mod record;
+mod report;
 #[path = "../../../diagnose/tests/causes/scenes.rs"]
 mod scenes;
 mod shown;

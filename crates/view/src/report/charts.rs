@@ -1,0 +1,242 @@
+//! The charts there are: which lines each has, what they are called, and where in a sample
+//! they come from.
+
+use super::scale::Unit;
+use antifreeze_sense::{Reading, Sample};
+
+pub(crate) struct Chart {
+    pub title: &'static str,
+    /// What the chart shows, for who cannot see it and for who sees it first.
+    pub tells: &'static str,
+    pub unit: Unit,
+    pub lines: &'static [Line],
+    /// Another chart of the same, drawn where this one has nothing to show.
+    pub instead: Option<&'static Chart>,
+}
+
+pub(crate) struct Line {
+    pub name: &'static str,
+    pub measure: Measure,
+}
+
+/// How a line's values come from samples.
+#[derive(Clone, Copy)]
+pub(crate) enum Measure {
+    /// As they are; what matters is the largest of a bucket,
+    High(fn(&Sample) -> Reading<f64>),
+    /// or the smallest.
+    Low(fn(&Sample) -> Reading<f64>),
+    /// An amount that only grows, by another that does, mostly time. What matters is the mean.
+    Rate(Rate),
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Rate {
+    pub amount: fn(&Sample) -> Reading<f64>,
+    /// None stands for seconds.
+    pub per: Option<fn(&Sample) -> Reading<f64>>,
+    /// No share of a whole is larger.
+    pub most: f64,
+    /// So much of the amount is waited for, though not for ever.
+    pub enough: f64,
+}
+
+impl Measure {
+    pub fn reading(&self, sample: &Sample) -> Reading<f64> {
+        match self {
+            Measure::High(read) | Measure::Low(read) => read(sample),
+            Measure::Rate(rate) => (rate.amount)(sample),
+        }
+    }
+}
+
+pub(crate) const MEMORY: usize = 0;
+
+pub(crate) static CHARTS: [Chart; 6] = [
+    Chart {
+        title: "Memory",
+        tells: "What this run holds, and what the machine could still give.",
+        unit: Unit::Bytes,
+        lines: &[
+            Line {
+                name: "this run",
+                measure: Measure::High(|sample| number(sample.tree.footprint, 1.0)),
+            },
+            Line {
+                name: "still free",
+                measure: Measure::Low(|sample| number(sample.memory.available, 1.0)),
+            },
+            Line {
+                name: "swap in use",
+                measure: Measure::High(|sample| {
+                    match (sample.memory.swap_total, sample.memory.swap_free) {
+                        (Reading::Value(total), Reading::Value(free)) => {
+                            Reading::Value(total.saturating_sub(free) as f64)
+                        }
+                        (Reading::Unavailable(why), _) | (_, Reading::Unavailable(why)) => {
+                            Reading::Unavailable(why)
+                        }
+                    }
+                }),
+            },
+            Line {
+                name: "free in the container",
+                measure: Measure::Low(|sample| number(sample.cgroup.limit_available, 1.0)),
+            },
+        ],
+        instead: None,
+    },
+    Chart {
+        title: "Waiting",
+        tells: "Share of the time in which something on the machine had to wait for memory, a core or the disk.",
+        unit: Unit::Share,
+        lines: &[
+            Line {
+                name: "for memory",
+                measure: stalled(|sample| number(sample.pressure.memory_some, 1e-6)),
+            },
+            Line {
+                name: "for a core",
+                measure: stalled(|sample| number(sample.pressure.cpu_some, 1e-6)),
+            },
+            Line {
+                name: "for the disk",
+                measure: stalled(|sample| number(sample.pressure.io_some, 1e-6)),
+            },
+            Line {
+                name: "all at once, for memory",
+                measure: stalled(|sample| number(sample.pressure.memory_full, 1e-6)),
+            },
+        ],
+        instead: None,
+    },
+    Chart {
+        title: "Processor",
+        tells: "Share of all cores that were busy.",
+        unit: Unit::Share,
+        lines: &[
+            Line {
+                name: "this run",
+                measure: Measure::Rate(Rate {
+                    amount: |sample| {
+                        let ticks = 100.0 * f64::from(sample.cpu.core_count.max(1));
+                        number(sample.tree.cpu, 1.0 / ticks)
+                    },
+                    per: None,
+                    most: 1.0,
+                    enough: 0.0,
+                }),
+            },
+            Line {
+                name: "whole machine",
+                measure: Measure::Rate(Rate {
+                    amount: |sample| sum(&busy(sample)),
+                    per: Some(|sample| {
+                        let [user, nice, system, irq, steal] = busy(sample);
+                        let idle = [sample.cpu.idle, sample.cpu.iowait];
+                        sum(&[user, nice, system, irq, steal, idle[0], idle[1]])
+                    }),
+                    most: 1.0,
+                    enough: 0.0,
+                }),
+            },
+        ],
+        instead: None,
+    },
+    Chart {
+        title: "Disk",
+        tells: "What was read from and written to the disk below the run's folder.",
+        unit: Unit::BytesPerSecond,
+        lines: &[
+            Line {
+                name: "read",
+                measure: every_second(|sample| number(sample.disk.read_bytes, 1.0)),
+            },
+            Line {
+                name: "written",
+                measure: every_second(|sample| number(sample.disk.written_bytes, 1.0)),
+            },
+        ],
+        instead: Some(&Chart {
+            title: "Disk",
+            tells: "What this run read from and wrote to disks. What others did could not be seen.",
+            unit: Unit::BytesPerSecond,
+            lines: &[
+                Line {
+                    name: "read by this run",
+                    measure: every_second(|sample| number(sample.tree.read_bytes, 1.0)),
+                },
+                Line {
+                    name: "written by this run",
+                    measure: every_second(|sample| number(sample.tree.written_bytes, 1.0)),
+                },
+            ],
+            instead: None,
+        }),
+    },
+    Chart {
+        title: "Temperature",
+        tells: "The hottest sensor of the machine.",
+        unit: Unit::Celsius,
+        lines: &[Line {
+            name: "hottest sensor",
+            measure: Measure::High(|sample| number(sample.heat.hottest, 1e-3)),
+        }],
+        instead: None,
+    },
+    Chart {
+        title: "Steps",
+        tells: "Training steps that were made each second.",
+        unit: Unit::PerSecond,
+        lines: &[Line {
+            name: "steps",
+            measure: Measure::Rate(Rate {
+                amount: |sample| number(sample.tree.steps, 1.0),
+                per: None,
+                most: f64::INFINITY,
+                // Slow steps would otherwise be drawn as a comb.
+                enough: 5.0,
+            }),
+        }],
+        instead: None,
+    },
+];
+
+const fn stalled(amount: fn(&Sample) -> Reading<f64>) -> Measure {
+    Measure::Rate(Rate {
+        amount,
+        per: None,
+        most: 1.0,
+        enough: 0.0,
+    })
+}
+
+const fn every_second(amount: fn(&Sample) -> Reading<f64>) -> Measure {
+    Measure::Rate(Rate {
+        amount,
+        per: None,
+        most: f64::INFINITY,
+        enough: 0.0,
+    })
+}
+
+fn number(reading: Reading<u64>, factor: f64) -> Reading<f64> {
+    reading.map(|value| value as f64 * factor)
+}
+
+fn busy(sample: &Sample) -> [Reading<u64>; 5] {
+    let cpu = &sample.cpu;
+    [cpu.user, cpu.nice, cpu.system, cpu.irq, cpu.steal]
+}
+
+/// Old kernels lack some of the parts; without any of them there is no sum.
+fn sum(parts: &[Reading<u64>]) -> Reading<f64> {
+    let known = parts
+        .iter()
+        .filter_map(|part| part.value())
+        .map(|value| value as f64);
+    match parts.first() {
+        Some(Reading::Unavailable(why)) => Reading::Unavailable(*why),
+        _ => Reading::Value(known.sum()),
+    }
+}

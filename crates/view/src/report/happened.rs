@@ -1,0 +1,78 @@
+//! What happened, as a table: the same that the marks in the charts tell, for reading.
+
+use super::html::{Html, Value};
+use crate::look::Look;
+use crate::sentence::{self, Detail, rung_name};
+use antifreeze_diagnose::time::between;
+use antifreeze_diagnose::words::cut;
+use antifreeze_diagnose::{Run, units};
+use antifreeze_record::event::{Event, Rung};
+use std::time::Duration;
+
+/// A long run's first events matter less than its last.
+const ROWS: usize = 300;
+const COLUMNS: usize = 600;
+/// In longer runs a time of day does not tell which day.
+const DAY: Duration = Duration::from_secs(20 * 60 * 60);
+
+pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
+    let told = |event: &'_ Event| Some((*event, sentence::told(&event.what, &run.facts)?));
+    let events: Vec<_> = run
+        .events
+        .iter()
+        .rev()
+        .filter_map(told)
+        .take(ROWS)
+        .collect();
+    if events.is_empty() {
+        return;
+    }
+    let long = run.story.duration() > DAY;
+    html.raw("<section id=\"events\"><h2>What happened</h2>");
+    if run.events.len() > events.len() && events.len() == ROWS {
+        html.leaf(
+            "p",
+            "",
+            &format!("The last {ROWS} of {} events.", run.events.len()),
+        );
+    }
+    html.raw("<table><caption>Every event and change of the guard's rung, oldest first</caption>");
+    html.raw("<thead><tr><th scope=\"col\">Time</th><th scope=\"col\">Into the run</th><th scope=\"col\">What</th></tr></thead><tbody>");
+    for (event, (level, text)) in events.into_iter().rev() {
+        let class = match level {
+            Detail::Quiet => "acted",
+            Detail::Normal => "told",
+            Detail::Verbose => "noted",
+        };
+        html.open("tr", &[("class", Value::Ours(class))]);
+        let time = if long {
+            look.day_and_clock(event.at)
+        } else {
+            look.clock(event.at)
+        };
+        html.leaf("td", "time", &time);
+        let into = between(run.story.begin(), event.at);
+        html.leaf("td", "time", &units::duration(into));
+        html.raw("<td>").prose(&cut(&text, COLUMNS));
+        html.raw("</td></tr>");
+    }
+    html.raw("</tbody></table>");
+    rungs(html, run);
+    html.raw("</section>");
+}
+
+/// How long the guard stood on each rung but the first.
+fn rungs(html: &mut Html, run: &Run) {
+    let times = Rung::ALL.into_iter().filter(|rung| *rung > Rung::Calm);
+    let times = times.map(|rung| (rung, run.story.rungs.time(rung)));
+    let stood: Vec<_> = times.filter(|(_, time)| !time.is_zero()).collect();
+    if stood.is_empty() {
+        return;
+    }
+    html.raw("<h3>Time on each rung of the ladder</h3><dl class=\"facts\">");
+    for (rung, time) in stood {
+        html.raw("<div>").leaf("dt", "", rung_name(rung));
+        html.leaf("dd", "", &units::duration(time)).raw("</div>");
+    }
+    html.raw("</dl>");
+}

@@ -1,0 +1,217 @@
+//! The answer: how it ended, why, how sure that is, what was ruled out, and what to do.
+
+use super::html::{Html, Value};
+use super::inside::thousands;
+use crate::closing::{besides, is_bad, last_save, next_command, peak, sureness, unexplained};
+use crate::look::Look;
+use antifreeze_diagnose::verdict::{Cause, EndKind};
+use antifreeze_diagnose::{Run, units};
+
+/// No verdict of ours has more; one that was read from elsewhere may.
+const MOST: usize = 12;
+
+pub(crate) fn header(html: &mut Html, run: &Run, title: &str, look: &Look) {
+    let Run {
+        facts,
+        story,
+        verdict,
+        ..
+    } = run;
+    html.raw("<header><p class=\"brand\"><b>antifreeze</b> · run ");
+    html.text(&verdict.run).raw("</p>").leaf("h1", "", title);
+    let besides = besides(verdict, story, look);
+    if !besides.is_empty() {
+        html.leaf("p", "lead", &format!("{}.", besides.join(". ")));
+    }
+    html.raw("<dl class=\"facts\">");
+    fact(html, "command", |html| {
+        html.leaf("code", "", &facts.command_line())
+    });
+    fact(html, "started", |html| html.text(&look.date(story.begin())));
+    fact(html, "took", |html| {
+        html.text(&units::duration(story.duration()))
+    });
+    if let Some((peak, _)) = peak(facts, story) {
+        fact(html, "peak memory", |html| html.text(&peak));
+    }
+    if let Some(count) = verdict.steps.count {
+        fact(html, "steps", |html| html.text(&thousands(count)));
+    }
+    html.raw("</dl></header>");
+}
+
+fn fact<'a>(
+    html: &'a mut Html,
+    name: &str,
+    value: impl FnOnce(&mut Html) -> &mut Html,
+) -> &'a mut Html {
+    html.raw("<div>").leaf("dt", "", name).raw("<dd>");
+    value(html);
+    html.raw("</dd></div>")
+}
+
+pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
+    let verdict = &run.verdict;
+    if !verdict.causes.is_empty() || is_bad(verdict) {
+        let ended = !matches!(verdict.end.kind, EndKind::Finished | EndKind::Running);
+        let title = if ended { "Why" } else { "What was found" };
+        html.raw("<section id=\"why\">").leaf("h2", "", title);
+        if verdict.causes.is_empty() {
+            html.leaf(
+                "p",
+                "",
+                &format!("Why it ended so, {}.", unexplained(verdict)),
+            );
+        }
+        for (place, cause) in verdict.causes.iter().take(MOST).enumerate() {
+            self::cause(html, cause, place);
+        }
+        html.raw("</section>");
+    }
+    next(html, run, look);
+    if !verdict.ruled_out.is_empty() {
+        html.raw("<section id=\"ruled-out\"><h2>Ruled out</h2><ul class=\"plain\">");
+        for ruled in verdict.ruled_out.iter().take(2 * MOST) {
+            html.raw("<li>").leaf("b", "", ruled.code.title()).raw(": ");
+            html.prose(&ruled.why).raw("</li>");
+        }
+        html.raw("</ul></section>");
+    }
+}
+
+fn cause(html: &mut Html, cause: &Cause, place: usize) {
+    html.raw("<article class=\"cause\"><h3>");
+    html.text(&capital(cause.code.title()));
+    let sure = format!(
+        "{}, {}",
+        sureness(cause.confidence),
+        units::percent(cause.confidence)
+    );
+    html.raw(" ").leaf("span", "sure", &sure).raw("</h3>");
+    // The same for the eye; the words above are what counts.
+    html.raw("<svg class=\"bar\" width=\"100%\" height=\"4\" aria-hidden=\"true\"><rect class=\"whole\" width=\"100%\" height=\"4\"></rect>");
+    html.open(
+        "rect",
+        &[
+            ("class", "part".into()),
+            ("width", Value::Percent(cause.confidence.clamp(0.0, 1.0))),
+            ("height", 4.0.into()),
+        ],
+    );
+    html.raw("</rect></svg>");
+    html.raw("<p class=\"summary\">")
+        .prose(&sentence(&cause.summary))
+        .raw("</p>");
+    if let Some(location) = &cause.location {
+        html.raw("<p>At ");
+        html.leaf("code", "", &format!("{}:{}", location.file, location.line));
+        if let Some(name) = &location.name {
+            html.raw(", ").leaf("code", "", name);
+        }
+        html.raw("</p>");
+    }
+    // Where a cause has but one sign, the summary has told it.
+    let told = |text: &str| text == cause.summary;
+    let evidence: Vec<_> = cause
+        .evidence
+        .iter()
+        .filter(|sign| !told(&sign.text))
+        .collect();
+    if !evidence.is_empty() {
+        html.raw("<h4>What speaks for it</h4><ul class=\"plain\">");
+        for sign in evidence.into_iter().take(MOST) {
+            html.raw("<li>").prose(&sentence(&sign.text)).raw("</li>");
+        }
+        html.raw("</ul>");
+    }
+    if !cause.remedies.is_empty() {
+        html.raw("<h4>What to do</h4>");
+        let mut docs: Vec<&String> = Vec::new();
+        for (index, remedy) in cause.remedies.iter().take(MOST).enumerate() {
+            html.raw("<p>").prose(&sentence(&remedy.text)).raw("</p>");
+            if let Some(code) = &remedy.code {
+                paste(html, code, &format!("remedy-{place}-{index}"));
+            }
+            docs.extend(remedy.docs.as_ref().filter(|page| !docs.contains(page)));
+        }
+        for page in docs {
+            html.raw("<p class=\"docs\">More in the guide: ");
+            html.leaf("code", "", page).raw("</p>");
+        }
+    }
+    html.raw("</article>");
+}
+
+/// A line to copy, with the button for it.
+fn paste(html: &mut Html, code: &str, id: &str) {
+    html.raw("<div class=\"paste\">");
+    html.open("pre", &[("id", Value::Text(id)), ("tabindex", "0".into())]);
+    html.leaf("code", "", code).raw("</pre>");
+    html.open(
+        "button",
+        &[
+            ("type", "button".into()),
+            ("class", "copy".into()),
+            ("data-copy", Value::Text(id)),
+        ],
+    );
+    html.raw("Copy</button></div>");
+}
+
+/// The command to run next, and what was saved.
+fn next(html: &mut Html, run: &Run, look: &Look) {
+    let ended = !matches!(run.verdict.end.kind, EndKind::Finished | EndKind::Running);
+    let save = last_save(&run.facts, &run.story, look);
+    if !ended && save.is_none() {
+        return;
+    }
+    html.raw("<section id=\"next\"><h2>Go on</h2>");
+    match save {
+        Some(save) => {
+            let save = save.trim_start_matches('(').trim_end_matches(')');
+            html.leaf("p", "", &sentence(save));
+        }
+        None => {
+            let why = run.facts.told.not_saved.as_ref();
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            html.leaf("p", "", &format!("No save was seen{why}. It begins anew."));
+        }
+    }
+    if ended {
+        paste(html, &next_command(&run.facts), "next-command");
+    }
+    html.raw("</section>");
+}
+
+/// With a capital, and a full stop where nothing else ends it.
+fn sentence(text: &str) -> String {
+    let stop = if text.ends_with(['.', ':', '?']) {
+        ""
+    } else {
+        "."
+    };
+    format!("{}{stop}", capital(text))
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_in_passing_becomes_a_sentence() {
+        assert_eq!(
+            sentence("free some space; the largest folders:"),
+            "Free some space; the largest folders:"
+        );
+        assert_eq!(sentence("`kept` holds 3 GB"), "`kept` holds 3 GB.");
+        assert_eq!(sentence(""), ".");
+    }
+}
