@@ -180,6 +180,7 @@ impl From<OutputFormat> for Format {
 #[command(after_help = "Examples:
   antifreeze explain
   antifreeze explain 20261116-131741-170
+  antifreeze explain --html report.html
   antifreeze explain --log train.log
   antifreeze explain --cause memory-leak")]
 pub struct ExplainArguments {
@@ -189,6 +190,12 @@ pub struct ExplainArguments {
     /// Explain what a run printed, where there is nothing else; - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub log: Option<PathBuf>,
+    /// The system's log, as dmesg or journalctl -k wrote it (default: this machine's own)
+    #[arg(long, value_name = "FILE")]
+    pub kernel_log: Option<PathBuf>,
+    /// Where to write the report, a page with a timeline (default: report.html in the run's folder)
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print the verdict for programs
     #[arg(long)]
     pub json: bool,
@@ -198,7 +205,7 @@ pub struct ExplainArguments {
         value_name = "CODE",
         num_args = 0..=1,
         default_missing_value = "",
-        conflicts_with_all = ["run", "log", "json"]
+        conflicts_with_all = ["run", "log", "kernel_log", "html", "json"]
     )]
     pub cause: Option<String>,
 }

@@ -5,8 +5,10 @@ use crate::look::look_of;
 use crate::output::print;
 use crate::report::Report;
 use crate::store::{Run, Store};
-use antifreeze_diagnose::detect;
-use std::fs::File;
+use antifreeze_diagnose::kernel::{Boot, Log, from_file, gather};
+use antifreeze_diagnose::{Since, detect};
+use antifreeze_view::labelled;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -17,15 +19,56 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
     if let Some(code) = arguments.cause {
         return cause(&code);
     }
-    let report = match &arguments.log {
-        Some(path) => Report::of_output(read_log(path)?),
-        None => Report::read(&find(arguments.run.as_deref())?)?.linked(),
+    let given = match &arguments.kernel_log {
+        Some(path) => {
+            Some(from_file(path).map_err(|error| format!("reading {}: {error}", path.display()))?)
+        }
+        None => None,
     };
-    print(if arguments.json {
-        report.json()
-    } else {
-        report.explain(&look_of(rustix::stdio::stdout())) + "\n"
+    let (report, own_page) = match &arguments.log {
+        Some(path) => (
+            Report::of_output(read_log(path)?, given.unwrap_or_default()),
+            None,
+        ),
+        None => {
+            let run = find(arguments.run.as_deref())?;
+            let report = Report::read_with(&run, |since| given.unwrap_or_else(|| own_log(since)))?;
+            (report.linked(), Some(run.folder.join("report.html")))
+        }
+    };
+    let look = look_of(rustix::stdio::stdout());
+    if let Some(page) = &arguments.html {
+        write_page(page, &report.html(&look))?;
+    }
+    if arguments.json {
+        return print(report.json());
+    }
+    // A folder that is not ours to write to is explained all the same.
+    let page = arguments
+        .html
+        .or_else(|| own_page.filter(|page| write_page(page, &report.html(&look)).is_ok()));
+    let told = report.explain(&look);
+    print(match page {
+        Some(page) => told + "\n" + &labelled("report", &look.path(&page), &look) + "\n",
+        None => told + "\n",
     })
+}
+
+/// This machine's log of the boot in which a run ended.
+fn own_log(since: Since) -> Log {
+    match since {
+        Since::Rebooted => gather(Boot::Previous, Path::new("/")),
+        Since::StillGuarded | Since::GuardGone => gather(Boot::This, Path::new("/")),
+        Since::Elsewhere | Since::OnlyPrinted => Log::default(),
+    }
+}
+
+/// Aside first, so that a page that is there is whole.
+fn write_page(path: &Path, page: &str) -> Result<(), String> {
+    let aside = path.with_extension("html.new");
+    fs::write(&aside, page)
+        .and_then(|()| fs::rename(&aside, path))
+        .map_err(|error| format!("writing {}: {error}", path.display()))
 }
 
 /// A folder, wherever it is from, or a run of this machine.

@@ -2,7 +2,8 @@
 
 use crate::link::link;
 use crate::store;
-use antifreeze_diagnose::{Again, Facts, Now, Run};
+use antifreeze_diagnose::kernel::Log;
+use antifreeze_diagnose::{Again, Facts, Now, Run, Since};
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
 use antifreeze_record::event::{Event, What};
@@ -15,19 +16,24 @@ pub struct Report(Run);
 impl Report {
     /// From a run's folder.
     pub fn read(run: &store::Run) -> Result<Report, String> {
+        Report::read_with(run, |_| Log::default())
+    }
+
+    /// With what the system's log tells.
+    pub fn read_with(run: &store::Run, log: impl FnOnce(Since) -> Log) -> Result<Report, String> {
         let now = Now {
             boot: boot_id(),
             guarded: run.is_guarded(),
             is_here: run.is_here,
         };
-        Run::open(&run.folder, last_output(&run.folder), now)
+        Run::open_with(&run.folder, last_output(&run.folder), now, log)
             .map(Report)
             .map_err(|error| format!("reading {}: {error}", run.folder.display()))
     }
 
     /// From what a run printed, and nothing else.
-    pub fn of_output(output: Vec<u8>) -> Report {
-        Report(Run::of_output(output))
+    pub fn of_output(output: Vec<u8>, log: Log) -> Report {
+        Report(Run::of_output(output, log))
     }
 
     /// From what the front knows itself, where the record has no end: nothing could be
@@ -78,6 +84,13 @@ impl Report {
 
     pub fn explain(&self, look: &Look) -> String {
         antifreeze_view::explain(&self.0, look)
+    }
+
+    /// One page with all of it, and a timeline.
+    pub fn html(&self, look: &Look) -> String {
+        let record = Record::open(&self.0.facts.record).ok();
+        let samples = record.iter().flat_map(Record::samples);
+        antifreeze_view::report(&self.0, samples, b"", look)
     }
 
     pub fn show(&self, look: &Look) -> String {

@@ -1,5 +1,7 @@
 # cause: numeric-divergence
 # needs: torch
+import time
+
 import torch
 
 model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10))
@@ -22,3 +24,4 @@ for number in range(150):
     loss = weight.pow(2).mean() * 8
     loss.backward()
     away.step()
+    time.sleep(0.01)

@@ -18,6 +18,12 @@ const STEADY: f64 = 0.85;
 const TELLING_GAIN: f64 = 0.1;
 /// A refused request of this share of the footprint is large by itself.
 const LARGE_REQUEST: f64 = 0.25;
+/// And this share of what the run may use.
+const LARGE_PART: f64 = 0.05;
+/// Of a request, to call it the same.
+const SERVED: f64 = 0.7;
+/// Growth by leaps need not be as steady.
+const LEAPING: f64 = 0.6;
 
 /// A line of the log belongs to a run if it is no older than its begin, and no younger than its end, by so many
 /// nanoseconds: whoever dies may leave a last word later.
@@ -109,12 +115,31 @@ impl<'a> Case<'a> {
             .growth_until(refused.or(self.story.stopped_at))
     }
 
-    /// How it grew, if it did so steadily until there was no room.
+    /// How it grew, if it did so steadily until there was no room: over the later half, or since it was low
+    /// last. One that makes a larger copy of what it keeps at each step grows by leaps.
     pub fn fills_up(&self) -> Option<Growth> {
-        let growth = self.growth().filter(|_| self.was_short_of_memory())?;
-        let is_steady = growth.steadiness >= STEADY
-            && growth.gained as f64 >= self.peak() as f64 * TELLING_GAIN;
-        is_steady.then_some(growth)
+        if !self.was_short_of_memory() {
+            return None;
+        }
+        let refused = self.story.refusals.first.map(|refusal| refusal.at);
+        let until = refused.or(self.story.stopped_at);
+        let leaps = self
+            .large_request()
+            .is_some_and(|asked| self.was_served(asked));
+        let steady = if leaps { LEAPING } else { STEADY };
+        let is_steady = |growth: &Growth| {
+            growth.steadiness >= steady && growth.gained as f64 >= self.peak() as f64 * TELLING_GAIN
+        };
+        let footprint = &self.story.footprint;
+        let later = footprint.growth_until(until).filter(is_steady);
+        later.or_else(|| footprint.last_rise_until(until).filter(is_steady))
+    }
+
+    /// Whether as much had been asked for before, and was had for a while: more was held then than when it was
+    /// refused.
+    pub fn was_served(&self, refusal: Refusal) -> bool {
+        let held_besides = self.peak().saturating_sub(refusal.footprint);
+        held_besides as f64 >= refusal.bytes as f64 * SERVED
     }
 
     /// Who fills the memory, seen from inside.
@@ -125,7 +150,8 @@ impl<'a> Case<'a> {
     /// The largest request that was refused, if it is large beside what was held.
     pub fn large_request(&self) -> Option<Refusal> {
         let largest = self.story.refusals.largest?;
-        let is_large = largest.bytes as f64 >= largest.footprint.max(1) as f64 * LARGE_REQUEST;
+        let is_large = largest.bytes as f64 >= largest.footprint.max(1) as f64 * LARGE_REQUEST
+            && largest.bytes as f64 >= self.facts.may_use() as f64 * LARGE_PART;
         is_large.then_some(largest)
     }
 

@@ -1,6 +1,7 @@
 //! From a run's folder to its story and verdict.
 
 use crate::facts::{Facts, Since};
+use crate::kernel::Log;
 use crate::shim::Told;
 use crate::story::Story;
 use crate::verdict::Verdict;
@@ -34,8 +35,19 @@ impl Run {
     /// Reads what is left of a run. `last_output` is the tail of what it printed, standard
     /// error last.
     pub fn open(folder: &Path, last_output: Vec<u8>, now: Now) -> io::Result<Run> {
+        Run::open_with(folder, last_output, now, |_| Log::default())
+    }
+
+    /// With what the system's log tells, of the boot in which it ended.
+    pub fn open_with(
+        folder: &Path,
+        last_output: Vec<u8>,
+        now: Now,
+        log: impl FnOnce(Since) -> Log,
+    ) -> io::Result<Run> {
         let record = Record::open(folder)?;
-        let facts = facts(folder, &record, last_output, now);
+        let mut facts = facts(folder, &record, last_output, now);
+        facts.log = log(facts.since);
         Ok(Run::judge(
             facts,
             record.samples(),
@@ -44,9 +56,10 @@ impl Run {
     }
 
     /// Judges a run by what it printed, where there is nothing else.
-    pub fn of_output(output: Vec<u8>) -> Run {
+    pub fn of_output(output: Vec<u8>, log: Log) -> Run {
         let facts = Facts {
             last_output: output,
+            log,
             since: Since::OnlyPrinted,
             ..Facts::default()
         };

@@ -85,6 +85,29 @@ impl Series {
     /// is too little of it. The stretch of the moment itself does not count: whatever ended
     /// the growth may have emptied it.
     pub fn growth_until(&self, at: Option<Stamp>) -> Option<Growth> {
+        let known = self.known_until(at);
+        // A run of a second or two has too little of a later half.
+        let half = known.len() / 2;
+        growth(
+            known
+                .get(half..)
+                .filter(|later| later.len() >= FEW)
+                .unwrap_or(&known),
+        )
+    }
+
+    /// How it grew since it was low last: a run may stand still for long before it fills up.
+    pub fn last_rise_until(&self, at: Option<Stamp>) -> Option<Growth> {
+        let known = self.known_until(at);
+        let (_, last) = *known.last()?;
+        let lowest = known.iter().map(|(_, value)| *value).min()?;
+        let low = lowest.saturating_add(last.saturating_sub(lowest) / 10);
+        let since = known.iter().rposition(|(_, value)| *value <= low)?;
+        growth(known.get(since..)?)
+    }
+
+    /// Seconds and values, before a moment or to the end.
+    fn known_until(&self, at: Option<Stamp>) -> Vec<(f64, u64)> {
         let count = match (at, self.start) {
             (Some(at), Some(start)) => at.monotonic.saturating_sub(start) / self.stretch,
             _ => u64::MAX,
@@ -93,40 +116,35 @@ impl Series {
             .buckets
             .len()
             .min(usize::try_from(count).unwrap_or(usize::MAX));
-        let known: Vec<(f64, u64)> = self
-            .buckets
+        self.buckets
             .iter()
             .enumerate()
             .take(count)
             .filter_map(|(index, value)| {
                 Some((index as f64 * self.stretch as f64 / 1e9, (*value)?))
             })
-            .collect();
-        // A run of a second or two has too little of a later half.
-        let half = known.len() / 2;
-        let points = if half < FEW {
-            &known[..]
-        } else {
-            &known[half..]
-        };
-        let (first, last) = (points.first()?, points.last()?);
-        if points.len() < FEW {
-            return None;
-        }
-        let mut slopes = Vec::with_capacity(points.len() * points.len() / 2);
-        for (index, (time, value)) in points.iter().enumerate() {
-            for (later_time, later_value) in points.iter().skip(index + 1) {
-                slopes.push((*later_value as f64 - *value as f64) / (later_time - time));
-            }
-        }
-        slopes.sort_by(f64::total_cmp);
-        let rising = slopes.iter().filter(|slope| **slope > 0.0).count();
-        Some(Growth {
-            bytes_per_second: slopes.get(slopes.len() / 2).copied()?,
-            steadiness: rising as f64 / slopes.len() as f64,
-            gained: last.1.saturating_sub(first.1),
-        })
+            .collect()
     }
+}
+
+fn growth(points: &[(f64, u64)]) -> Option<Growth> {
+    let (first, last) = (points.first()?, points.last()?);
+    if points.len() < FEW {
+        return None;
+    }
+    let mut slopes = Vec::with_capacity(points.len() * points.len() / 2);
+    for (index, (time, value)) in points.iter().enumerate() {
+        for (later_time, later_value) in points.iter().skip(index + 1) {
+            slopes.push((*later_value as f64 - *value as f64) / (later_time - time));
+        }
+    }
+    slopes.sort_by(f64::total_cmp);
+    let rising = slopes.iter().filter(|slope| **slope > 0.0).count();
+    Some(Growth {
+        bytes_per_second: slopes.get(slopes.len() / 2).copied()?,
+        steadiness: rising as f64 / slopes.len() as f64,
+        gained: last.1.saturating_sub(first.1),
+    })
 }
 
 #[cfg(test)]
@@ -180,6 +198,22 @@ mod tests {
             "{growth:?}"
         );
         assert!(growth.steadiness > 0.95);
+    }
+
+    #[test]
+    fn a_rise_at_the_end_of_a_long_calm_is_seen() {
+        let late = |from: u64| {
+            series(
+                (0..1_000)
+                    .map(move |step: u64| (step * 100, step.saturating_sub(from) * 1_000_000)),
+            )
+        };
+        let growth = late(900).last_rise_until(None).unwrap();
+        assert!(growth.steadiness > 0.95, "{growth:?}");
+        assert!(late(900).growth_until(None).unwrap().steadiness < 0.85);
+        // One jump is none.
+        let jump = (0..1_000).map(|step| (step * 100, if step < 999 { 5 } else { 900 }));
+        assert_eq!(series(jump).last_rise_until(None), None);
     }
 
     #[test]

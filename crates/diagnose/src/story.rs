@@ -8,12 +8,15 @@ use crate::series::Series;
 use crate::time::between;
 use antifreeze_record::event::{Event, Rung, Text, What, Why};
 use antifreeze_sense::{Name, Phase, Pid, Process, Sample, Stamp};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The phases of a trainer, with the unknown one.
 const PHASES: usize = 7;
 /// How many processes are remembered of the moment of the peak.
 const LARGEST: usize = 5;
+/// How many loaders are remembered in all.
+const MOST_LOADERS: usize = 10_000;
 
 #[derive(Clone, Debug, Default)]
 pub struct Story {
@@ -37,6 +40,7 @@ pub struct Story {
     pub steps: Option<u64>,
     pub phases: Phases,
     pub course: Course,
+    loaders: Loaders,
     latest: Option<Stamp>,
     started: Stamp,
 }
@@ -48,9 +52,9 @@ pub struct Peak {
     pub footprint: u64,
     /// The largest processes then, largest first.
     pub largest: Vec<(Name, Pid, u64)>,
-    /// What all of them held, and what those of them that load data did.
-    pub held: u64,
-    pub held_by_loaders: u64,
+    /// What those of them that load data had taken since they were started. What they share with who started
+    /// them was there before.
+    pub taken_by_loaders: u64,
 }
 
 /// What the trainer was at, look by look, from its first step on.
@@ -204,6 +208,7 @@ impl Story {
     fn look(&mut self, sample: &Sample) {
         self.reach(sample.at);
         self.course.see(sample);
+        self.loaders.see(sample);
         if let Some(footprint) = sample.tree.footprint.value() {
             self.footprint.push(sample.at, footprint);
             if self
@@ -215,8 +220,7 @@ impl Story {
                     at: sample.at,
                     footprint,
                     largest: largest(sample),
-                    held: held_by(sample, |_| true),
-                    held_by_loaders: held_by(sample, loads_data),
+                    taken_by_loaders: self.loaders.taken(sample),
                 });
             }
         }
@@ -375,12 +379,35 @@ fn held(process: &Process) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-fn held_by(sample: &Sample, whom: impl Fn(&Process) -> bool) -> u64 {
-    let processes = sample.processes.as_slice().iter();
-    processes
-        .filter(|process| whom(process))
-        .map(held)
-        .fold(0, u64::saturating_add)
+/// The processes that load data, and what each held when it was first seen.
+#[derive(Clone, Debug, Default)]
+struct Loaders(HashMap<(Pid, u64), u64>);
+
+impl Loaders {
+    fn see(&mut self, sample: &Sample) {
+        for process in sample
+            .processes
+            .as_slice()
+            .iter()
+            .filter(|process| loads_data(process))
+        {
+            // A run may start a new set for every epoch.
+            if self.0.len() < MOST_LOADERS {
+                self.0
+                    .entry((process.pid, process.started))
+                    .or_insert_with(|| held(process));
+            }
+        }
+    }
+
+    fn taken(&self, sample: &Sample) -> u64 {
+        let taken = |process: &Process| {
+            let first = self.0.get(&(process.pid, process.started))?;
+            Some(held(process).saturating_sub(*first))
+        };
+        let processes = sample.processes.as_slice().iter();
+        processes.filter_map(taken).fold(0, u64::saturating_add)
+    }
 }
 
 /// As PyTorch names its loaders.

@@ -22,4 +22,5 @@ pub use opening::{Brake, Means, Wall, opening};
 pub use report::report;
 pub use runs::{RunRow, show, table};
 pub use sentence::{Detail, rung_name, sentence};
+pub use sheet::labelled;
 pub use speaker::Speaker;

@@ -73,7 +73,7 @@ impl Default for Look {
 }
 
 impl Look {
-    pub(crate) fn path(&self, path: &Path) -> String {
+    pub fn path(&self, path: &Path) -> String {
         match self
             .home
             .as_deref()

@@ -8,6 +8,13 @@ const LABEL_COLUMNS: usize = 9;
 /// No one reads lines much longer than this, however wide the screen is.
 const WIDEST: usize = 100;
 
+/// One labelled line.
+pub fn labelled(label: &str, text: &str, look: &Look) -> String {
+    let mut sheet = Sheet::new(look);
+    sheet.whole(label, text);
+    sheet.finish()
+}
+
 /// Lines under construction: a label column, and text beside it.
 pub(crate) struct Sheet<'a> {
     pub look: &'a Look,

@@ -25,7 +25,7 @@
 //!         optimizer.zero_grad()
 //! ```
 
-use super::{Finding, Found};
+use super::{Finding, Found, container_limit};
 use crate::case::Case;
 use crate::units;
 
@@ -43,6 +43,9 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     );
     // Without growth before it there is little else that it can be.
     let confidence = match case.fills_up() {
+        Some(_) if case.was_served(refusal) => 0.4,
+        // It may be small enough for the machine.
+        _ if container_limit::is_near(case) => 0.5,
         None if case.tells_of_memory() => 0.85,
         _ => 0.6,
     };

@@ -41,32 +41,44 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         let found = Found::said(case, 0.85, incident);
         return Finding::Found(found.remedy(REMEDY, None));
     }
-    let Some(last) = case.last().filter(|_| case.was_short_of_memory()) else {
-        return Finding::Nothing;
-    };
-    let limit = last
-        .cgroup
-        .limit
-        .value()
-        .filter(|limit| *limit < case.facts.total);
-    let Some((limit, left)) = limit.zip(last.cgroup.limit_available.value()) else {
-        let why = "no limit of a container is below the machine's memory";
-        return Finding::RuledOut(why.into());
-    };
-    let machine = last.memory.available.value().unwrap_or(u64::MAX);
-    let is_near = left <= case.facts.reserve.max(limit / 20).saturating_mul(2);
-    if left >= machine || !is_near {
+    if case.last().is_none() || !case.was_short_of_memory() {
         return Finding::Nothing;
     }
+    if limit(case).is_none() {
+        let why = "no limit of a container is below the machine's memory";
+        return Finding::RuledOut(why.into());
+    }
+    let Some((limit, left)) = limit(case).filter(|_| is_near(case)) else {
+        return Finding::Nothing;
+    };
+    // What grows without end meets any limit.
+    let confidence = if case.fills_up().is_some() { 0.55 } else { 0.7 };
     let summary = format!(
         "{} of the container's {} were left",
         units::bytes(left),
         units::bytes(limit)
     );
     Finding::Found(
-        Found::new(case, 0.55, summary, "cgroup.limit_available").remedy(
+        Found::new(case, confidence, summary, "cgroup.limit_available").remedy(
             REMEDY,
             None,
         ),
     )
+}
+
+/// A limit below the machine's memory, and what was left below it.
+fn limit(case: &Case<'_>) -> Option<(u64, u64)> {
+    let cgroup = case.last()?.cgroup;
+    let limit = cgroup.limit.value()?;
+    let left = cgroup.limit_available.value()?;
+    (limit < case.facts.total).then_some((limit, left))
+}
+
+/// Nearer than what the machine itself has left.
+pub(super) fn is_near(case: &Case<'_>) -> bool {
+    let machine = case.last().and_then(|last| last.memory.available.value());
+    limit(case).is_some_and(|(limit, left)| {
+        left < machine.unwrap_or(u64::MAX)
+            && left <= case.facts.reserve.max(limit / 20).saturating_mul(2)
+    })
 }

@@ -75,7 +75,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 
 /// Nothing was trained, and what memory grew by was read from files.
 pub(super) fn was_read(case: &Case<'_>) -> bool {
-    let Some(growth) = case.growth() else {
+    let Some(growth) = case.fills_up() else {
         return false;
     };
     let read = case.story.course.whole().asked;

@@ -20,7 +20,7 @@
 //! ```
 
 use super::shm_exhausted::FULL;
-use super::{Finding, Found};
+use super::{Finding, Found, shm_exhausted};
 use crate::case::Case;
 use crate::safe;
 use crate::units;
@@ -32,13 +32,18 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         return Finding::Nothing;
     }
     let free = case.last().and_then(|last| share_free(last.disk.space));
-    let in_shm = case
-        .last()
-        .and_then(|last| share_free(last.shm))
-        .is_some_and(|(share, _)| share < FULL);
+    let in_shm = shm_exhausted::said(case).is_some()
+        || case
+            .last()
+            .and_then(|last| share_free(last.shm))
+            .is_some_and(|(share, _)| share < FULL);
     let (confidence, summary) = match free {
         Some((share, free)) if share < FULL => (
-            if says_full(case) { 0.9 } else { 0.5 },
+            match (says_full(case), tells_of_writing(case)) {
+                (true, _) => 0.9,
+                (false, true) => 0.85,
+                (false, false) => 0.5,
+            },
             format!("{} were free where the run writes", units::bytes(free)),
         ),
         _ if says_full(case) && !in_shm => {
@@ -57,6 +62,12 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 
 const SAYS_FULL: &str = "No space left on device";
 const SAYS_QUOTA: &str = "Disk quota exceeded";
+
+/// Libraries that write for themselves say less.
+fn tells_of_writing(case: &Case<'_>) -> bool {
+    let error = case.error().to_lowercase();
+    error.contains("write") || error.contains("writing") || error.contains("unable to create file")
+}
 
 pub(super) fn says_full(case: &Case<'_>) -> bool {
     case.line_with(&[SAYS_FULL, SAYS_QUOTA]).is_some()

@@ -10,8 +10,9 @@
 //!
 //! ## How it is told
 //!
-//! At the moment of the peak the processes that PyTorch names as its loaders held more than half of the tree's
-//! memory, or the output says that a worker was killed.
+//! At the moment of the peak the processes that PyTorch names as its loaders had taken 40 % of the tree's memory or
+//! more since they were started (what they share with the training process does not count), or the output says that
+//! a worker was killed.
 //!
 //! ## What to do
 //!
@@ -26,38 +27,32 @@ use crate::case::Case;
 use crate::units;
 
 /// Of the memory of the tree.
-const MOST: f64 = 0.5;
+const MOST: f64 = 0.4;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
-    if !case.was_short_of_memory() && case.line_with(&["DataLoader worker"]).is_none() {
-        return Finding::Nothing;
-    }
-    let Some(peak) = case.story.peak.as_ref().filter(|peak| peak.held > 0) else {
-        return Finding::Nothing;
-    };
-    let share = peak.held_by_loaders as f64 / peak.held as f64;
     let killed = case
         .line_with(&["is killed by signal: Killed"])
         .filter(|line| line.contains("DataLoader worker"));
-    let confidence = match (share > MOST, &killed) {
+    if !case.was_short_of_memory() && killed.is_none() {
+        return Finding::Nothing;
+    }
+    let Some(peak) = case.story.peak.as_ref().filter(|peak| peak.footprint > 0) else {
+        return Finding::Nothing;
+    };
+    let taken = peak.taken_by_loaders;
+    let summary = format!(
+        "the loaders had taken {} of {}",
+        units::bytes(taken),
+        units::bytes(peak.footprint)
+    );
+    let is_most = taken as f64 >= peak.footprint as f64 * MOST;
+    let confidence = match (is_most, &killed) {
         (true, Some(_)) => 0.85,
         (true, None) => 0.8,
         (false, Some(_)) => 0.55,
-        (false, None) if peak.held_by_loaders > 0 => {
-            let why = format!(
-                "the loaders held {} of {}",
-                units::bytes(peak.held_by_loaders),
-                units::bytes(peak.held)
-            );
-            return Finding::RuledOut(why);
-        }
+        (false, None) if taken > 0 => return Finding::RuledOut(summary),
         (false, None) => return Finding::Nothing,
     };
-    let summary = format!(
-        "the loaders held {} of {}",
-        units::bytes(peak.held_by_loaders),
-        units::bytes(peak.held)
-    );
     let mut found = Found::new(case, confidence, summary, "processes");
     if let Some(line) = killed {
         found = found.and(case, line, "");

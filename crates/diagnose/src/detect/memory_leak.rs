@@ -27,7 +27,7 @@
 //!
 //! `antifreeze check train.py` finds the usual ones before a run.
 
-use super::{Finding, Found};
+use super::{Finding, Found, dataset_in_memory};
 use crate::case::Case;
 use crate::ending::user_file;
 use crate::safe;
@@ -48,8 +48,13 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     };
     let Some(suspect) = case.suspect() else {
         // One large request explains the end better than the growth before it.
-        let is_other = case.large_request().is_some() || super::dataset_in_memory::was_read(case);
-        let confidence = if is_other { 0.3 } else { 0.65 };
+        let is_new = |asked: Refusal| !case.was_served(asked);
+        let confidence = match case.large_request() {
+            _ if dataset_in_memory::was_read(case) => 0.3,
+            Some(asked) if is_new(asked) => 0.3,
+            Some(_) => 0.55,
+            None => 0.65,
+        };
         let found = Found::new(case, confidence, grew(growth), "tree.footprint");
         return Finding::Found(found.at(case.location()).remedy(
             "look for a list or a sum that keeps the tensors of every step; keep plain numbers instead",

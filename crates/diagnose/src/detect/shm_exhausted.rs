@@ -33,12 +33,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if !case.went_wrong() {
         return Finding::Nothing;
     }
-    let said = case.line_with(&[
-        "insufficient shared memory (shm)",
-        "unable to write to file </torch_",
-        "unable to allocate shared memory(shm)",
-        "error while attempting to allocate shared memory",
-    ]);
+    let said = said(case);
     let bus_error = case.exit().and_then(Exit::deadly_signal) == Some(signal::BUS);
     let free = case.last().and_then(|last| share_free(last.shm));
     let (confidence, summary) = match (free, &said) {
@@ -54,7 +49,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
                 format!("{} were free in /dev/shm", units::bytes(free)),
             )
         }
-        (_, Some(said)) => (0.8, said.clone()),
+        (_, Some(said)) => (0.9, said.clone()),
         (Some((_, free)), None) => {
             return Finding::RuledOut(format!("{} free in /dev/shm", units::bytes(free)));
         }
@@ -64,4 +59,15 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         "fewer DataLoader workers, or more shared memory for the container (docker run --shm-size)",
         Some("num_workers=0".into()),
     ))
+}
+
+/// In the output's own words.
+pub(super) fn said(case: &Case<'_>) -> Option<String> {
+    case.line_with(&[
+        "insufficient shared memory (shm)",
+        "out of shared memory",
+        "unable to write to file </torch_",
+        "unable to allocate shared memory(shm)",
+        "error while attempting to allocate shared memory",
+    ])
 }

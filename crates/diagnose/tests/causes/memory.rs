@@ -85,27 +85,29 @@ fn the_batch_that_would_have_fitted_is_named() {
 }
 
 #[test]
-fn loaders_that_hold_most_of_it_are_named() {
-    let shared = |loaders: u64| {
-        let mut scene = filled(|_| 12 * GB);
-        for sample in &mut scene.samples {
+fn loaders_that_take_most_of_it_are_named() {
+    // Each begins with the gigabytes that it shares with the training process.
+    let grown = |most: u64| {
+        let mut scene = filled(|second| (6 + second * 6 / 119) * GB);
+        for (second, sample) in (0..).zip(&mut scene.samples) {
             sample.processes.clear();
+            let taken = second * most * MB / 119;
             for (pid, name, held) in [
-                (1234, &b"python"[..], 12 - loaders),
-                (1240, b"pt_data_worker", loaders),
+                (1234, &b"python"[..], 6 * GB),
+                (1240, b"pt_data_worker", 5 * GB + taken),
             ] {
                 sample.processes.push(Process {
                     pid: Pid(pid),
                     name: Name::new(name),
-                    rss_anon: Reading::Value(held * GB),
+                    rss_anon: Reading::Value(held),
                     ..Process::default()
                 });
             }
         }
         scene
     };
-    blames(&shared(9), Code::LoaderMemory, 0.8);
-    rules_out(&shared(3), Code::LoaderMemory);
+    blames(&grown(6_000), Code::LoaderMemory, 0.8);
+    rules_out(&grown(500), Code::LoaderMemory);
 }
 
 #[test]

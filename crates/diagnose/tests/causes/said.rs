@@ -2,6 +2,7 @@
 
 use crate::blames;
 use crate::scenes::{EXIT_1, GB, Scene};
+use antifreeze_diagnose::kernel::Log;
 use antifreeze_diagnose::{Code, Run};
 
 fn ended(printed: &str) -> Scene {
@@ -54,7 +55,7 @@ const LINES: [(&str, Code); 9] = [
 fn each_is_told_by_its_words_with_a_record_or_without() {
     for (line, code) in LINES {
         blames(&ended(line), code, 0.55);
-        let run = Run::of_output(format!("epoch 1\n{line}\n").into_bytes());
+        let run = Run::of_output(format!("epoch 1\n{line}\n").into_bytes(), Log::default());
         let first = run.verdict.causes.first().map(|cause| cause.code);
         assert_eq!(first, Some(code), "{line}: {:#?}", run.verdict.causes);
     }
@@ -89,7 +90,7 @@ fn what_ran_out_late_may_be_a_leak() {
 
 #[test]
 fn a_quiet_log_tells_nothing_and_says_so() {
-    let run = Run::of_output(b"epoch 1\nepoch 2\n".to_vec());
+    let run = Run::of_output(b"epoch 1\nepoch 2\n".to_vec(), Log::default());
     assert!(run.verdict.causes.is_empty());
     assert_eq!(run.verdict.unseen.len(), 1);
 }
