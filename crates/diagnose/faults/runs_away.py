@@ -18,10 +18,10 @@ def step(size=64):
 for group in optimizer.param_groups:
     group["lr"] = 1e-3
 weight = torch.nn.Parameter(torch.ones(8))
-away = torch.optim.SGD([weight], lr=1.05)
-for number in range(150):
+away = torch.optim.SGD([weight], lr=1.01)
+for number in range(600):
     away.zero_grad()
     loss = weight.pow(2).mean() * 8
     loss.backward()
     away.step()
-    time.sleep(0.01)
+    time.sleep(0.005)

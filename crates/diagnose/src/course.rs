@@ -67,7 +67,13 @@ struct Counters {
 impl Course {
     pub(crate) fn see(&mut self, sample: &Sample) {
         let now = Counters::of(sample);
-        self.first.get_or_insert(now);
+        // What the tree counts began with it.
+        self.first.get_or_insert(Counters {
+            tree_cpu: Some(0),
+            read: Some(0),
+            asked: Some(0),
+            ..now
+        });
         self.last = Some(now);
         self.most_threads = self
             .most_threads

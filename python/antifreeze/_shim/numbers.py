@@ -7,7 +7,7 @@ from . import report
 from .holders import place_of
 
 # Losses of the first steps say little.
-SETTLED = 100
+SETTLED = 30
 # Weight of the newest loss in their running mean.
 FRESH = 0.05
 # Times the lowest mean.

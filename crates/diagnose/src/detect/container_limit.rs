@@ -9,8 +9,8 @@
 //!
 //! ## How it is told
 //!
-//! A limit above the run is below the machine's memory, and less was left below it than on the machine itself
-//! when memory was short. Ruled out where there is no such limit.
+//! A limit above the run is below the machine's memory, the run came to it, with what it was refused, and the machine
+//! itself had more; or the kernel says that it killed for such a limit. Ruled out where there is none.
 //!
 //! ## What to do
 //!
@@ -25,6 +25,8 @@ use crate::case::Case;
 use crate::kernel::{Constraint, Kind};
 use crate::units;
 
+/// Of the limit: some of it is what others in the container hold.
+const NEAR: f64 = 0.85;
 const REMEDY: &str = "give the container more memory, or the run a smaller batch";
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
@@ -48,14 +50,14 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         let why = "no limit of a container is below the machine's memory";
         return Finding::RuledOut(why.into());
     }
-    let Some((limit, left)) = limit(case).filter(|_| is_near(case)) else {
+    let Some((limit, needed)) = limit(case).filter(|_| is_near(case)) else {
         return Finding::Nothing;
     };
     // What grows without end meets any limit.
     let confidence = if case.fills_up().is_some() { 0.55 } else { 0.7 };
     let summary = format!(
-        "{} of the container's {} were left",
-        units::bytes(left),
+        "it came to {}, and the container may have {}",
+        units::bytes(needed),
         units::bytes(limit)
     );
     Finding::Found(
@@ -66,19 +68,23 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     )
 }
 
-/// A limit below the machine's memory, and what was left below it.
+/// A limit below the machine's memory, and how near to it the run came, with what it was refused.
 fn limit(case: &Case<'_>) -> Option<(u64, u64)> {
-    let cgroup = case.last()?.cgroup;
-    let limit = cgroup.limit.value()?;
-    let left = cgroup.limit_available.value()?;
-    (limit < case.facts.total).then_some((limit, left))
+    let seen = case.last().and_then(|last| last.cgroup.limit.value());
+    let seen = seen.filter(|limit| *limit < case.facts.total);
+    let limit = case.facts.container.or(seen)?;
+    let refused = case.story.refusals.largest;
+    let asked = refused.map_or(0, |refusal| refusal.footprint.saturating_add(refusal.bytes));
+    Some((limit, asked.max(case.peak())))
 }
 
-/// Nearer than what the machine itself has left.
+/// It came to the limit, and the machine would have had more.
 pub(super) fn is_near(case: &Case<'_>) -> bool {
-    let machine = case.last().and_then(|last| last.memory.available.value());
-    limit(case).is_some_and(|(limit, left)| {
-        left < machine.unwrap_or(u64::MAX)
-            && left <= case.facts.reserve.max(limit / 20).saturating_mul(2)
+    let first = case.first().and_then(|first| first.memory.available.value());
+    limit(case).is_some_and(|(limit, needed)| {
+        let left = case.last().and_then(|last| last.cgroup.limit_available.value());
+        let is_low = left.is_some_and(|left| left <= case.facts.reserve.max(limit / 20).saturating_mul(2));
+        let comes_to_it = needed as f64 >= limit as f64 * NEAR;
+        (is_low || comes_to_it) && first.is_none_or(|free| free > needed.max(limit))
     })
 }

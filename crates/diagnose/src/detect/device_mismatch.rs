@@ -31,6 +31,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         "should be the same or input should be a MKLDNN tensor",
         "Input and parameter tensors are not at the same device",
         "is on cpu, but expected",
+        "is not on the expected device",
     ];
     let of_types = error.contains("Input type") && error.contains("weight type");
     let is_it = of_types || on_devices.iter().any(|words| error.contains(words));

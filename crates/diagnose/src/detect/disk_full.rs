@@ -66,7 +66,9 @@ const SAYS_QUOTA: &str = "Disk quota exceeded";
 /// Libraries that write for themselves say less.
 fn tells_of_writing(case: &Case<'_>) -> bool {
     let error = case.error().to_lowercase();
-    error.contains("write") || error.contains("writing") || error.contains("unable to create file")
+    ["write", "writing", "unable to create file", "inline_container"]
+        .iter()
+        .any(|word| error.contains(word))
 }
 
 pub(super) fn says_full(case: &Case<'_>) -> bool {

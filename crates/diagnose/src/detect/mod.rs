@@ -105,7 +105,12 @@ pub(crate) fn weigh(case: &Case<'_>) -> (Vec<Cause>, Vec<RuledOut>) {
         .iter()
         .any(|cause| explains_the_end(cause.code, case) && cause.confidence >= SURE);
     causes.retain(|cause| !(explained && is_how_it_shows(cause.code)));
-    causes.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+    // Whoever asks why it ended is told that first.
+    let is_aside = |cause: &Cause| cause.code.is_about_speed() && case.went_wrong();
+    causes.sort_by(|a, b| {
+        let by_sureness = b.confidence.total_cmp(&a.confidence);
+        is_aside(a).cmp(&is_aside(b)).then(by_sureness)
+    });
     (causes, ruled_out)
 }
 

@@ -27,6 +27,9 @@ const IO_FROM: u64 = 1_000_000_000;
 /// Nanoseconds between two closer looks at one process: its time and its I/O tell as much at
 /// a quarter of the price.
 const CLOSER_PACE: u64 = 3_900_000_000;
+/// In its first minute, in which most of what is read is read.
+const FIRST_PACE: u64 = 400_000_000;
+const FIRST_MINUTE: u64 = 60_000_000_000;
 
 impl<S: Copy + Default> Tree<S> {
     /// Reads the processes and fills `out.processes` and `out.tree`, save for the
@@ -121,13 +124,18 @@ impl<S: Copy + Default> Slot<S> {
     /// Reads by number what no descriptor is kept for.
     fn look_closer(&mut self, proc: &Proc, now: u64) {
         let Process { pid, started, .. } = self.tracked.process;
+        let age = now.saturating_sub(self.tracked.first_seen);
+        let pace = if age < FIRST_MINUTE {
+            FIRST_PACE
+        } else {
+            CLOSER_PACE
+        };
         if self
             .timed_at
-            .is_some_and(|at| now.saturating_sub(at) < CLOSER_PACE)
+            .is_some_and(|at| now.saturating_sub(at) < pace)
         {
             return;
         }
-        let age = now.saturating_sub(self.tracked.first_seen);
         let io = (age >= IO_FROM).then(|| proc.io(pid));
         self.timed_at = Some(now);
         // Last, so that its start time speaks for both files.
