@@ -181,6 +181,7 @@ impl From<OutputFormat> for Format {
   antifreeze explain
   antifreeze explain 20261116-131741-170
   antifreeze explain --html report.html
+  antifreeze explain --share
   antifreeze explain --log train.log
   antifreeze explain --cause memory-leak")]
 pub struct ExplainArguments {
@@ -196,6 +197,9 @@ pub struct ExplainArguments {
     /// Where to write the report, a page with a timeline (default: report.html in the run's folder)
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write a bundle for somebody who is to help, without tokens, keys and names (default: antifreeze-RUN.tar.gz)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
+    pub share: Option<PathBuf>,
     /// Print the verdict for programs
     #[arg(long)]
     pub json: bool,
@@ -205,7 +209,7 @@ pub struct ExplainArguments {
         value_name = "CODE",
         num_args = 0..=1,
         default_missing_value = "",
-        conflicts_with_all = ["run", "log", "kernel_log", "html", "json"]
+        conflicts_with_all = ["run", "log", "kernel_log", "html", "share", "json"]
     )]
     pub cause: Option<String>,
 }

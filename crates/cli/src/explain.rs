@@ -4,8 +4,10 @@ use crate::args::ExplainArguments;
 use crate::look::look_of;
 use crate::output::print;
 use crate::report::Report;
+use crate::share;
 use crate::store::{Run, Store};
 use antifreeze_diagnose::kernel::{Boot, Log, from_file, gather};
+use antifreeze_diagnose::share::{Sieve, machine_name};
 use antifreeze_diagnose::{Since, detect};
 use antifreeze_view::labelled;
 use std::fs::{self, File};
@@ -40,6 +42,10 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
     if let Some(page) = &arguments.html {
         write_page(page, &report.html(&look))?;
     }
+    if let Some(path) = arguments.share {
+        let report = report.sifted(&sieve().ok_or("the sieve for secrets could not be made")?);
+        return share::bundle(&report, path, &look);
+    }
     if arguments.json {
         return print(report.json());
     }
@@ -52,6 +58,15 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
         Some(page) => told + "\n" + &labelled("report", &look.path(&page), &look) + "\n",
         None => told + "\n",
     })
+}
+
+/// For what is to be given to somebody else.
+fn sieve() -> Option<Sieve> {
+    let home = std::env::var("HOME").ok();
+    let user = std::env::var("USER")
+        .or_else(|_| std::env::var("LOGNAME"))
+        .ok();
+    Sieve::new(home.as_deref(), user.as_deref(), machine_name().as_deref())
 }
 
 /// This machine's log of the boot in which a run ended.

@@ -13,6 +13,7 @@ mod output;
 mod report;
 mod run;
 mod runs;
+mod share;
 mod size;
 mod store;
 

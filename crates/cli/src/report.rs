@@ -3,17 +3,27 @@
 use crate::link::link;
 use crate::store;
 use antifreeze_diagnose::kernel::Log;
+use antifreeze_diagnose::share::Sieve;
 use antifreeze_diagnose::{Again, Facts, Now, Run, Since};
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
 use antifreeze_record::event::{Event, What};
 use antifreeze_record::{Record, tail};
 use antifreeze_view::{Detail, Look, RunRow, closing, met_trouble};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-pub struct Report(Run);
+pub struct Report {
+    run: Run,
+    /// Where its record lies.
+    record: PathBuf,
+}
 
 impl Report {
+    fn of(run: Run) -> Report {
+        let record = run.facts.record.clone();
+        Report { run, record }
+    }
+
     /// From a run's folder.
     pub fn read(run: &store::Run) -> Result<Report, String> {
         Report::read_with(run, |_| Log::default())
@@ -27,20 +37,20 @@ impl Report {
             is_here: run.is_here,
         };
         Run::open_with(&run.folder, last_output(&run.folder), now, log)
-            .map(Report)
+            .map(Report::of)
             .map_err(|error| format!("reading {}: {error}", run.folder.display()))
     }
 
     /// From what a run printed, and nothing else.
     pub fn of_output(output: Vec<u8>, log: Log) -> Report {
-        Report(Run::of_output(output, log))
+        Report::of(Run::of_output(output, log))
     }
 
     /// From what the front knows itself, where the record has no end: nothing could be
     /// written, or a slow disk has not taken the last of it yet.
     pub fn by_front(facts: Facts, events: Vec<Event>) -> Report {
         let record = Record::open(&facts.record).ok();
-        Report(Run::judge(
+        Report::of(Run::judge(
             facts,
             record.iter().flat_map(Record::samples),
             events,
@@ -49,19 +59,19 @@ impl Report {
 
     /// With what the linter knows of the lines that its causes name.
     pub fn linked(mut self) -> Report {
-        link(&mut self.0.verdict, &self.0.facts);
+        link(&mut self.run.verdict, &self.run.facts);
         self
     }
 
     /// Whether the end of the run is in it.
     pub fn has_end(&self) -> bool {
-        let mut events = self.0.events.iter();
+        let mut events = self.run.events.iter();
         events.any(|event| matches!(event.what, What::Ended { .. }))
     }
 
     /// The words at the end; none when little was asked for and nothing happened.
     pub fn closing(&self, look: &Look, detail: Detail) -> Option<String> {
-        let Report(run) = self;
+        let run = &self.run;
         let trouble = met_trouble(&run.verdict, &run.story);
         if detail == Detail::Quiet && !trouble {
             return None;
@@ -75,26 +85,48 @@ impl Report {
     }
 
     pub fn again(&self) -> Again {
-        Again::of(&self.0.verdict, &self.0.facts.told)
+        Again::of(&self.run.verdict, &self.run.facts.told)
     }
 
     pub fn json(&self) -> String {
-        serde_json::to_string_pretty(&self.0.verdict).unwrap_or_default() + "\n"
+        serde_json::to_string_pretty(&self.run.verdict).unwrap_or_default() + "\n"
     }
 
     pub fn explain(&self, look: &Look) -> String {
-        antifreeze_view::explain(&self.0, look)
+        antifreeze_view::explain(&self.run, look)
+    }
+
+    /// Without what is nobody's business.
+    pub fn sifted(&self, sieve: &Sieve) -> Report {
+        let run = &self.run;
+        let facts = sieve.sift_facts(&run.facts);
+        let record = Record::open(&self.record).ok();
+        let samples = record.iter().flat_map(Record::samples);
+        Report {
+            run: Run::judge(facts, samples, run.events.clone()),
+            record: self.record.clone(),
+        }
+    }
+
+    /// What it printed last.
+    pub fn output(&self) -> &[u8] {
+        &self.run.facts.last_output
+    }
+
+    /// The run's name.
+    pub fn name(&self) -> &str {
+        &self.run.verdict.run
     }
 
     /// One page with all of it, and a timeline.
     pub fn html(&self, look: &Look) -> String {
-        let record = Record::open(&self.0.facts.record).ok();
+        let record = Record::open(&self.record).ok();
         let samples = record.iter().flat_map(Record::samples);
-        antifreeze_view::report(&self.0, samples, b"", look)
+        antifreeze_view::report(&self.run, samples, b"", look)
     }
 
     pub fn show(&self, look: &Look) -> String {
-        let Report(run) = self;
+        let run = &self.run;
         antifreeze_view::show(
             &run.verdict,
             &run.facts,
@@ -105,13 +137,13 @@ impl Report {
     }
 
     pub fn row(&self) -> RunRow {
-        RunRow::new(&self.0.facts, &self.0.story, &self.0.verdict)
+        RunRow::new(&self.run.facts, &self.run.story, &self.run.verdict)
     }
 
     /// Whether the guard paused it and has not yet let it go on.
     pub fn is_paused(&self) -> bool {
         let last = self
-            .0
+            .run
             .events
             .iter()
             .rev()

@@ -107,3 +107,45 @@ fn what_cannot_be_explained_is_refused_with_the_reason() {
         .exits(0)
         .prints("# memory-leak");
 }
+
+#[test]
+fn a_page_is_written_and_a_bundle_without_secrets() {
+    let scene = Scene::new();
+    let script = scene.script(
+        "train.py",
+        "print('api_key=hunter2')\nraise ValueError('no')\n",
+    );
+    let mut run = scene.run("200MB");
+    run.arg("--").arg("python3").arg(script);
+    scene
+        .finish(run.args(["--token", "hunter2", "--lr", "1"]), LIMIT)
+        .exits(1);
+    let told = explain(&scene, &[]);
+    told.exits(0).prints("report   ");
+    let page = fs::read_to_string(run_folder(&scene).join("report.html")).unwrap();
+    assert!(
+        page.starts_with("<!doctype html>") && page.contains("ValueError"),
+        "{page}"
+    );
+    let bundle = scene.path("bundle.tar.gz");
+    explain(&scene, &["--share", bundle.to_str().unwrap()])
+        .exits(0)
+        .prints("wrote ");
+    let unpacked = scene.path("unpacked");
+    fs::create_dir(&unpacked).unwrap();
+    let tar = std::process::Command::new("tar")
+        .arg("xzf")
+        .arg(&bundle)
+        .arg("-C")
+        .arg(&unpacked)
+        .status();
+    assert!(tar.unwrap().success());
+    let [folder] = &fs::read_dir(&unpacked).unwrap().collect::<Vec<_>>()[..] else {
+        panic!("one folder")
+    };
+    for name in ["report.html", "verdict.json", "output.txt"] {
+        let text = fs::read_to_string(folder.as_ref().unwrap().path().join(name)).unwrap();
+        assert!(!text.contains("hunter2"), "{name}: {text}");
+        assert!(text.contains("ValueError"), "{name}: {text}");
+    }
+}

@@ -11,6 +11,7 @@ pub mod kernel;
 mod run;
 pub mod safe;
 mod series;
+pub mod share;
 pub mod shim;
 pub mod signal;
 pub mod story;

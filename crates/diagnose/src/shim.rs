@@ -190,6 +190,42 @@ impl Told {
         told
     }
 
+    /// Everything in it that a person or a script has written.
+    pub fn each_text(&mut self, mut change: impl FnMut(&mut String)) {
+        if let Some(hello) = &mut self.hello {
+            change(&mut hello.framework);
+            change(&mut hello.version);
+            hello
+                .device
+                .iter_mut()
+                .chain(&mut hello.dtype)
+                .for_each(&mut change);
+        }
+        if let Some(model) = &mut self.model {
+            change(&mut model.optimizer);
+        }
+        for holder in self
+            .holders
+            .iter_mut()
+            .flat_map(|holders| &mut holders.names)
+        {
+            change(&mut holder.name);
+            change(&mut holder.file);
+        }
+        for numbers in &mut self.numbers {
+            numbers.file.iter_mut().for_each(&mut change);
+        }
+        for error in &mut self.out_of_memory {
+            error.file.iter_mut().for_each(&mut change);
+            change(&mut error.message);
+        }
+        if let Some(saved) = &mut self.saved {
+            saved.path.iter_mut().for_each(&mut change);
+        }
+        self.not_saved.iter_mut().for_each(&mut change);
+        self.faults.iter_mut().for_each(change);
+    }
+
     /// What is said in these lines.
     pub fn said(lines: &[u8]) -> Told {
         let mut told = Told::default();

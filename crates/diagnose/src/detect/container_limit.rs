@@ -83,6 +83,8 @@ pub(super) fn is_near(case: &Case<'_>) -> bool {
     let first = case.first().and_then(|first| first.memory.available.value());
     limit(case).is_some_and(|(limit, needed)| {
         let left = case.last().and_then(|last| last.cgroup.limit_available.value());
+        let machine = case.last().and_then(|last| last.memory.available.value());
+        let left = left.filter(|left| *left < machine.unwrap_or(u64::MAX));
         let is_low = left.is_some_and(|left| left <= case.facts.reserve.max(limit / 20).saturating_mul(2));
         let comes_to_it = needed as f64 >= limit as f64 * NEAR;
         (is_low || comes_to_it) && first.is_none_or(|free| free > needed.max(limit))

@@ -31,7 +31,7 @@ use crate::shim::How;
 use crate::units;
 
 /// Of the growth, this share was read from files.
-const READ_SHARE: f64 = 0.5;
+const READ_SHARE: f64 = 0.3;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     let Some(growth) = case.fills_up() else {

@@ -1,0 +1,45 @@
+//! `antifreeze explain --share`: one file for somebody who is to help, without secrets.
+
+use crate::output::print;
+use crate::report::Report;
+use antifreeze_view::Look;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Writes it where it was asked for, or here, and says what is in it.
+pub fn bundle(report: &Report, path: PathBuf, look: &Look) -> Result<(), String> {
+    let name = match report.name() {
+        "" => "antifreeze".into(),
+        run => format!("antifreeze-{}", run.replace(['/', '\0'], "-")),
+    };
+    let path = match path.as_os_str().is_empty() {
+        true => PathBuf::from(format!("{name}.tar.gz")),
+        false => path,
+    };
+    let parts = [
+        ("report.html", report.html(look).into_bytes()),
+        ("verdict.json", report.json().into_bytes()),
+        ("output.txt", report.output().to_vec()),
+    ];
+    write(&path, &name, &parts).map_err(|error| format!("writing {}: {error}", path.display()))?;
+    print(format!(
+        "wrote {}: the report, the verdict and the last output.\n\
+         Tokens, keys, passwords in addresses, and names of people and of this machine were taken out as far as \
+         they could be told; read it once before you give it away.\n",
+        path.display()
+    ))
+}
+
+fn write(path: &Path, name: &str, parts: &[(&str, Vec<u8>)]) -> io::Result<()> {
+    let mut bundle = tar::Builder::new(GzEncoder::new(File::create(path)?, Compression::default()));
+    for (part, content) in parts {
+        let mut head = tar::Header::new_gnu();
+        head.set_size(content.len() as u64);
+        head.set_mode(0o644);
+        bundle.append_data(&mut head, format!("{name}/{part}"), content.as_slice())?;
+    }
+    bundle.into_inner()?.finish()?.sync_all()
+}

@@ -1,0 +1,245 @@
+//! What is left out of a report that is given to somebody else: tokens and keys, passwords in addresses, names of
+//! people and of the machine. What remains is enough to tell why a run died.
+
+use crate::facts::Facts;
+use crate::safe;
+use regex::{Captures, Regex};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+const REMOVED: &str = "[removed]";
+
+/// Words in the name of an argument or a variable whose value nobody should see.
+const SECRET_NAMES: &str =
+    "(?i:key|token|secret|passwd|password|passphrase|credentials?|auth|authorization)";
+
+/// Takes secrets out of texts.
+pub struct Sieve {
+    /// What is replaced, and by what.
+    patterns: Vec<(Regex, &'static str)>,
+    /// Folders and names that are replaced as they are, the longest first.
+    names: Vec<(String, &'static str)>,
+    is_secret_name: Regex,
+}
+
+impl Sieve {
+    /// `home` is the person's folder, `user` and `machine` what they are called here.
+    pub fn new(home: Option<&str>, user: Option<&str>, machine: Option<&str>) -> Option<Sieve> {
+        let patterns = [
+            (
+                r"((?:[Bb]earer|[Bb]asic)[ \t]+)[0-9A-Za-z._~+/=-]{8,}".into(),
+                "${1}[removed]",
+            ),
+            // --token VALUE, --api-key=VALUE, "password": "VALUE", WANDB_API_KEY=VALUE
+            (
+                format!(r#"([0-9A-Za-z_-]*{SECRET_NAMES}["']?[ \t]*[=:][ \t]*["']?)[^ \t"',;&\[]+"#),
+                "${1}[removed]",
+            ),
+            (
+                format!(r"(--?[0-9A-Za-z_-]*{SECRET_NAMES}[ \t]+)[^ \t\[-][^ \t]*"),
+                "${1}[removed]",
+            ),
+            // user:password@ in an address
+            (
+                r"([0-9A-Za-z]+://)[^/ \t:@]+:[^/ \t@]+@".into(),
+                "${1}[removed]@",
+            ),
+            // By their own form: Hugging Face, GitHub, GitLab, OpenAI and its like, Slack, AWS, Google, JWT.
+            (
+                r"(?:hf_[0-9A-Za-z]{16,}|gh[pousr]_[0-9A-Za-z]{16,}|github_pat_[0-9A-Za-z_]{16,}|glpat-[0-9A-Za-z_-]{16,}|sk-[0-9A-Za-z_-]{16,}|xox[abprs]-[0-9A-Za-z-]{8,}|AKIA[0-9A-Z]{12,}|AIza[0-9A-Za-z_-]{30,}|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*)".into(),
+                REMOVED,
+            ),
+            // Other people's folders, and addresses.
+            (r#"(/(?:home|Users|users)/)[^/ \t:"']+"#.into(), "${1}someone"),
+            (
+                r"[0-9A-Za-z._+-]+@[0-9A-Za-z-]+\.[0-9A-Za-z.-]*[0-9A-Za-z]".into(),
+                "someone@example.org",
+            ),
+        ];
+        let patterns: Option<Vec<(Regex, &str)>> = patterns
+            .into_iter()
+            .map(|(pattern, by)| Some((Regex::new(&pattern).ok()?, by)))
+            .collect();
+        let long_enough = |name: &&str| name.len() >= 3;
+        let names = [(home, "~"), (machine, "this-machine"), (user, "someone")];
+        Some(Sieve {
+            patterns: patterns?,
+            names: names
+                .into_iter()
+                .filter_map(|(name, by)| Some((name.filter(long_enough)?.to_owned(), by)))
+                .collect(),
+            is_secret_name: Regex::new(&format!("{SECRET_NAMES}$")).ok()?,
+        })
+    }
+
+    /// The text without what is nobody's business.
+    pub fn sift(&self, text: &str) -> String {
+        let mut sifted = text.to_owned();
+        for (name, by) in &self.names {
+            sifted = replace_word(&sifted, name, by);
+        }
+        for (pattern, by) in &self.patterns {
+            let replaced = pattern.replace_all(&sifted, |found: &Captures<'_>| {
+                let mut text = String::new();
+                found.expand(by, &mut text);
+                text
+            });
+            sifted = replaced.into_owned();
+        }
+        sifted
+    }
+
+    /// A command, in which a value may stand apart from its name.
+    fn sift_command(&self, pieces: &[OsString]) -> Vec<OsString> {
+        let mut is_value = false;
+        let sift = |piece: &OsString| {
+            let text = piece.to_string_lossy();
+            let is_flag = text.starts_with('-');
+            let sifted = match is_value && !is_flag {
+                true => REMOVED.into(),
+                false => self.sift(&text),
+            };
+            is_value = is_flag && !text.contains('=') && self.is_secret_name.is_match(&text);
+            sifted.into()
+        };
+        pieces.iter().map(sift).collect()
+    }
+
+    fn sift_path(&self, path: &Path) -> PathBuf {
+        self.sift(&path.to_string_lossy()).into()
+    }
+
+    /// All that is known of a run, without it.
+    pub fn sift_facts(&self, facts: &Facts) -> Facts {
+        let mut sifted = facts.clone();
+        sifted.record = self.sift_path(&facts.record);
+        sifted.folder = self.sift_path(&facts.folder);
+        sifted.command = self.sift_command(&facts.command);
+        // Whole lines, as a person would see them: a colour in the middle of a token hides nothing.
+        let lines = safe::lines(&facts.last_output).map(|line| self.sift(&line) + "\n");
+        sifted.last_output = lines.collect::<String>().into_bytes();
+        sifted.told.each_text(|text| *text = self.sift(text));
+        for incident in &mut sifted.log.incidents {
+            incident.line.text = self.sift(&incident.line.text);
+        }
+        sifted
+    }
+}
+
+/// Where a name stands by itself and is no part of another word.
+fn replace_word(text: &str, name: &str, by: &str) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(name) {
+        let (before, after) = (rest.get(..at), rest.get(at + name.len()..));
+        let (Some(before), Some(after)) = (before, after) else {
+            break;
+        };
+        let is_part = |character: Option<char>| character.is_some_and(char::is_alphanumeric);
+        let is_word = !is_part(before.chars().next_back()) && !is_part(after.chars().next());
+        replaced.push_str(before);
+        replaced.push_str(if is_word { by } else { name });
+        rest = after;
+    }
+    replaced.push_str(rest);
+    replaced
+}
+
+/// The name of this machine.
+pub fn machine_name() -> Option<String> {
+    let name = rustix::system::uname();
+    let name = name.nodename().to_string_lossy().into_owned();
+    (!name.is_empty() && name != "localhost").then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::LazyLock;
+
+    /// Made once: that takes longest.
+    fn sieve() -> &'static Sieve {
+        static SIEVE: LazyLock<Sieve> =
+            LazyLock::new(|| Sieve::new(Some("/home/ada"), Some("ada"), Some("babbage")).unwrap());
+        &SIEVE
+    }
+
+    #[test]
+    fn secrets_are_removed_and_the_rest_stays() {
+        for (text, expected) in [
+            ("--token abc123 --epochs 3", "--token [removed] --epochs 3"),
+            ("--hf-api-key=abc123 -x", "--hf-api-key=[removed] -x"),
+            (
+                "WANDB_API_KEY=0123abcd python",
+                "WANDB_API_KEY=[removed] python",
+            ),
+            (
+                r#"{"password": "hunter2", "lr": 0.1}"#,
+                r#"{"password": "[removed]", "lr": 0.1}"#,
+            ),
+            (
+                "git clone https://me:pass@host/x.git",
+                "git clone https://[removed]@host/x.git",
+            ),
+            (
+                "Authorization: Bearer abcdefgh1234",
+                "Authorization: [removed] [removed]",
+            ),
+            (
+                "login with hf_ABCDEFGHIJKLMNOPQRST now",
+                "login with [removed] now",
+            ),
+            ("/home/ada/net/train.py", "~/net/train.py"),
+            ("/home/bob/net/train.py", "/home/someone/net/train.py"),
+            ("ada@babbage:~$ adam", "someone@this-machine:~$ adam"),
+            ("mail ada.l@example.com", "mail someone@example.org"),
+        ] {
+            assert_eq!(sieve().sift(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_report_is_made_of_stays() {
+        for text in [
+            "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB",
+            "tokenizer = AutoTokenizer(…)  # 512 tokens a batch",
+            "step 10 loss: 0.25 tokens/s: 1200",
+            "File \"train.py\", line 7, in <module>",
+        ] {
+            assert_eq!(sieve().sift(text), text);
+        }
+    }
+
+    #[test]
+    fn a_command_loses_the_values_of_its_secrets() {
+        let facts = Facts {
+            command: [
+                "python", "t.py", "--token", "s3cret", "--lr", "0.1", "--auth=x",
+            ]
+            .map(OsString::from)
+            .to_vec(),
+            folder: "/home/ada/net".into(),
+            last_output: b"key=\x1b[31mabc\x1b[0m api_key: abc\n".to_vec(),
+            ..Facts::default()
+        };
+        let sifted = sieve().sift_facts(&facts);
+        assert_eq!(
+            sifted.command_line(),
+            "python t.py --token '[removed]' --lr 0.1 '--auth=[removed]'"
+        );
+        assert_eq!(sifted.folder, PathBuf::from("~/net"));
+        assert!(
+            !String::from_utf8(sifted.last_output)
+                .unwrap()
+                .contains("api_key: abc")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_sifted(text: String) {
+            sieve().sift(&text);
+        }
+    }
+}
