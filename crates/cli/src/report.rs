@@ -122,7 +122,7 @@ impl Report {
     pub fn html(&self, look: &Look) -> String {
         let record = Record::open(&self.record).ok();
         let samples = record.iter().flat_map(Record::samples);
-        antifreeze_view::report(&self.run, samples, b"", look)
+        antifreeze_view::report(&self.run, samples, look)
     }
 
     pub fn show(&self, look: &Look) -> String {

@@ -69,6 +69,11 @@ pub struct Slot {
     pub lifted: AtomicU32,
 }
 
+/// The signal by which a trainer is told in the middle of a step.
+pub const HEARS: u32 = 1;
+/// The one at which it writes where its threads are.
+pub const SHOWS_STACKS: u32 = 2;
+
 /// What a process says that trains, through the shim in its interpreter: the fields that
 /// python/antifreeze/_shim/page.py knows by their places. A slot is taken by writing the number of
 /// the process to it, and freed by the guard.
@@ -94,7 +99,7 @@ pub struct Trainer {
     pub rung: AtomicU32,
     /// Raised by the guard to have it look who holds the memory, where no end of a step is seen.
     pub look_asked: AtomicU32,
-    /// It has a handler for our signal.
+    /// What it has a handler for: [`HEARS`], [`SHOWS_STACKS`].
     pub listens: AtomicU32,
     /// The save that was asked for with this number was answered, and failed.
     pub save_failed: AtomicU32,

@@ -3,6 +3,7 @@
 use crate::kernel::Log;
 use crate::safe;
 use crate::shim::Told;
+use crate::stacks::Stacks;
 use antifreeze_sense::Stamp;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -53,6 +54,8 @@ pub struct Facts {
     pub last_output: Vec<u8>,
     /// What its trainers said of themselves.
     pub told: Told,
+    /// Where its threads were when it stood still.
+    pub stacks: Stacks,
     /// What the system's log tells, of the boot in which it ended.
     pub log: Log,
 }

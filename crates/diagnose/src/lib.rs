@@ -14,6 +14,7 @@ mod series;
 pub mod share;
 pub mod shim;
 pub mod signal;
+pub mod stacks;
 pub mod story;
 pub mod time;
 pub mod traceback;

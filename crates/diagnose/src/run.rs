@@ -3,6 +3,7 @@
 use crate::facts::{Facts, Since};
 use crate::kernel::Log;
 use crate::shim::Told;
+use crate::stacks::Stacks;
 use crate::story::Story;
 use crate::verdict::Verdict;
 use antifreeze_record::Record;
@@ -89,6 +90,7 @@ fn facts(folder: &Path, record: &Record, last_output: Vec<u8>, now: Now) -> Fact
         record: folder.into(),
         last_output,
         told: Told::read(folder),
+        stacks: Stacks::read(folder),
         ..Facts::default()
     };
     if let Some(head) = record.head() {

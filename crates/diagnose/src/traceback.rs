@@ -60,7 +60,7 @@ impl Traceback {
 
 impl Frame {
     /// `  File "train.py", line 14, in step`.
-    fn parse(line: &[u8]) -> Option<Frame> {
+    pub(crate) fn parse(line: &[u8]) -> Option<Frame> {
         let rest = line.trim_ascii_start().strip_prefix(b"File \"")?;
         let middle = b"\", line ";
         let quote = find_last(rest, middle)?;
@@ -77,7 +77,7 @@ impl Frame {
     }
 
     /// Neither an installed package, nor the standard library, nor code without a file.
-    fn is_users(&self) -> bool {
+    pub(crate) fn is_users(&self) -> bool {
         const OTHERS: [&[u8]; 3] = [b"/site-packages/", b"/dist-packages/", b"/lib/python3"];
         !self.file.starts_with(b"<")
             && OTHERS

@@ -8,6 +8,7 @@ use crate::policy::{Bound, Config, Decision, History, Save};
 use crate::room::Room;
 use crate::scout::{Errand, Findings};
 use crate::shared::Shared;
+use crate::standstill::Standstill;
 use crate::trainers::{self, Answer};
 use crate::voice::Voice;
 use antifreeze_record::event::{Rung, Text, What, Why};
@@ -40,6 +41,8 @@ pub struct Hands {
     pub looked_at: u64,
     /// Made when they were asked to end.
     pub steps_at_stop: u64,
+    /// Whether the training goes on.
+    pub standstill: Standstill,
 }
 
 /// Everything one act may touch.
@@ -68,6 +71,12 @@ impl Hands {
         if rung >= Rung::Watch && scene.now.saturating_sub(self.looked_at) >= LOOK_PACE {
             self.looked_at = scene.now;
             trainers::ask_to_look(self.shared, scene.tree);
+        }
+        let stands = self
+            .standstill
+            .asks(scene.now, trainers::steps(self.shared));
+        if stands && rung < Rung::Pause && !self.job_stopped() {
+            trainers::ask_for_stacks(self.shared, scene.tree);
         }
         if rung < Rung::Pause && is_paused(scene) && !self.job_stopped() {
             self.resume(decision.why, scene);

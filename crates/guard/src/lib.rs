@@ -19,6 +19,7 @@ pub mod scout;
 pub mod sentinel;
 pub mod shared;
 pub mod spawn;
+pub mod standstill;
 pub mod stride;
 pub mod takeover;
 pub mod title;

@@ -243,6 +243,7 @@ fn prepare<'a>(
             resume_requests: shared.head().resume_requests.load(Relaxed),
             looked_at: 0,
             steps_at_stop: 0,
+            standstill: antifreeze_guard::standstill::Standstill::default(),
         },
         voice,
         desk,

@@ -2,7 +2,7 @@
 
 use crate::mark::Mark;
 use crate::shared::Shared;
-use antifreeze_cushion::page::Trainer;
+use antifreeze_cushion::page::{HEARS, SHOWS_STACKS, Trainer};
 use antifreeze_sense::tree::Tree;
 use antifreeze_sense::{Phase, Pid, Reading, Reason, Sample};
 use rustix::process::Signal;
@@ -97,7 +97,7 @@ pub fn answer_of(shared: Shared) -> Option<Answer> {
 /// Has those that make no steps that are seen look who holds the memory.
 pub fn ask_to_look(shared: Shared, tree: &Tree<Mark>) {
     for (pid, trainer) in shared.trainers() {
-        if trainer.steps.load(Relaxed) == 0 && trainer.listens.load(Acquire) != 0 {
+        if trainer.steps.load(Relaxed) == 0 && hears(trainer) {
             trainer.look_asked.fetch_add(1, Release);
             let _ = tree.signal(pid, SIGNAL);
         }
@@ -122,10 +122,29 @@ pub fn ask_to_stop(shared: Shared) -> bool {
 pub fn insist(shared: Shared, tree: &Tree<Mark>) {
     for (pid, trainer) in shared.trainers() {
         let is_asked = trainer.stop_asked.load(Relaxed) != trainer.stop_answered.load(Acquire);
-        if is_asked && trainer.listens.load(Acquire) != 0 {
+        if is_asked && hears(trainer) {
             let _ = tree.signal(pid, SIGNAL);
         }
     }
+}
+
+/// Has them write where they are.
+pub fn ask_for_stacks(shared: Shared, tree: &Tree<Mark>) {
+    for (pid, trainer) in shared.trainers() {
+        if trainer.listens.load(Acquire) & SHOWS_STACKS != 0 {
+            let _ = tree.signal(pid, stacks_signal());
+        }
+    }
+}
+
+/// See python/antifreeze/_shim/stacks.py.
+fn stacks_signal() -> Signal {
+    // SAFETY: a real-time signal that no C library keeps for itself: the first that is free is 34.
+    unsafe { Signal::from_raw_unchecked(34 + 9) }
+}
+
+fn hears(trainer: &Trainer) -> bool {
+    trainer.listens.load(Acquire) & HEARS != 0
 }
 
 /// Whether one of them is in the middle of a save, which must not be cut short.

@@ -34,7 +34,7 @@ fn write(file: &Path, scene: Scene) -> io::Result<()> {
         home: Some("/home/ada".into()),
         ..Look::default()
     };
-    let page = antifreeze_view::report(&run, samples, b"", &look);
+    let page = antifreeze_view::report(&run, samples, &look);
     println!("{} {} bytes", file.display(), page.len());
     std::fs::write(file, page)
 }

@@ -29,14 +29,8 @@ use html::{Html, Value};
 const STYLE: &str = include_str!("report/report.css");
 const SCRIPT: &str = include_str!("report/report.js");
 
-/// The page. Samples are read once, oldest first; `stacks` is what the run's threads were at,
-/// where that was written down, and else empty.
-pub fn report(
-    run: &Run,
-    samples: impl IntoIterator<Item = Sample>,
-    stacks: &[u8],
-    look: &Look,
-) -> String {
+/// The page. Samples are read once, oldest first.
+pub fn report(run: &Run, samples: impl IntoIterator<Item = Sample>, look: &Look) -> String {
     let times = times::Times::gather(run, samples, look);
     let mut html = Html::default();
     let title = headline(run);
@@ -50,7 +44,7 @@ pub fn report(
     inside::memory(&mut html, run, look);
     inside::training(&mut html, run);
     inside::output(&mut html, &run.facts.last_output);
-    inside::stacks(&mut html, stacks);
+    inside::stacks(&mut html, &run.facts.stacks.text);
     inside::machine(&mut html, run, look);
     times.unseen(&mut html, run);
     html.raw("</main>");

@@ -8,7 +8,7 @@ import threading
 import time
 
 from .. import MemoryPressure
-from . import events, holders, oom, page, report
+from . import events, holders, oom, page, report, stacks
 from .steps import Steps
 
 # Harmless to a process that does not expect it.
@@ -46,6 +46,7 @@ class Trainer:
         self._take(page.Slot(bytearray(4 * page.WORDS), 0))
         self.steps = Steps(self._slot, self._step_is_over)
         self._is_known = self._is_listening = False
+        self._offers_stacks = None
         self._looked_for = 0
         # Seconds that a step takes; a guess before the first. When it was last learnt, and at which step.
         self.step_time = 1.0
@@ -89,6 +90,7 @@ class Trainer:
     def _is_forked(self):
         """A child that trains as well says so itself; most do not."""
         self._is_known = False
+        self._offers_stacks = None
         self._take(page.Slot(bytearray(4 * page.WORDS), 0))
         self.steps.write_to(self._slot)
 
@@ -147,7 +149,11 @@ class Trainer:
             # Calls of the script that wait go on waiting.
             signal.siginterrupt(SIGNAL, False)
             self._is_listening = True
-        self._words[page.LISTENS] = int(self._is_listening)
+        if self._offers_stacks is None:
+            self._offers_stacks = False
+            with report.safely("offering stacks"):
+                self._offers_stacks = stacks.offer()
+        self._words[page.LISTENS] = page.HEARS * self._is_listening + page.SHOWS_STACKS * self._offers_stacks
 
     def _is_told(self, number, frame):
         words = self._words

@@ -10,23 +10,24 @@
 //! ## How it is told
 //!
 //! Steps were made, and then none for a minute or more and ten times the longest step, while the whole tree used
-//! less than 0.5 % of a core and read and wrote nothing. Without stacks that agree it is called likely and no more.
+//! less than 0.5 % of a core and read nothing. After a minute the guard asks the trainer three times where its threads
+//! are; if its main thread is at one place each time, it is called sure, and the place is named.
 //!
 //! ## What to do
 //!
-//! See where it stands, then look for a fork after threads, or ranks that disagree:
-//!
-//! ```sh
-//! py-spy dump --pid …
-//! ```
+//! The line that is named waits for something that nobody does: look for a fork after threads, for ranks that
+//! disagree, for a queue that nobody fills. The stacks of all threads are in the report.
 //!
 //! `num_workers=0` tells whether it is the loader; `multiprocessing.set_start_method("spawn")` avoids locks that
 //! were held when it forked.
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::ending::user_file;
+use crate::safe;
+use crate::stacks::own;
 use crate::units;
-use crate::verdict::EndKind;
+use crate::verdict::{EndKind, Location};
 use std::time::Duration;
 
 /// Cores that are called idle.
@@ -41,16 +42,33 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if !idle || ending.read.is_some_and(|read| read > 0) {
         return Finding::Nothing;
     }
-    let summary = format!(
-        "no step for {} and no work either: the longest had taken {}",
-        units::duration(stands),
-        units::duration(case.story.course.longest_step)
-    );
-    Finding::Found(
-        Found::new(case, 0.7, summary, "tree.cpu").remedy(
-            "see whether it is the loader: load in the process itself",
-            Some("num_workers=0".into()),
-        ),
+    let stacks = &case.facts.stacks;
+    let since = units::duration(stands);
+    let Some(stack) = stacks.standing() else {
+        let summary = format!(
+            "no step for {since} and no work either: the longest had taken {}",
+            units::duration(case.story.course.longest_step)
+        );
+        return Finding::Found(remedied(Found::new(case, 0.7, summary, "tree.cpu")));
+    };
+    let waits = stack.first().map_or_else(String::new, |call| {
+        format!(" in {}", safe::shown(call.function.as_bytes()))
+    });
+    let location = own(stack).map(|call| Location {
+        file: user_file(&call.frame.file, case.facts),
+        line: call.frame.line,
+        name: Some(call.function.clone()),
+    });
+    let summary = format!("no step for {since} and no work either: it waits{waits}");
+    let found = Found::new(case, 0.9, summary, "tree.cpu").at(location);
+    let asked = "each time it was asked, its main thread was at the same place";
+    Finding::Found(remedied(found.and(case, asked.into(), "stacks")))
+}
+
+fn remedied(found: Found) -> Found {
+    found.remedy(
+        "see whether it is the loader: load in the process itself",
+        Some("num_workers=0".into()),
     )
 }
 

@@ -9,12 +9,12 @@
 //! ## How it is told
 //!
 //! Steps were made, and then none for a minute or more and ten times the longest step, while the tree kept a core
-//! busy. A long evaluation, a compilation or a large file looks the same for a while: it is called possible, not
-//! sure.
+//! busy. A long evaluation, a compilation or a large file looks the same for a while: it is never called sure. Where
+//! the trainer was asked for its stacks and was in one function of the script each time, that is named.
 //!
 //! ## What to do
 //!
-//! See where it is:
+//! Look at what ends the loop that is named; without one, see where it is:
 //!
 //! ```sh
 //! py-spy dump --pid …
@@ -23,7 +23,9 @@
 use super::deadlock::stands_still;
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::ending::user_file;
 use crate::units;
+use crate::verdict::Location;
 use antifreeze_sense::Phase;
 
 /// Of a core.
@@ -43,8 +45,21 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         "no step for {} while it kept {cores:.1} cores busy",
         units::duration(stands)
     );
+    let Some(call) = case.facts.stacks.within() else {
+        let found = Found::new(case, 0.55, summary, "tree.cpu");
+        return Finding::Found(found.remedy("see where it is:", Some("py-spy dump --pid PID".into())));
+    };
+    let location = Location {
+        file: user_file(&call.frame.file, case.facts),
+        line: call.frame.line,
+        name: Some(call.function.clone()),
+    };
+    let place = format!("{}:{}", location.file, location.line);
+    let seen = "each time it was asked, it was in the same function of the script";
     Finding::Found(
-        Found::new(case, 0.55, summary, "tree.cpu")
-            .remedy("see where it is:", Some("py-spy dump --pid PID".into())),
+        Found::new(case, 0.7, summary, "tree.cpu")
+            .and(case, seen.into(), "stacks")
+            .at(Some(location))
+            .remedy(format!("look at what ends the loop at {place}"), None),
     )
 }

@@ -10,17 +10,10 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 fn page(scene: &Scene) -> String {
-    let run = Run::judge(
-        scene.facts.clone(),
-        scene.samples.iter().copied(),
-        scene.events.clone(),
-    );
-    antifreeze_view::report(
-        &run,
-        scene.samples.iter().copied(),
-        b"Thread 1 <main>",
-        &look(),
-    )
+    let mut facts = scene.facts.clone();
+    facts.stacks.text = b"Thread 1 <main>".to_vec();
+    let run = Run::judge(facts, scene.samples.iter().copied(), scene.events.clone());
+    antifreeze_view::report(&run, scene.samples.iter().copied(), &look())
 }
 
 fn leak() -> Scene {

@@ -1,0 +1,183 @@
+//! Where the threads of a trainer were when it made no more steps: what Python's `faulthandler` wrote into the
+//! run's folder, each time the guard asked. Read without trust.
+
+use crate::traceback::Frame;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// The end of each file is read; a dump of many threads takes some kilobytes.
+const LONGEST: u64 = 256 << 10;
+/// So many that agree show that it stands still.
+const ENOUGH: usize = 3;
+
+#[derive(Clone, Debug, Default)]
+pub struct Stacks {
+    /// As they were written, of all processes.
+    pub text: Vec<u8>,
+    /// Of the main thread, the newest last; each the innermost frame first.
+    mains: Vec<Vec<Call>>,
+}
+
+/// A frame, and the function that it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub frame: Frame,
+    pub function: String,
+}
+
+impl Stacks {
+    /// From a run's folder. What cannot be read was not written.
+    pub fn read(folder: &Path) -> Stacks {
+        let mut stacks = Stacks::default();
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            return stacks;
+        };
+        let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with("stacks-"))
+        });
+        files.sort();
+        for path in files {
+            let text = end_of(&path).unwrap_or_default();
+            if !text.is_empty() {
+                stacks.take(&text);
+            }
+        }
+        stacks
+    }
+
+    /// What is in a file; of several processes the one that told most speaks.
+    fn take(&mut self, text: &[u8]) {
+        let mains = mains(text);
+        if mains.len() > self.mains.len() {
+            self.mains = mains;
+        }
+        self.text.extend_from_slice(text);
+    }
+
+    /// Where it stood each of the last times that it was asked, innermost first, if that is one place.
+    pub fn standing(&self) -> Option<&[Call]> {
+        let last = self.mains.last()?;
+        let lately = self.mains.iter().rev().take(ENOUGH);
+        let is_one = self.mains.len() >= ENOUGH && lately.clone().all(|stack| stack == last);
+        is_one.then_some(last.as_slice())
+    }
+
+    /// The script's own function that it was in each of the last times, wherever in it.
+    pub fn within(&self) -> Option<&Call> {
+        let own = |stack: &'_ Vec<Call>| stack.iter().position(|call| call.frame.is_users());
+        let last = self.mains.last()?;
+        let call = last.get(own(last)?)?;
+        let is_same = |stack: &Vec<Call>| {
+            own(stack)
+                .and_then(|index| stack.get(index))
+                .is_some_and(|other| {
+                    other.function == call.function && other.frame.file == call.frame.file
+                })
+        };
+        let lately = self.mains.iter().rev().take(ENOUGH);
+        (self.mains.len() >= ENOUGH && lately.clone().all(is_same)).then_some(call)
+    }
+}
+
+/// The innermost frame of the script itself.
+pub fn own(stack: &[Call]) -> Option<&Call> {
+    stack.iter().find(|call| call.frame.is_users())
+}
+
+fn end_of(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LONGEST)))?;
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// The stacks of the thread that the signal reached: the main one.
+fn mains(text: &[u8]) -> Vec<Vec<Call>> {
+    let mut found: Vec<Vec<Call>> = Vec::new();
+    let mut is_main = false;
+    for line in text.split(|byte| *byte == b'\n') {
+        if line.starts_with(b"Current thread ") {
+            is_main = true;
+            found.push(Vec::new());
+        } else if line.starts_with(b"Thread ") || line.is_empty() {
+            is_main = false;
+        } else if let (true, Some(stack), Some(call)) =
+            (is_main, found.last_mut(), Call::parse(line))
+        {
+            stack.push(call);
+        }
+    }
+    // The first may have been cut.
+    found.retain(|stack| !stack.is_empty());
+    found
+}
+
+impl Call {
+    /// `  File "train.py", line 14 in step`.
+    fn parse(line: &[u8]) -> Option<Call> {
+        let frame = Frame::parse(line)?;
+        let at = line.windows(4).rposition(|window| window == b" in ")?;
+        let function = String::from_utf8_lossy(line.get(at + 4..)?)
+            .trim()
+            .to_owned();
+        Some(Call { frame, function })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stacks(text: &str) -> Stacks {
+        let mut stacks = Stacks::default();
+        stacks.take(text.as_bytes());
+        stacks
+    }
+
+    const WAITS: &str = "Thread 0x00007f01 (most recent call first):
+  File \"/usr/lib/python3.11/threading.py\", line 320 in wait
+  File \"other.py\", line 3 in run
+
+Current thread 0x00007f02 (most recent call first):
+  File \"/usr/lib/python3.11/threading.py\", line 320 in wait
+  File \"/usr/lib/python3.11/queue.py\", line 171 in get
+  File \"train.py\", line 12 in next_batch
+  File \"train.py\", line 30 in <module>
+";
+
+    #[test]
+    fn three_that_agree_show_where_it_stands() {
+        assert!(stacks(&WAITS.repeat(2)).standing().is_none());
+        let stacks = stacks(&WAITS.repeat(3));
+        let stack = stacks.standing().unwrap();
+        assert_eq!(stack[0].function, "wait");
+        let own = own(stack).unwrap();
+        assert_eq!((own.function.as_str(), own.frame.line), ("next_batch", 12));
+    }
+
+    #[test]
+    fn one_that_moves_within_a_function_is_told_from_one_that_stands() {
+        let moves: String = (1..4)
+            .map(|line| WAITS.replace("line 320", &format!("line {line}")))
+            .collect();
+        let stacks = stacks(&moves);
+        assert!(stacks.standing().is_none());
+        assert_eq!(stacks.within().unwrap().function, "next_batch");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(bytes: Vec<u8>) {
+            let mut stacks = Stacks::default();
+            stacks.take(&bytes);
+            stacks.standing();
+            stacks.within();
+        }
+    }
+}
