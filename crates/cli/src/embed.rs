@@ -42,6 +42,7 @@ static SHIM: &[(&str, &str)] = &[
     library!("_shim/report.py"),
     library!("_shim/restore.py"),
     library!("_shim/save.py"),
+    library!("_shim/stacks.py"),
     library!("_shim/steps.py"),
     library!("_shim/trainer.py"),
 ];
@@ -131,4 +132,25 @@ fn fingerprint(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_file_of_the_shim_travels_in_it() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/antifreeze/_shim");
+        let there: BTreeSet<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(".py"))
+            .collect();
+        let carried: BTreeSet<String> = SHIM
+            .iter()
+            .filter_map(|(path, _)| Some(path.split_once("_shim/")?.1.to_owned()))
+            .collect();
+        assert_eq!(carried, there);
+    }
 }

@@ -51,8 +51,11 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         );
         return Finding::Found(remedied(Found::new(case, 0.7, summary, "tree.cpu")));
     };
-    let waits = stack.first().map_or_else(String::new, |call| {
-        format!(" in {}", safe::shown(call.function.as_bytes()))
+    // What the script itself called.
+    let called = stack.iter().take_while(|call| !call.frame.is_users()).last();
+    let waits = called.map_or_else(String::new, |call| {
+        let function = safe::shown(call.function.as_bytes());
+        format!(" in {function} ({})", safe::file_name(&call.frame.file))
     });
     let location = own(stack).map(|call| Location {
         file: user_file(&call.frame.file, case.facts),
@@ -62,7 +65,14 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let summary = format!("no step for {since} and no work either: it waits{waits}");
     let found = Found::new(case, 0.9, summary, "tree.cpu").at(location);
     let asked = "each time it was asked, its main thread was at the same place";
-    Finding::Found(remedied(found.and(case, asked.into(), "stacks")))
+    let found = found.and(case, asked.into(), "stacks");
+    let of_loader = stack.iter().any(|call| call.frame.file.ends_with(b"dataloader.py"));
+    Finding::Found(match (of_loader, found.place()) {
+        (false, Some(place)) => {
+            found.remedy(format!("find out who should end the waiting at {place}, and does not"), None)
+        }
+        _ => remedied(found),
+    })
 }
 
 fn remedied(found: Found) -> Found {

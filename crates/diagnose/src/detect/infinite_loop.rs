@@ -29,7 +29,7 @@ use crate::verdict::Location;
 use antifreeze_sense::Phase;
 
 /// Of a core.
-const BUSY: f64 = 0.9;
+const BUSY: f64 = 0.5;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     let Some(stands) = stands_still(case) else {
@@ -54,12 +54,10 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         line: call.frame.line,
         name: Some(call.function.clone()),
     };
-    let place = format!("{}:{}", location.file, location.line);
     let seen = "each time it was asked, it was in the same function of the script";
-    Finding::Found(
-        Found::new(case, 0.7, summary, "tree.cpu")
-            .and(case, seen.into(), "stacks")
-            .at(Some(location))
-            .remedy(format!("look at what ends the loop at {place}"), None),
-    )
+    let found = Found::new(case, 0.7, summary, "tree.cpu")
+        .and(case, seen.into(), "stacks")
+        .at(Some(location));
+    let place = found.place().unwrap_or_default();
+    Finding::Found(found.remedy(format!("look at what ends the loop at {place}"), None))
 }

@@ -98,15 +98,15 @@ pub(super) fn with_holder(
         .and(case, grew(growth), "tree.footprint")
         .at(case.location())
         .at(location);
-    if let Some(Location { file, line, .. }) = found.location.clone() {
+    if let Some(place) = found.place() {
         found = match suspect.how {
             How::Graphs => found.remedy(
-                format!("keep the value at {file}:{line}, not the tensor with its graph"),
+                format!("keep the value at {place}, not the tensor with its graph"),
                 Some("loss.item()".into()),
             ),
             _ => found.remedy(
                 format!(
-                    "let go of what is old, or keep numbers instead of tensors, at {file}:{line}"
+                    "let go of what is old, or keep numbers instead of tensors, at {place}"
                 ),
                 Some(format!("{name} = collections.deque(maxlen=100)")),
             ),

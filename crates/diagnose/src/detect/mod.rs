@@ -182,6 +182,12 @@ impl Found {
         self
     }
 
+    /// "train.py:12".
+    pub fn place(&self) -> Option<String> {
+        let location = self.location.as_ref()?;
+        Some(format!("{}:{}", location.file, location.line))
+    }
+
     /// What to do, the best first; and what to paste, where that helps.
     pub fn remedy(mut self, text: impl Into<String>, code: Option<String>) -> Found {
         self.remedies.push(Remedy {
