@@ -144,6 +144,34 @@ train()
 """)
         self.assertEqual((trainer["steps"], trainer["phase"]), (32, 0))
 
+    STACKS = """
+import os, signal
+def waits():
+    os.kill(os.getpid(), signal.SIGRTMIN + 9)
+for _ in range(3):
+    optimizer.zero_grad()
+    model(torch.randn(4, 8)).sum().backward()
+    optimizer.step()
+waits()
+"""
+
+    def test_where_it_stands_is_written_when_it_is_asked(self):
+        scene = Scene(self)
+        ended = scene.run(HEAD + self.STACKS)
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "", ""), ended)
+        [name] = [name for name in os.listdir(scene.run_folder) if name.startswith("stacks-")]
+        with open(scene.run_folder + "/" + name) as file:
+            written = file.read()
+        self.assertIn("Current thread", written)
+        self.assertIn(" in waits", written)
+
+    def test_a_script_keeps_a_signal_that_it_uses_itself(self):
+        scene = Scene(self)
+        own = "import signal\nsignal.signal(signal.SIGRTMIN + 9, lambda *_: print('mine'))\n"
+        ended = scene.run(own + HEAD + self.STACKS)
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "mine\n", ""), ended)
+        self.assertFalse([name for name in os.listdir(scene.run_folder) if name.startswith("stacks-")])
+
     def test_without_a_loader(self):
         trainer = self.counted("""
 for _ in range(5):
