@@ -24,6 +24,9 @@ pub struct Course {
     pub worst_stall: f64,
     pub worst_swap: f64,
     pub most_threads: u64,
+    tree_cpu: Total,
+    read: Total,
+    asked: Total,
     runnable: u64,
     looks: u64,
     steps: u64,
@@ -51,6 +54,24 @@ pub struct Stretch {
     pub swap: Option<f64>,
 }
 
+/// Of what the living have counted, all that was ever counted: whoever ends takes his count along.
+#[derive(Clone, Copy, Debug, Default)]
+struct Total {
+    latest: u64,
+    sum: Option<u64>,
+}
+
+impl Total {
+    fn with(&mut self, now: Option<u64>) -> Option<u64> {
+        if let Some(now) = now {
+            let more = now.saturating_sub(self.latest);
+            self.sum = Some(self.sum.unwrap_or(0).saturating_add(more));
+            self.latest = now;
+        }
+        self.sum
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     at: Stamp,
@@ -66,7 +87,7 @@ struct Counters {
 
 impl Course {
     pub(crate) fn see(&mut self, sample: &Sample) {
-        let now = Counters::of(sample);
+        let mut now = Counters::of(sample);
         // What the tree counts began with it.
         self.first.get_or_insert(Counters {
             tree_cpu: Some(0),
@@ -74,6 +95,9 @@ impl Course {
             asked: Some(0),
             ..now
         });
+        now.tree_cpu = self.tree_cpu.with(now.tree_cpu);
+        now.read = self.read.with(now.read);
+        now.asked = self.asked.with(now.asked);
         self.last = Some(now);
         self.most_threads = self
             .most_threads
@@ -214,6 +238,22 @@ mod tests {
         assert_eq!(whole.cores, Some(1.5));
         assert_eq!(whole.read, Some(100_000));
         assert_eq!(whole.io_stall, None);
+    }
+
+    #[test]
+    fn what_those_that_ended_have_done_still_counts() {
+        let course = course(200, |second, sample| {
+            // At half-time all but one end.
+            let all = if second < 100 {
+                second * 200
+            } else {
+                (second - 100) * 100
+            };
+            sample.tree.cpu = Reading::Value(all);
+        });
+        let cores = course.whole().cores.unwrap();
+        assert!((1.4..1.6).contains(&cores), "{cores}");
+        assert_eq!(course.ending().cores, Some(1.0));
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         found.remedies.clear();
         return Finding::Found(found.remedy(remedy, paste));
     }
-    let (confidence, summary) = if was_read(case) {
+    let (confidence, summary) = if was_read(case) && case.large_request().is_none() {
         let read = case.story.course.whole().asked.unwrap_or(0);
         let summary = format!(
             "{} were read from files while memory grew, before any step was made",

@@ -30,6 +30,8 @@ const CLOSER_PACE: u64 = 3_900_000_000;
 /// In its first minute, in which most of what is read is read.
 const FIRST_PACE: u64 = 400_000_000;
 const FIRST_MINUTE: u64 = 60_000_000_000;
+/// Bytes by which one has grown since the last look that are worth another look at once.
+const MUCH_GROWN: i64 = 4 << 20;
 
 impl<S: Copy + Default> Tree<S> {
     /// Reads the processes and fills `out.processes` and `out.tree`, save for the
@@ -125,10 +127,11 @@ impl<S: Copy + Default> Slot<S> {
     fn look_closer(&mut self, proc: &Proc, now: u64) {
         let Process { pid, started, .. } = self.tracked.process;
         let age = now.saturating_sub(self.tracked.first_seen);
-        let pace = if age < FIRST_MINUTE {
-            FIRST_PACE
-        } else {
-            CLOSER_PACE
+        let pace = match age {
+            // What it reads while it grows tells what it is filled with.
+            _ if self.tracked.grown > MUCH_GROWN => 0,
+            ..FIRST_MINUTE => FIRST_PACE,
+            _ => CLOSER_PACE,
         };
         if self
             .timed_at
