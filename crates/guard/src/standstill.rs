@@ -41,7 +41,7 @@ impl Standstill {
         }
         let since = now.saturating_sub(self.stepped_at);
         let stands = steps > 0 && since >= LONG && since > self.longest.saturating_mul(TIMES);
-        let round_begins = self.asked % OFTEN == 0;
+        let round_begins = self.asked.is_multiple_of(OFTEN);
         let pause = match (self.asked, round_begins) {
             (0, _) => 0,
             (_, true) => AGAIN,

@@ -139,7 +139,7 @@ fn explains_the_end(code: Code, case: &Case<'_>) -> bool {
         code,
         Code::NumericNan | Code::NumericDivergence | Code::ThermalThrottle | Code::PowerLimit
     );
-    !is_how_it_shows(code) && !code.is_about_speed() && !is_bearable && !(is_of_memory && is_other)
+    !(is_how_it_shows(code) || code.is_about_speed() || is_bearable || is_of_memory && is_other)
 }
 
 impl Found {
