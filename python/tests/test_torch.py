@@ -97,7 +97,7 @@ for i, (x, y) in enumerate(loader):
         self.assertEqual(trainer["steps"], 4)
 
     def test_workers_are_no_trainers(self):
-        for start in ("fork", "spawn"):
+        for start in ("fork", "spawn", "forkserver"):
             with self.subTest(start=start):
                 trainer = self.counted(f"""
 def main():

@@ -103,7 +103,7 @@ class Trainer:
         if words[page.SAVE_ASKED] != words[page.SAVE_ANSWERED]:
             self._save(words[page.SAVE_ASKED])
         if words[page.STOP_ASKED] != words[page.STOP_ANSWERED]:
-            self._stop()
+            self._stop(sys._getframe(1))
         self._holders.step(self.steps.count, words[page.RUNG])
 
     def _keep_pace(self):
@@ -133,7 +133,9 @@ class Trainer:
         self._words[page.SAVE_ANSWERED] = asked
         self.steps.saving_ends()
 
-    def _stop(self):
+    def _stop(self, frame):
+        # The last look is the one that tells most.
+        self._holders.look(self.steps.count, frame)
         self._words[page.STOP_ANSWERED] = self._words[page.STOP_ASKED]
         raise MemoryPressure(
             "antifreeze asks this run to end: memory is running out, and it would freeze the machine"
@@ -162,7 +164,7 @@ class Trainer:
             self._looked_for = asked
             self._holders.step(self.steps.count, words[page.RUNG], frame)
         if words[page.STOP_ASKED] != words[page.STOP_ANSWERED] and not self.steps.is_saving():
-            self._stop()
+            self._stop(frame)
 
     # Errors.
 
