@@ -205,7 +205,10 @@ for x, y in DataLoader(data, batch_size=4):
     optimizer.zero_grad()
     (model(x) - y).pow(2).mean().backward()
     optimizer.step()
+dist.barrier()
 dist.destroy_process_group()
+# Now and then PyTorch itself aborts a rank at its exit, when it takes its threads down.
+__import__("os")._exit(0)
 """
 
     def ranks(self, number, text, **asked):
