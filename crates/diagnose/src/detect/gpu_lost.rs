@@ -35,10 +35,11 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         return Finding::Found(remedied(Found::said(case, 0.95, incident)));
     }
     let said = case.line_with(&[
-        "GPU is lost",
+        "GPU is lost.",
         "GPU has fallen off the bus",
         "CUDA error: the launch timed out and was terminated",
     ]);
+    let said = said.filter(|_| case.went_wrong());
     let found = said.map(|line| remedied(Found::new(case, 0.9, cut(&line, 160), "")));
     found.into()
 }

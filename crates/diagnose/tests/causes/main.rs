@@ -1,6 +1,7 @@
 //! Each cause in a made-up run in which it is the cause, and in one that looks much like it and is not.
 
 mod code;
+mod log;
 mod memory;
 mod numbers;
 mod pace;

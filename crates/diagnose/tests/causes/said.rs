@@ -94,3 +94,37 @@ fn a_quiet_log_tells_nothing_and_says_so() {
     assert!(run.verdict.causes.is_empty());
     assert_eq!(run.verdict.unseen.len(), 1);
 }
+
+#[test]
+fn words_that_are_nearly_the_same_tell_nothing_of_it() {
+    for (line, code) in [
+        (
+            "the tokenizer ran out of memory slots, going on",
+            Code::VramExhausted,
+        ),
+        (
+            "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2GiB",
+            Code::VramSpill,
+        ),
+        (
+            "loaded the kernel image for execution on the device",
+            Code::GpuDriverMismatch,
+        ),
+        (
+            "no illegal memory access was found by the checker",
+            Code::GpuFault,
+        ),
+        ("time on the GPU is lostless", Code::GpuLost),
+        ("Input/output sizes: 64 and 10", Code::HardwareError),
+        (
+            "DataLoader worker uses shared memory (shm)",
+            Code::ShmExhausted,
+        ),
+    ] {
+        let causes = ended(line).verdict().causes;
+        assert!(
+            causes.iter().all(|cause| cause.code != code),
+            "{line}: {causes:#?}"
+        );
+    }
+}
