@@ -1,5 +1,5 @@
 # cause: infinite-loop
-# ask: 100
+# ask: 80
 # needs: torch
 import torch
 
@@ -19,6 +19,7 @@ import time
 for number in range(100):
     step()
     time.sleep(0.02)
+print("now", flush=True)
 value = 1
 while value != 0:
     value = (value * 3 + 1) % 1_000_003 or 1

@@ -1,5 +1,5 @@
 # cause: deadlock
-# ask: 100
+# ask: 80
 # needs: torch
 import torch
 
@@ -35,4 +35,5 @@ child = os.fork()
 if child == 0:
     lock.acquire()
     os._exit(0)
+print("now", flush=True)
 os.waitpid(child, 0)

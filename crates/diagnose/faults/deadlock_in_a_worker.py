@@ -1,5 +1,5 @@
 # cause: deadlock
-# ask: 100
+# ask: 80
 # needs: torch
 import time
 
@@ -27,6 +27,7 @@ class Images(Dataset):
 
     def __getitem__(self, index):
         if index == 2000:
+            print("now", flush=True)
             lock.acquire()
             lock.acquire()
         return torch.randn(256)

@@ -1,5 +1,5 @@
 # cause: deadlock
-# ask: 100
+# ask: 80
 # needs: torch
 import torch
 
@@ -20,6 +20,7 @@ import time
 for number in range(100):
     step()
     time.sleep(0.02)
+print("now", flush=True)
 one, two = threading.Lock(), threading.Lock()
 
 

@@ -4,6 +4,7 @@ use crate::kernel::Log;
 use crate::safe;
 use crate::shim::Told;
 use crate::stacks::Stacks;
+use crate::waits::Waits;
 use antifreeze_sense::Stamp;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -56,6 +57,8 @@ pub struct Facts {
     pub told: Told,
     /// Where its threads were when it stood still.
     pub stacks: Stacks,
+    /// And what they waited for.
+    pub waits: Waits,
     /// What the system's log tells, of the boot in which it ended.
     pub log: Log,
 }

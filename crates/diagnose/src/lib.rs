@@ -21,6 +21,7 @@ pub mod traceback;
 pub mod units;
 mod unseen;
 pub mod verdict;
+pub mod waits;
 pub mod words;
 
 pub use again::Again;

@@ -6,6 +6,7 @@ use crate::shim::Told;
 use crate::stacks::Stacks;
 use crate::story::Story;
 use crate::verdict::Verdict;
+use crate::waits::Waits;
 use antifreeze_record::Record;
 use antifreeze_record::event::Event;
 use antifreeze_sense::Sample;
@@ -91,6 +92,7 @@ fn facts(folder: &Path, record: &Record, last_output: Vec<u8>, now: Now) -> Fact
         last_output,
         told: Told::read(folder),
         stacks: Stacks::read(folder),
+        waits: Waits::read(folder),
         ..Facts::default()
     };
     if let Some(head) = record.head() {

@@ -15,7 +15,9 @@ const ENOUGH: usize = 3;
 pub struct Stacks {
     /// As they were written, of all processes.
     pub text: Vec<u8>,
-    /// Of the main thread, the newest last; each the innermost frame first.
+    /// The process that told most.
+    pub pid: Option<u32>,
+    /// Of its main thread, the newest last; each the innermost frame first.
     mains: Vec<Vec<Call>>,
 }
 
@@ -33,25 +35,30 @@ impl Stacks {
         let Ok(entries) = std::fs::read_dir(folder) else {
             return stacks;
         };
-        let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-        files.retain(|path| {
-            let name = path.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| name.starts_with("stacks-"))
-        });
+        let pid = |path: &Path| {
+            path.file_name()?
+                .to_str()?
+                .strip_prefix("stacks-")?
+                .parse()
+                .ok()
+        };
+        let paths = entries.flatten().map(|entry| entry.path());
+        let mut files: Vec<(u32, _)> = paths.filter_map(|path| Some((pid(&path)?, path))).collect();
         files.sort();
-        for path in files {
+        for (pid, path) in files {
             let text = end_of(&path).unwrap_or_default();
             if !text.is_empty() {
-                stacks.take(&text);
+                stacks.take(pid, &text);
             }
         }
         stacks
     }
 
     /// What is in a file; of several processes the one that told most speaks.
-    fn take(&mut self, text: &[u8]) {
+    fn take(&mut self, pid: u32, text: &[u8]) {
         let mains = mains(text);
         if mains.len() > self.mains.len() {
+            self.pid = Some(pid);
             self.mains = mains;
         }
         self.text.extend_from_slice(text);
@@ -136,7 +143,7 @@ mod tests {
 
     fn stacks(text: &str) -> Stacks {
         let mut stacks = Stacks::default();
-        stacks.take(text.as_bytes());
+        stacks.take(7, text.as_bytes());
         stacks
     }
 
@@ -175,7 +182,7 @@ Current thread 0x00007f02 (most recent call first):
         #[test]
         fn any_bytes_are_read(bytes: Vec<u8>) {
             let mut stacks = Stacks::default();
-            stacks.take(&bytes);
+            stacks.take(7, &bytes);
             stacks.standing();
             stacks.within();
         }

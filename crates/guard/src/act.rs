@@ -48,6 +48,8 @@ pub struct Hands {
 /// Everything one act may touch.
 pub struct Scene<'a, 'b> {
     pub now: u64,
+    /// That the tree has worked.
+    pub ticks: u64,
     pub room: &'a Room,
     pub history: &'a mut History,
     pub tree: &'a mut Tree<Mark>,
@@ -72,11 +74,11 @@ impl Hands {
             self.looked_at = scene.now;
             trainers::ask_to_look(self.shared, scene.tree);
         }
-        let stands = self
-            .standstill
-            .asks(scene.now, trainers::steps(self.shared));
+        let steps = trainers::steps(self.shared);
+        let stands = self.standstill.asks(scene.now, steps, scene.ticks);
         if stands && rung < Rung::Pause && !self.job_stopped() {
             trainers::ask_for_stacks(self.shared, scene.tree);
+            scene.voice.say(What::Still);
         }
         if rung < Rung::Pause && is_paused(scene) && !self.job_stopped() {
             self.resume(decision.why, scene);

@@ -131,6 +131,7 @@ impl Sentinel<'_> {
     fn act(&mut self, now: u64, room: &Room) {
         let mut scene = Scene {
             now,
+            ticks: self.sample.tree.cpu.value().unwrap_or(0),
             room,
             history: &mut self.history,
             tree: &mut self.tree,

@@ -1,10 +1,15 @@
-//! Notices that a training makes no more steps, and says when to ask where it is: three times in a row, so that
-//! whoever reads it can tell one that waits from one that goes on.
+//! Notices that a training makes no more steps, or that a run does nothing at all, and says when to look where it
+//! is: three times in a row, so that whoever reads it can tell one that waits from one that goes on.
 
-/// Nanoseconds without a step that no training takes for nothing.
+/// Nanoseconds without a step, or without work, that no training takes for nothing.
 const LONG: u64 = 60_000_000_000;
 /// And times the longest time that it had taken until then.
 const TIMES: u64 = 10;
+/// Nanoseconds of work for each that passes, and in all, that are none: 0.5 % of a core, and two ticks of its clock.
+const IDLE: u64 = 200;
+const LEAST: u64 = 20_000_000;
+/// Of a tick.
+const TICK: u64 = 10_000_000;
 /// Between two times of asking.
 const PACE: u64 = 3_000_000_000;
 /// In a row.
@@ -21,32 +26,39 @@ pub struct Standstill {
     asked_at: u64,
     /// How often since the last step.
     asked: u32,
+    /// Ticks that had been worked when it was last at work.
+    worked: u64,
+    worked_at: u64,
 }
 
 impl Standstill {
-    /// Whether it is time to ask, with so many steps made.
-    pub fn asks(&mut self, now: u64, steps: u64) -> bool {
+    /// Whether it is time to look, with so many steps made and so many ticks worked.
+    pub fn asks(&mut self, now: u64, steps: u64, ticks: u64) -> bool {
+        let idles = self.idles(now, ticks);
         if steps != self.steps {
             if self.steps > 0 {
                 let took = now.saturating_sub(self.stepped_at);
                 self.longest = self.longest.max(took);
             }
-            *self = Standstill {
-                steps,
-                stepped_at: now,
-                asked: 0,
-                ..*self
-            };
+            self.steps = steps;
+            self.stepped_at = now;
+            self.asked = 0;
             return false;
         }
         let since = now.saturating_sub(self.stepped_at);
-        let stands = steps > 0 && since >= LONG && since > self.longest.saturating_mul(TIMES);
+        let stands = match steps {
+            0 => idles,
+            _ => since >= LONG && since > self.longest.saturating_mul(TIMES),
+        };
         let round_begins = self.asked.is_multiple_of(OFTEN);
         let pause = match (self.asked, round_begins) {
             (0, _) => 0,
             (_, true) => AGAIN,
             (_, false) => PACE,
         };
+        if steps == 0 && !idles {
+            self.asked = 0;
+        }
         let is_time = now.saturating_sub(self.asked_at) >= pause;
         if !stands || !is_time || self.asked >= OFTEN * ROUNDS {
             return false;
@@ -54,6 +66,17 @@ impl Standstill {
         self.asked_at = now;
         self.asked += 1;
         true
+    }
+
+    /// Whether nobody has worked for long.
+    fn idles(&mut self, now: u64, ticks: u64) -> bool {
+        let since = now.saturating_sub(self.worked_at);
+        let worked = ticks.abs_diff(self.worked).saturating_mul(TICK);
+        if self.worked_at == 0 || worked > LEAST.max(since / IDLE) {
+            self.worked = ticks;
+            self.worked_at = now;
+        }
+        now.saturating_sub(self.worked_at) >= LONG
     }
 }
 
@@ -63,12 +86,18 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// The seconds at which it asks, if steps come as told.
+    /// The seconds at which it asks, if steps come as told and it works all the time.
     fn asked(seconds: u64, steps: impl Fn(u64) -> u64) -> Vec<u64> {
+        looked(seconds, steps, |second| second * 100)
+    }
+
+    fn looked(seconds: u64, steps: impl Fn(u64) -> u64, ticks: impl Fn(u64) -> u64) -> Vec<u64> {
         let mut standstill = Standstill::default();
-        (0..seconds)
-            .filter(|second| standstill.asks(1000 * SECOND + second * SECOND, steps(*second)))
-            .collect()
+        let mut at = |second| {
+            let now = 1000 * SECOND + second * SECOND;
+            standstill.asks(now, steps(second), ticks(second))
+        };
+        (0..seconds).filter(|second| at(*second)).collect()
     }
 
     #[test]
@@ -85,5 +114,14 @@ mod tests {
         assert!(asked(500, |_| 0).is_empty());
         // Each takes 20 seconds: two minutes are nothing.
         assert!(asked(600, |second| (second.min(400)) / 20 + 1).is_empty());
+    }
+
+    #[test]
+    fn one_whose_steps_are_not_known_is_asked_when_nobody_works() {
+        let at_40 = |second: u64| second.min(40) * 100;
+        assert_eq!(looked(200, |_| 0, at_40), [100, 103, 106]);
+        // A tick every ten seconds is no work, five a second are.
+        assert!(!looked(200, |_| 0, |second| at_40(second) + second / 10).is_empty());
+        assert!(looked(200, |_| 0, |second| at_40(second) + second * 5).is_empty());
     }
 }

@@ -130,11 +130,21 @@ pub fn insist(shared: Shared, tree: &Tree<Mark>) {
 
 /// Has them write where they are.
 pub fn ask_for_stacks(shared: Shared, tree: &Tree<Mark>) {
-    for (pid, trainer) in shared.trainers() {
-        if trainer.listens.load(Acquire) & SHOWS_STACKS != 0 {
-            let _ = tree.signal(pid, stacks_signal());
-        }
+    for (pid, _) in shared
+        .trainers()
+        .filter(|(_, trainer)| shows_stacks(trainer))
+    {
+        let _ = tree.signal(pid, stacks_signal());
     }
+}
+
+/// Whether one of them does.
+pub fn show_stacks(shared: Shared) -> bool {
+    shared.trainers().any(|(_, trainer)| shows_stacks(trainer))
+}
+
+fn shows_stacks(trainer: &Trainer) -> bool {
+    trainer.listens.load(Acquire) & SHOWS_STACKS != 0
 }
 
 /// See python/antifreeze/_shim/stacks.py.

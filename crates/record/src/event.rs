@@ -235,6 +235,8 @@ pub enum What {
     /// The user stopped or continued the job.
     UserStopped,
     UserContinued,
+    /// No step for long, or no work: whoever can see where it stands looks now.
+    Still,
     /// The root ended: raw wait status; peak footprint in bytes; worst delay of the
     /// guard's own tick in milliseconds.
     Ended {

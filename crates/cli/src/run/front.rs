@@ -5,6 +5,7 @@ use super::notify;
 use super::relays::Relays;
 use super::screen::Screen;
 use super::signals::{Arrived, Signals};
+use super::standing;
 use super::streams::Streams;
 use crate::report::Report;
 use crate::store::Run;
@@ -13,6 +14,7 @@ use antifreeze_diagnose::{Again, Facts, Told};
 use antifreeze_guard::hands::limit;
 use antifreeze_guard::orders::Orders;
 use antifreeze_guard::shared::Shared;
+use antifreeze_guard::trainers;
 use antifreeze_guard::voice::stamp;
 use antifreeze_record::codec::decode_event;
 use antifreeze_record::event::{Event, Lack, Rung, What};
@@ -279,6 +281,9 @@ impl Front {
             {
                 self.facts.told = Told::read(&self.facts.record);
             }
+            if event.what == What::Still {
+                self.look_where_it_stands();
+            }
             let Some(sentence) = self.speaker.hear(&event, &self.facts) else {
                 continue;
             };
@@ -286,6 +291,14 @@ impl Front {
             if notify::is_worth_it(&event.what) {
                 notify::notify(&sentence);
             }
+        }
+    }
+
+    fn look_where_it_stands(&self) {
+        let root = self.shared.head().root_pid.load(Acquire);
+        if root > 0 && !self.facts.record.as_os_str().is_empty() {
+            let needs_stacks = !trainers::show_stacks(self.shared);
+            standing::look(root, self.facts.record.clone(), needs_stacks);
         }
     }
 

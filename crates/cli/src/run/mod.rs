@@ -9,6 +9,7 @@ mod retry;
 mod screen;
 mod script;
 mod signals;
+mod standing;
 mod streams;
 
 use crate::args::RunArguments;

@@ -22,6 +22,7 @@
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::kernel::{Kind, Severity};
+use crate::verdict::EndKind;
 use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
@@ -38,10 +39,16 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         _ => 0.0,
     }
     };
+    // What was corrected tells something only of a machine that died.
+    let least = match case.end {
+        EndKind::MachineDied => 0.0,
+        _ if case.went_wrong() => 0.4,
+        _ => 0.8,
+    };
     let worst = case
         .incidents()
         .map(|incident| (sure_of(&incident.kind), incident))
-        .filter(|(sure, _)| *sure > 0.0 && (case.went_wrong() || *sure > 0.8))
+        .filter(|(sure, _)| *sure > least)
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     if let Some((sure, incident)) = worst {
         let (text, paste) = match incident.kind {

@@ -34,8 +34,14 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         Kind::OutsideGuard { who, .. } => Some((who, incident)),
         _ => None,
     });
-    if let Some((who, incident)) = guard.filter(|_| case.end == EndKind::Killed) {
-        let mut found = Found::said(case, 0.95, incident);
+    // How it ended is not known where there is only its output.
+    let confidence = match case.end {
+        EndKind::Killed => 0.95,
+        EndKind::Unknown => 0.75,
+        _ => 0.0,
+    };
+    if let Some((who, incident)) = guard.filter(|_| confidence > 0.0) {
+        let mut found = Found::said(case, confidence, incident);
         found.summary = format!("{} ended it", name_of(who));
         return Finding::Found(found.remedy(
             "leave more memory free for it, or end that guard while antifreeze keeps watch",

@@ -2,8 +2,10 @@
 
 use crate::scenes::{GB, MB, Scene};
 use crate::{blames, is_healthy, rules_out, spares};
+use antifreeze_diagnose::stacks::Stacks;
+use antifreeze_diagnose::waits::Waits;
 use antifreeze_diagnose::{Code, Since};
-use antifreeze_sense::{Phase, Reading, Sample};
+use antifreeze_sense::{Phase, Process, Reading, Sample};
 
 /// A run that ends well, with something done to every look.
 fn went(seconds: u64, shape: impl Fn(u64, &mut Sample)) -> Scene {
@@ -85,6 +87,59 @@ fn nobody_at_work_and_no_step_is_a_deadlock() {
     // Not long enough; and at work.
     is_healthy(&stuck(30, 0, Phase::Forward));
     spares(&stuck(180, 100, Phase::Forward), Code::Deadlock);
+}
+
+/// A run whose steps are not known, and which has done nothing for two minutes.
+fn idle(waits: &str, wakes: u64) -> Scene {
+    let mut scene = went(120, |_, sample| {
+        sample.tree.cpu = Reading::Value(500);
+        sample.tree.read_bytes = Reading::Value(7);
+    });
+    scene.facts.since = Since::StillGuarded;
+    let stack = "Current thread 0x1 (most recent call first):
+  File \"/usr/lib/python3.11/threading.py\", line 320 in wait
+  File \"train.py\", line 12 in next_batch
+
+";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("stacks-77"), stack.repeat(3)).unwrap();
+    scene.facts.stacks = Stacks::read(folder.path());
+    let look = |second: u64| {
+        let at = second * 1_000_000_000;
+        let switches = second * wakes;
+        format!(
+            "{{\"at\":{at},\"switches\":{switches},\"mains\":[{{\"pid\":77,\"waits\":\"{waits}\"}}]}}\n"
+        )
+    };
+    scene.facts.waits = Waits::parse((look(60) + &look(63)).as_bytes());
+    scene
+}
+
+#[test]
+fn without_steps_what_it_waits_for_tells() {
+    for waits in ["lock", "poll", "pipe", "child"] {
+        blames(&idle(waits, 0), Code::Deadlock, 0.8);
+    }
+    let location = idle("lock", 0).verdict().causes[0]
+        .location
+        .clone()
+        .unwrap();
+    assert_eq!((location.file.as_str(), location.line), ("train.py", 12));
+    for waits in ["input", "time", "network"] {
+        is_healthy(&idle(waits, 0));
+        rules_out(&idle(waits, 0), Code::Deadlock);
+    }
+    // Somebody may still be at work there, and slowly.
+    let confidence = |scene: Scene| scene.verdict().causes[0].confidence;
+    assert!(confidence(idle("lock", 10)) < 0.8);
+    assert!(confidence(idle("nothing", 0)) < 0.8);
+    let mut stopped = idle("lock", 0);
+    stopped = stopped.last(|sample| {
+        let mut process = Process::default();
+        process.state = b'T';
+        sample.processes.push(process);
+    });
+    spares(&stopped, Code::Deadlock);
 }
 
 #[test]

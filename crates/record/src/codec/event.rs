@@ -30,6 +30,7 @@ mod kind {
     pub const USER_CONTINUED: u64 = 18;
     pub const ENDED: u64 = 19;
     pub const TREE_ENDED: u64 = 20;
+    pub const STILL: u64 = 21;
 }
 
 /// How many bytes of `out` were used; 0 when it is too small. [`EVENT_BYTES`] always suffice.
@@ -137,6 +138,7 @@ fn put_what(out: &mut Writer, what: &What) {
             );
         }
         What::TreeEnded => numbers(out, &[kind::TREE_ENDED]),
+        What::Still => numbers(out, &[kind::STILL]),
         What::Unknown { kind } => numbers(out, &[kind]),
     }
 }
@@ -235,6 +237,7 @@ fn take_what(from: &mut Reader, kind: u64) -> Option<What> {
             ended_by_guard: from.number()? != 0,
         },
         kind::TREE_ENDED => What::TreeEnded,
+        kind::STILL => What::Still,
         kind => What::Unknown { kind },
     })
 }

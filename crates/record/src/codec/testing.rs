@@ -196,7 +196,8 @@ fn what() -> impl Strategy<Value = What> {
             What::FrontGone,
             What::UserStopped,
             What::UserContinued,
-            What::TreeEnded
+            What::TreeEnded,
+            What::Still,
         ]),
         (any::<u32>(), number(), number(), any::<bool>()).prop_map(
             |(status, peak, worst_delay_ms, ended_by_guard)| What::Ended {

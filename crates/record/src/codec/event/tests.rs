@@ -95,6 +95,7 @@ fn largest() -> Vec<What> {
             ended_by_guard: true,
         },
         What::TreeEnded,
+        What::Still,
         What::Unknown { kind: max },
     ]
 }
