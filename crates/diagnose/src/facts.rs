@@ -34,6 +34,8 @@ pub struct Facts {
     pub record: PathBuf,
     /// Where it was started.
     pub folder: PathBuf,
+    /// What that folder is a part of, such as "nfs4 server:/home on /home".
+    pub mount: Option<String>,
     pub command: Vec<OsString>,
     /// The command was longer than what was recorded of it.
     pub truncated: bool,

@@ -2,6 +2,7 @@
 
 use crate::facts::{Facts, Since};
 use crate::kernel::Log;
+use crate::safe;
 use crate::shim::Told;
 use crate::stacks::Stacks;
 use crate::story::Story;
@@ -9,8 +10,9 @@ use crate::verdict::Verdict;
 use crate::waits::Waits;
 use antifreeze_record::Record;
 use antifreeze_record::event::Event;
-use antifreeze_sense::Sample;
+use antifreeze_sense::{Sample, parse};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The reader's present.
@@ -85,6 +87,15 @@ impl Run {
     }
 }
 
+/// Without touching the folder itself: a mount whose server is gone would not answer.
+fn mount_of(folder: &Path) -> Option<String> {
+    let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
+    let mount = parse::mount_of(&mounts, folder.as_os_str().as_bytes())?;
+    let [kind, source, point] =
+        [mount.kind, mount.source, mount.point].map(|word| safe::shown(&parse::unescaped(word).collect::<Vec<u8>>()));
+    Some(format!("{kind} {source} on {point}"))
+}
+
 fn facts(folder: &Path, record: &Record, last_output: Vec<u8>, now: Now) -> Facts {
     let first = record.samples().next();
     let mut facts = Facts {
@@ -104,6 +115,9 @@ fn facts(folder: &Path, record: &Record, last_output: Vec<u8>, now: Now) -> Fact
         };
         facts.run = head.run;
         facts.folder = head.folder;
+        if facts.since != Since::Elsewhere {
+            facts.mount = mount_of(&facts.folder);
+        }
         facts.command = head.command;
         facts.truncated = head.truncated;
         facts.started = head.start;

@@ -1,7 +1,8 @@
 //! Makes the record of a day, 86,400 samples of ten processes, and measures what it takes to
 //! open it, to list it and to follow it.
 //!
-//! `cargo run --release -p antifreeze-record --example day`
+//! `cargo run --release -p antifreeze-record --example day`; with a folder, both are left there and nothing is
+//! measured.
 
 use antifreeze_record::codec::{SAMPLE_BYTES, encode_event, encode_sample};
 use antifreeze_record::event::{Event, Rung, What, Why};
@@ -17,9 +18,21 @@ mod calm;
 const DAY: u64 = 86_400;
 const MIB: f64 = 1024.0 * 1024.0;
 
+const WHOLE: Sizes = Sizes([60 << 20; LEVELS]);
+
 fn main() -> io::Result<()> {
+    if let Some(folder) = std::env::args_os().nth(1) {
+        for (name, sizes) in [("thinned", Sizes::default()), ("whole", WHOLE)] {
+            let folder = Path::new(&folder).join(name);
+            std::fs::create_dir(&folder)?;
+            let mut log = Log::create(&folder, sizes, &head())?;
+            write_day(&mut log)?;
+            log.sync()?;
+        }
+        return Ok(());
+    }
     measure("thinned, as a guard writes it", Sizes::default())?;
-    measure("every sample kept", Sizes([60 << 20; LEVELS]))
+    measure("every sample kept", WHOLE)
 }
 
 fn measure(title: &str, sizes: Sizes) -> io::Result<()> {

@@ -218,11 +218,11 @@ pub(crate) fn told(cause: &Cause, with_place: bool) -> String {
 
 /// The command to run next: it goes on from the last save, where its script can.
 pub(crate) fn next_command(facts: &Facts) -> String {
-    format!(
-        "{}antifreeze run -- {}",
-        resume_from(facts),
-        facts.command_line()
-    )
+    let budget = facts.budget.map_or_else(String::new, |budget| {
+        format!("--budget {} ", units::bytes(budget).replace(' ', ""))
+    });
+    let resume = resume_from(facts);
+    format!("{resume}antifreeze run {budget}-- {}", facts.command_line())
 }
 
 fn resume_from(facts: &Facts) -> String {

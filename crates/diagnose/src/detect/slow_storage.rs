@@ -51,7 +51,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let mut found = Found::new(case, if is_remote { 0.8 } else { 0.65 }, summary, "disk");
     found = found.and(case, format!("the run read {}", units::pace(reads)), "tree.read_bytes");
     if is_remote {
-        found = found.and(case, "the run's folder is on a network mount".into(), "disk.network");
+        let mount = case.facts.mount.as_deref().map_or_else(String::new, |mount| format!(": {mount}"));
+        found = found.and(case, format!("the run's folder is on a network mount{mount}"), "disk.network");
     }
     Finding::Found(found.remedy(
         "copy the data to a local disk, or pack small files into few large ones",

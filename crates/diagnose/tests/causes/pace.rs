@@ -50,7 +50,11 @@ fn a_disk_that_everything_waits_for_is_told_with_its_mount() {
         .ended(100, 0)
     };
     blames(&slow(500_000, 0), Code::SlowStorage, 0.6);
-    blames(&slow(500_000, 1), Code::SlowStorage, 0.8);
+    let mut remote = slow(500_000, 1);
+    remote.facts.mount = Some("nfs4 server:/home on /home".into());
+    blames(&remote, Code::SlowStorage, 0.8);
+    let evidence = remote.verdict().causes[0].evidence.clone();
+    assert!(evidence.iter().any(|evidence| evidence.text.ends_with("server:/home on /home")));
     is_healthy(&slow(20_000, 1));
 }
 

@@ -52,16 +52,22 @@ impl Measure {
 
 pub(crate) const MEMORY: usize = 0;
 
-pub(crate) static CHARTS: [Chart; 6] = [
+pub(crate) static CHARTS: [Chart; 7] = [
     Chart {
         title: "Memory",
-        tells: "What this run holds, and what the machine could still give.",
+        tells: "What this run holds.",
+        unit: Unit::Bytes,
+        lines: &[Line {
+            name: "this run",
+            measure: Measure::High(|sample| number(sample.tree.footprint, 1.0)),
+        }],
+        instead: None,
+    },
+    Chart {
+        title: "Memory of the machine",
+        tells: "What it could still give, and what it had put into swap.",
         unit: Unit::Bytes,
         lines: &[
-            Line {
-                name: "this run",
-                measure: Measure::High(|sample| number(sample.tree.footprint, 1.0)),
-            },
             Line {
                 name: "still free",
                 measure: Measure::Low(|sample| number(sample.memory.available, 1.0)),
