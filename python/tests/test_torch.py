@@ -5,6 +5,7 @@ Needs an interpreter with torch; is left out where there is none.
 
 import importlib.util
 import os
+import signal
 import unittest
 
 from support import Scene
@@ -164,6 +165,21 @@ waits()
             written = file.read()
         self.assertIn("Current thread", written)
         self.assertIn(" in waits", written)
+
+    def test_where_it_crashed_is_written(self):
+        scene = Scene(self)
+        crash = "def crashes():\n    __import__('ctypes').string_at(0)\ncrashes()\n"
+        ended = scene.run(HEAD + crash)
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (-signal.SIGSEGV, "", ""), ended)
+        [name] = [name for name in os.listdir(scene.run_folder) if name.startswith("stacks-")]
+        with open(scene.run_folder + "/" + name) as file:
+            written = file.read()
+        self.assertTrue(written.startswith("Fatal Python error: Segmentation fault"), written)
+        self.assertIn(" in crashes", written)
+
+    def test_a_script_that_wants_to_see_its_crashes_does(self):
+        ended = Scene(self).run(HEAD + "__import__('ctypes').string_at(0)\n", PYTHONFAULTHANDLER="1")
+        self.assertIn("Fatal Python error: Segmentation fault", ended.stderr)
 
     def test_a_script_keeps_a_signal_that_it_uses_itself(self):
         scene = Scene(self)

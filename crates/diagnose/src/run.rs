@@ -91,8 +91,8 @@ impl Run {
 fn mount_of(folder: &Path) -> Option<String> {
     let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
     let mount = parse::mount_of(&mounts, folder.as_os_str().as_bytes())?;
-    let [kind, source, point] =
-        [mount.kind, mount.source, mount.point].map(|word| safe::shown(&parse::unescaped(word).collect::<Vec<u8>>()));
+    let [kind, source, point] = [mount.kind, mount.source, mount.point]
+        .map(|word| safe::shown(&parse::unescaped(word).collect::<Vec<u8>>()));
     Some(format!("{kind} {source} on {point}"))
 }
 

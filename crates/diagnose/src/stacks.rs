@@ -1,13 +1,16 @@
 //! Where the threads of a trainer were when it made no more steps: what Python's `faulthandler` wrote into the
 //! run's folder, each time the guard asked. Read without trust.
 
-use crate::traceback::Frame;
+use crate::safe;
+use crate::traceback::{Frame, find_last};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// The end of each file is read; a dump of many threads takes some kilobytes.
 const LONGEST: u64 = 256 << 10;
+/// How a dump begins that was written in a crash.
+const FATAL: &[u8] = b"Fatal Python error: ";
 /// So many that agree show that it stands still.
 const ENOUGH: usize = 3;
 
@@ -54,6 +57,13 @@ impl Stacks {
         stacks
     }
 
+    /// Of one process.
+    pub fn of(pid: u32, text: &[u8]) -> Stacks {
+        let mut stacks = Stacks::default();
+        stacks.take(pid, text);
+        stacks
+    }
+
     /// What is in a file; of several processes the one that told most speaks.
     fn take(&mut self, pid: u32, text: &[u8]) {
         let mains = mains(text);
@@ -70,6 +80,15 @@ impl Stacks {
         let lately = self.mains.iter().rev().take(ENOUGH);
         let is_one = self.mains.len() >= ENOUGH && lately.clone().all(|stack| stack == last);
         is_one.then_some(last.as_slice())
+    }
+
+    /// What the interpreter said when it crashed, and where it was then.
+    pub fn crash(&self) -> Option<(String, Vec<Call>)> {
+        let at = find_last(&self.text, FATAL)?;
+        let text = self.text.get(at..)?;
+        let said = text.split(|byte| *byte == b'\n').next()?;
+        let stack = mains(text).into_iter().next().unwrap_or_default();
+        Some((safe::shown(said), stack))
     }
 
     /// The script's own function that it was in each of the last times, wherever in it.
@@ -142,9 +161,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn stacks(text: &str) -> Stacks {
-        let mut stacks = Stacks::default();
-        stacks.take(7, text.as_bytes());
-        stacks
+        Stacks::of(7, text.as_bytes())
     }
 
     const WAITS: &str = "Thread 0x00007f01 (most recent call first):
@@ -178,13 +195,22 @@ Current thread 0x00007f02 (most recent call first):
         assert_eq!(stacks.within().unwrap().function, "next_batch");
     }
 
+    #[test]
+    fn a_crash_tells_what_it_was_and_where() {
+        assert!(stacks(WAITS).crash().is_none());
+        let text = format!("{WAITS}\nFatal Python error: Segmentation fault\n\n{WAITS}");
+        let (said, stack) = stacks(&text).crash().unwrap();
+        assert_eq!(said, "Fatal Python error: Segmentation fault");
+        assert_eq!(own(&stack).unwrap().frame.line, 12);
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_read(bytes: Vec<u8>) {
-            let mut stacks = Stacks::default();
-            stacks.take(7, &bytes);
+            let stacks = Stacks::of(7, &bytes);
             stacks.standing();
             stacks.within();
+            stacks.crash();
         }
     }
 }

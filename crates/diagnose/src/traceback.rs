@@ -101,7 +101,7 @@ pub fn tells_of_memory(text: &str) -> bool {
     WORDS.iter().any(|word| text.contains(word))
 }
 
-fn find_last(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+pub(crate) fn find_last(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack
         .windows(needle.len())
         .rposition(|window| window == needle)

@@ -3,6 +3,7 @@
 use crate::scenes::{EXIT_1, GB, Scene};
 use crate::{blames, is_healthy, spares};
 use antifreeze_diagnose::Code;
+use antifreeze_diagnose::stacks::Stacks;
 use antifreeze_sense::{Reading, Sample};
 
 fn failed(error: &str) -> Scene {
@@ -84,6 +85,19 @@ fn a_crash_is_told_with_pythons_own_words() {
         Code::NativeCrash,
         0.8,
     );
+    let mut shown = crash("");
+    let dump = b"Fatal Python error: Segmentation fault
+
+Current thread 0x1 (most recent call first):
+  File \"/usr/lib/python3/dist-packages/somenet/ops.py\", line 3 in multiply
+  File \"train.py\", line 12 in step
+";
+    shown.facts.stacks = Stacks::of(7, dump);
+    blames(&shown, Code::NativeCrash, 0.9);
+    let cause = &shown.verdict().causes[0];
+    let location = cause.location.as_ref().unwrap();
+    assert_eq!((location.file.as_str(), location.line), ("train.py", 12));
+    assert_eq!(cause.remedies[0].text, "update, or reinstall, somenet");
     is_healthy(
         &Scene::new()
             .steady(60, GB)

@@ -54,7 +54,11 @@ fn a_disk_that_everything_waits_for_is_told_with_its_mount() {
     remote.facts.mount = Some("nfs4 server:/home on /home".into());
     blames(&remote, Code::SlowStorage, 0.8);
     let evidence = remote.verdict().causes[0].evidence.clone();
-    assert!(evidence.iter().any(|evidence| evidence.text.ends_with("server:/home on /home")));
+    assert!(
+        evidence
+            .iter()
+            .any(|evidence| evidence.text.ends_with("server:/home on /home"))
+    );
     is_healthy(&slow(20_000, 1));
 }
 
@@ -105,9 +109,7 @@ fn idle(waits: &str, wakes: u64) -> Scene {
   File \"train.py\", line 12 in next_batch
 
 ";
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("stacks-77"), stack.repeat(3)).unwrap();
-    scene.facts.stacks = Stacks::read(folder.path());
+    scene.facts.stacks = Stacks::of(77, stack.repeat(3).as_bytes());
     let look = |second: u64| {
         let at = second * 1_000_000_000;
         let switches = second * wakes;
