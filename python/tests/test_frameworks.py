@@ -207,7 +207,7 @@ for x, y in DataLoader(data, batch_size=4):
     optimizer.step()
 dist.barrier()
 dist.destroy_process_group()
-# Now and then PyTorch itself aborts a rank at its exit, when it takes its threads down.
+# About once in a hundred times PyTorch aborts a rank at its exit, when it takes its threads down; without the shim too.
 __import__("os")._exit(0)
 """
 

@@ -78,7 +78,7 @@ impl Hands {
         let stands = self.standstill.asks(scene.now, steps, scene.ticks);
         if stands && rung < Rung::Pause && !self.job_stopped() {
             trainers::ask_for_stacks(self.shared, scene.tree);
-            scene.voice.say(What::Still);
+            scene.voice.say(What::Still { steps });
         }
         if rung < Rung::Pause && is_paused(scene) && !self.job_stopped() {
             self.resume(decision.why, scene);

@@ -236,7 +236,10 @@ pub enum What {
     UserStopped,
     UserContinued,
     /// No step for long, or no work: whoever can see where it stands looks now.
-    Still,
+    Still {
+        /// That were made before; 0 where none are known.
+        steps: u64,
+    },
     /// The root ended: raw wait status; peak footprint in bytes; worst delay of the
     /// guard's own tick in milliseconds.
     Ended {

@@ -102,7 +102,8 @@ pub(crate) fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
         What::UserStopped => (Verbose, "you stopped the job; it stays stopped until you continue it".into()),
         What::UserContinued => (Verbose, "you continued the job".into()),
         What::Ended { status, .. } => (Verbose, format!("the run ended: {}", exit(status))),
-        What::Still => (Verbose, "it stands still; looking where".into()),
+        What::Still { steps: 0 } => (Verbose, "nobody works; looking where it stands".into()),
+        What::Still { .. } => (Normal, "no step for a minute or more; `antifreeze explain` says where it stands".into()),
         What::TreeEnded => (Verbose, "the last process of the run has ended".into()),
         What::Unknown { kind } => (
             Verbose,

@@ -23,6 +23,8 @@ pub struct Speaker {
     refused_since: u64,
     warned: Option<(Stamp, u64)>,
     braked: bool,
+    /// Steps that had been made when it was last said that it stands still.
+    still_at: Option<u64>,
     lacks_said: Vec<Lack>,
 }
 
@@ -35,6 +37,7 @@ impl Speaker {
             refused_since: 0,
             warned: None,
             braked: false,
+            still_at: None,
             lacks_said: Vec::new(),
         }
     }
@@ -57,6 +60,7 @@ impl Speaker {
             } => self.is_new_warning(event.at, forecast_ms),
             What::Braked { .. } => !std::mem::replace(&mut self.braked, true),
             What::Released { high: 0 } => std::mem::replace(&mut self.braked, false),
+            What::Still { steps } => self.still_at.replace(steps) != Some(steps),
             What::Lacks { lack, .. } if self.lacks_said.contains(&lack) => false,
             What::Lacks { lack, .. } => {
                 self.lacks_said.push(lack);
@@ -197,6 +201,20 @@ mod tests {
         assert!(heard(What::Braked { high: 5 }));
         assert!(!heard(What::Braked { high: 4 }));
         assert!(heard(What::Released { high: 0 }));
+    }
+
+    #[test]
+    fn that_it_stands_still_is_told_once_and_again_after_more_steps() {
+        let (mut speaker, facts) = (speaker(), Facts::default());
+        let mut heard = |steps| {
+            let what = What::Still { steps };
+            speaker.hear(&Event { at: at(0), what }, &facts).is_some()
+        };
+        // Nobody knows whether it should work.
+        assert!(!heard(0));
+        assert!(heard(7));
+        assert!(!heard(7));
+        assert!(heard(9));
     }
 
     #[test]

@@ -281,7 +281,7 @@ impl Front {
             {
                 self.facts.told = Told::read(&self.facts.record);
             }
-            if event.what == What::Still {
+            if let What::Still { .. } = event.what {
                 self.look_where_it_stands();
             }
             let Some(sentence) = self.speaker.hear(&event, &self.facts) else {

@@ -103,7 +103,11 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let mut found = found.and(case, format!("{asked}{waits_for}"), "stacks");
     if let Some(wakes) = wakes {
         let like = if wakes > FEW_WAKES { ", as in a slow download" } else { "" };
-        found = found.and(case, format!("its threads woke {wakes:.1} times a second{like}"), "");
+        let woke = match wakes < 0.05 {
+            true => "none of its threads woke".into(),
+            false => format!("its threads woke {wakes:.1} times a second{like}"),
+        };
+        found = found.and(case, woke, "");
     }
     let of_loader = stack.iter().any(|call| call.frame.file.ends_with(b"dataloader.py"));
     Finding::Found(match (of_loader, found.place()) {

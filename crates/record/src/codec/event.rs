@@ -138,7 +138,7 @@ fn put_what(out: &mut Writer, what: &What) {
             );
         }
         What::TreeEnded => numbers(out, &[kind::TREE_ENDED]),
-        What::Still => numbers(out, &[kind::STILL]),
+        What::Still { steps } => numbers(out, &[kind::STILL, steps]),
         What::Unknown { kind } => numbers(out, &[kind]),
     }
 }
@@ -237,7 +237,9 @@ fn take_what(from: &mut Reader, kind: u64) -> Option<What> {
             ended_by_guard: from.number()? != 0,
         },
         kind::TREE_ENDED => What::TreeEnded,
-        kind::STILL => What::Still,
+        kind::STILL => What::Still {
+            steps: from.number()?,
+        },
         kind => What::Unknown { kind },
     })
 }

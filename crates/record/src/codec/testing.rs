@@ -191,13 +191,13 @@ fn what() -> impl Strategy<Value = What> {
         (pid(), why()).prop_map(|(pid, why)| What::KillSent { pid, why }),
         (lack(), any::<u32>()).prop_map(|(lack, detail)| What::Lacks { lack, detail }),
         lack().prop_map(|lack| What::Regained { lack }),
+        number().prop_map(|steps| What::Still { steps }),
         prop::sample::select(&[
             What::GuardRestored,
             What::FrontGone,
             What::UserStopped,
             What::UserContinued,
             What::TreeEnded,
-            What::Still,
         ]),
         (any::<u32>(), number(), number(), any::<bool>()).prop_map(
             |(status, peak, worst_delay_ms, ended_by_guard)| What::Ended {
