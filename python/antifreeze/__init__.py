@@ -1,11 +1,11 @@
 """antifreeze, from inside a training: what a script may call when it runs under `antifreeze run`.
 
-Everything here works without a guard as well, and does nothing then.
+Everything here works without a guard as well; what only a guard can ask for does not happen then.
 """
 
 import os
 
-__all__ = ["MemoryPressure", "on_checkpoint", "resume"]
+__all__ = ["MemoryPressure", "on_checkpoint", "resume", "splittable", "step"]
 
 
 class MemoryPressure(MemoryError):
@@ -53,3 +53,12 @@ def resume(load=None, **things):
         trainer().steps.go_on_from(step)
         report.tell("resumes", step=step)
     return step
+
+
+def __getattr__(name):
+    """What is seldom used is loaded when it is."""
+    if name in ("splittable", "step"):
+        from . import _split
+
+        return getattr(_split, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

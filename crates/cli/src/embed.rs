@@ -27,6 +27,7 @@ static SHIM: &[(&str, &str)] = &[
         include_str!("../../../python/stub/sitecustomize.py"),
     ),
     library!("__init__.py"),
+    library!("_split.py"),
     library!("_shim/__init__.py"),
     library!("_shim/events.py"),
     library!("_shim/files.py"),

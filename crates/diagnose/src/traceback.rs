@@ -78,7 +78,13 @@ impl Frame {
 
     /// Neither an installed package, nor the standard library, nor code without a file.
     pub(crate) fn is_users(&self) -> bool {
-        const OTHERS: [&[u8]; 3] = [b"/site-packages/", b"/dist-packages/", b"/lib/python3"];
+        const OTHERS: [&[u8]; 4] = [
+            b"/site-packages/",
+            b"/dist-packages/",
+            b"/lib/python3",
+            // What `antifreeze run` puts into scripts.
+            b"/library/antifreeze/",
+        ];
         !self.file.starts_with(b"<")
             && OTHERS
                 .iter()

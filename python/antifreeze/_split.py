@@ -1,0 +1,398 @@
+"""A training step that is taken in parts where it does not fit whole, with the gradients of the whole."""
+
+import contextlib
+import functools
+import gc
+import math
+import random
+import sys
+import warnings
+import weakref
+
+from . import MemoryPressure
+from ._shim import oom
+
+
+def step(function, batch, *, items=None, backward=None, batch_norm="refuse", ddp=False):
+    """Runs one training step, forward and backward, and takes it in parts if there is no memory for the whole. The
+    gradients are those of the whole batch, to rounding, where the loss is a sum over its items.
+
+    `function(batch)` goes forward and returns the sum of the losses and the number of items it is of; or, with
+    `items=`, the mean, and `items(batch)` is their number. It calls neither `backward` nor `zero_grad`. Returns the
+    mean loss, detached.
+
+    >>> import torch, antifreeze
+    >>> model = torch.nn.Linear(8, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> def forward(batch):
+    ...     x, y = batch
+    ...     return (model(x) - y).pow(2).sum(), len(x)
+    >>> for batch in [(torch.ones(4, 8), torch.ones(4, 1))]:
+    ...     optimizer.zero_grad()
+    ...     loss = antifreeze.step(forward, batch)
+    ...     optimizer.step()
+
+    Where items are counted by the loss, as with `ignore_index`, return that count: parts weigh what they hold.
+    `backward` is called with each loss instead of `loss.backward()`, such as for a `GradScaler`. What fitted is
+    remembered, and later steps begin with it.
+
+    With dropout the gradients are equal in distribution only: the parts draw other numbers than the whole. Modules
+    that look at the batch as a whole (BatchNorm in training) would learn something else in parts; `batch_norm` is
+    "refuse" (the error that there is no memory is raised, with the reason), "warn" or "allow". Of a loss that is no
+    sum over items nobody can know; do not use `step` for one. With DistributedDataParallel the ranks reduce
+    gradients by hand, and tell each other how it went, if `ddp=True` allows it; otherwise a step that does not fit
+    is refused.
+    """
+    if batch_norm not in ("refuse", "warn", "allow"):
+        raise ValueError(f'batch_norm is "refuse", "warn" or "allow", not {batch_norm!r}')
+    return _Step(function, batch, items, backward, batch_norm, ddp).take()
+
+
+def splittable(function=None, **options):
+    """Makes a function that goes forward take a whole step when it is called, in parts where it must. See `step`.
+
+    >>> import torch, antifreeze
+    >>> model = torch.nn.Linear(8, 1)
+    >>> @antifreeze.splittable
+    ... def train_on(batch):
+    ...     return model(batch).pow(2).sum(), len(batch)
+    >>> loss = train_on(torch.ones(4, 8))
+    >>> model.weight.grad.shape
+    torch.Size([1, 8])
+    """
+    if function is None:
+        return functools.partial(splittable, **options)
+
+    @functools.wraps(function)
+    def takes_step(batch):
+        return step(function, batch, **options)
+
+    return takes_step
+
+
+class _Known:
+    """Of a function that goes forward: what earlier steps have shown."""
+
+    def __init__(self):
+        # The size that fits; None while all did.
+        self.fits = None
+        self.is_warned = False
+        # The modules that it calls.
+        self.roots = weakref.WeakKeyDictionary()
+
+    def modules(self):
+        return [module for root in self.roots for module in root.modules()]
+
+    def parameters(self):
+        return [parameter for state in self.roots.values() for parameter in state.parameters]
+
+
+class _Root:
+    """Of a module: its parameters, and the buffers that it changes; all of them, before that is known."""
+
+    def __init__(self, module):
+        self.parameters = list(module.parameters())
+        self.buffers = list(module.buffers())
+        self.is_learnt = False
+
+
+_known = weakref.WeakKeyDictionary()
+
+
+def _known_of(function):
+    """A function that is defined anew in each step has the same code."""
+    code = getattr(getattr(function, "__func__", function), "__code__", function)
+    try:
+        return _known.setdefault(code, _Known())
+    except TypeError:
+        return _Known()
+
+
+class _Step:
+    def __init__(self, function, batch, items, backward, batch_norm, ddp):
+        self._torch = sys.modules.get("torch")
+        if self._torch is None:
+            raise RuntimeError("antifreeze.step is for PyTorch, which is not imported")
+        self._function, self._batch, self._items = function, batch, items
+        self._backward = backward or (lambda loss: loss.backward())
+        self._batch_norm, self._ddp = batch_norm, ddp
+        self._known = _known_of(function)
+        if not self._known.roots:
+            # Of other models, that are gone.
+            self._known.fits = None
+        self._length = length(batch)
+        self._error = MemoryError, "no memory"
+
+    def take(self):
+        before = _Before(self._torch, self._known)
+        reason = self._try_smaller_and_smaller(before)
+        if self._ddp:
+            reason = self._agree(reason)
+        if reason is not None:
+            before.restore()
+            before.give_back()
+            raise _no_memory(self._error, reason)
+        scale = self._length / self._count if self._count else 1.0
+        before.finish(scale)
+        if self._ddp:
+            _reduce(self._torch, self._known.parameters())
+        return self._sum / max(self._count, 1.0)
+
+    def _try_smaller_and_smaller(self, before):
+        """Until it fits. Returns why not."""
+        known = self._known
+        size = self._length if known.fits is None else min(known.fits, self._length)
+        while True:
+            fits = self._fits(before, size)
+            if not fits:
+                # Out of the `except`: the error, and with it the frames that held what did not fit, is gone.
+                before.restore()
+                gc.collect()
+                if self._torch.cuda.is_initialized():
+                    self._torch.cuda.empty_cache()
+            # Which modules there are may be known only now.
+            if not fits or size < self._length:
+                reason = self._reason_not_to_split()
+                if reason is not None or not fits and size == 1:
+                    return reason or "not even one item fits"
+                known.fits = size
+            if fits:
+                return None
+            size = (size + 1) // 2
+
+    def _fits(self, before, size):
+        self._sum = self._count = 0
+        try:
+            with before.watching(self._ddp):
+                for part in parts(self._batch, self._length, size):
+                    self._take_part(part)
+            return True
+        except Exception as error:
+            if isinstance(error, MemoryPressure) or not oom.is_out_of_memory(error):
+                before.give_back()
+                raise
+            # Its words only: the error itself leads to all that did not fit.
+            self._error = type(error), str(error)
+        return False
+
+    def _take_part(self, part):
+        loss, count = self._function(part), None
+        if isinstance(loss, tuple):
+            loss, count = loss
+        if (count is None) == (self._items is None):
+            raise TypeError("the function returns (the sum of the losses, the number of items), or a mean with items=")
+        if count is None:
+            count = self._items(part)
+            loss = loss * count
+        count = float(count)
+        if count == 0:
+            return
+        # Near a mean, so that small numbers do not overflow; what is missing to it is known at the end.
+        self._backward(loss / self._length)
+        self._sum = self._sum + loss.detach()
+        self._count += count
+
+    def _reason_not_to_split(self):
+        if not self._ddp and _ranks(self._torch) > 1:
+            return "ranks that communicate in each forward have to agree; ddp=True has antifreeze see to that"
+        norm = self._torch.nn.modules.batchnorm._BatchNorm
+        norms = (module for module in self._known.modules() if isinstance(module, norm))
+        if self._batch_norm != "allow" and any(module.training for module in norms):
+            if self._batch_norm == "refuse":
+                return 'BatchNorm would learn from parts of the batch; batch_norm="warn" or "allow" takes it in parts'
+            if not self._known.is_warned:
+                warnings.warn("steps are taken in parts, and BatchNorm learns from each of them", stacklevel=5)
+                self._known.is_warned = True
+        return None
+
+    def _agree(self, reason):
+        """All ranks go on, or none: whoever waited for one that has failed would wait for ever."""
+        torch, distributed = self._torch, self._torch.distributed
+        device = next((parameter.device for parameter in self._known.parameters()), None)
+        told = torch.tensor([reason is None, self._known.fits or self._length], dtype=torch.int64, device=device)
+        distributed.all_reduce(told, distributed.ReduceOp.MIN)
+        all_fit, size = told.tolist()
+        if size < self._length:
+            self._known.fits = size
+        if not all_fit and reason is None:
+            reason = "it did not fit in another rank"
+        return reason
+
+
+def _no_memory(error, reason):
+    kind, text = error
+    text = f"{text} (antifreeze.step did not take it in parts: {reason})"
+    try:
+        return kind(text)
+    except Exception:
+        return MemoryError(text)
+
+
+class _Before:
+    """What a step finds, to give it to another attempt: gradients, buffers, random numbers."""
+
+    def __init__(self, torch, known):
+        self._torch, self._known = torch, known
+        self._gradients, self._buffers, self._seen = [], [], set()
+        self._random = _random_state(torch)
+        for root, state in list(known.roots.items()):
+            self._take(root, state)
+
+    def _take(self, root, state):
+        if not state.is_learnt:
+            self._seen.update(map(id, root.modules()))
+        for parameter in state.parameters:
+            self._gradients.append((parameter, parameter.grad))
+            parameter.grad = None
+        for buffer in state.buffers:
+            self._buffers.append((buffer, buffer._version, buffer.detach().clone()))
+
+    @contextlib.contextmanager
+    def watching(self, ddp):
+        """In it, modules that nobody has seen yet are taken note of when they are called."""
+        with contextlib.ExitStack() as stack:
+            pre_hook = self._torch.nn.modules.module.register_module_forward_pre_hook
+            self._hook = pre_hook(self._runs)
+            stack.callback(self._hook.remove)
+            if ddp:
+                stack.enter_context(_alone(self._torch))
+            yield
+
+    def _runs(self, module, inputs):
+        state = self._known.roots.get(module)
+        if state is not None and state.is_learnt:
+            # As in the steps before. Each call of a module costs less without a hook.
+            self._hook.remove()
+        elif state is None and id(module) not in self._seen:
+            state = self._known.roots[module] = _Root(module)
+            self._take(module, state)
+
+    def restore(self):
+        """For another attempt."""
+        for parameter, _ in self._gradients:
+            parameter.grad = None
+        with self._torch.no_grad():
+            for buffer, version, kept in self._buffers:
+                if buffer._version != version:
+                    buffer.copy_(kept)
+        _set_random_state(self._torch, self._random)
+
+    def give_back(self):
+        """There will be none."""
+        for parameter, gradient in self._gradients:
+            parameter.grad = gradient
+
+    def finish(self, scale):
+        """The new gradients, as of a mean, on top of those that were there."""
+        changed = {id(buffer) for buffer, version, _ in self._buffers if buffer._version != version}
+        for state in self._known.roots.values():
+            if not state.is_learnt:
+                state.buffers = [buffer for buffer in state.buffers if id(buffer) in changed]
+                state.is_learnt = True
+        with self._torch.no_grad():
+            for parameter, before in self._gradients:
+                if parameter.grad is None:
+                    parameter.grad = before
+                    continue
+                if scale != 1.0:
+                    parameter.grad.mul_(scale)
+                if before is not None:
+                    parameter.grad.add_(before)
+
+
+def _random_state(torch):
+    numpy = sys.modules.get("numpy")
+    return (
+        torch.get_rng_state(),
+        torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None,
+        random.getstate(),
+        numpy.random.get_state() if numpy else None,
+    )
+
+
+def _set_random_state(torch, state):
+    cpu, cards, plain, numbers = state
+    torch.set_rng_state(cpu)
+    if cards is not None:
+        torch.cuda.set_rng_state_all(cards)
+    random.setstate(plain)
+    if numbers is not None:
+        sys.modules["numpy"].random.set_state(numbers)
+
+
+def _ranks(torch):
+    distributed = torch.distributed
+    is_one_of_many = distributed.is_available() and distributed.is_initialized()
+    return distributed.get_world_size() if is_one_of_many else 1
+
+
+@contextlib.contextmanager
+def _alone(torch):
+    """In it, a module that is run by several ranks runs as it would in one."""
+    parallel = torch.nn.parallel.DistributedDataParallel
+    forward = parallel.forward
+    parallel.forward = lambda self, *words, **named: self.module(*words, **named)
+    try:
+        yield
+    finally:
+        parallel.forward = forward
+
+
+def _reduce(torch, parameters):
+    """The mean of all ranks, in pieces of some size. Whoever has no gradient has one of zeros: all take part."""
+    distributed = torch.distributed
+    ranks = distributed.get_world_size()
+    parameters = [parameter for parameter in parameters if parameter.requires_grad]
+    for parameter in parameters:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        distributed.all_reduce(parameter.grad)
+        parameter.grad.div_(ranks)
+
+
+# Batches of any make.
+
+
+def length(batch):
+    """How many items it holds: the first dimension of its tensors, which have to agree."""
+    sizes = set(_sizes(batch))
+    if len(sizes) != 1:
+        told = "no tensor" if not sizes else f"tensors of {sorted(sizes)} items"
+        raise ValueError(f"a batch whose items can be told apart is needed, and this has {told}")
+    return sizes.pop()
+
+
+def _sizes(batch):
+    if hasattr(batch, "shape") and hasattr(batch, "__getitem__"):
+        if len(batch.shape):
+            yield int(batch.shape[0])
+    elif hasattr(batch, "items") and hasattr(batch, "keys"):
+        for value in batch.values():
+            yield from _sizes(value)
+    elif isinstance(batch, (tuple, list)):
+        for value in batch:
+            yield from _sizes(value)
+
+
+def parts(batch, whole, size):
+    """One after the other, none larger than `size`, and all nearly as large."""
+    number = math.ceil(whole / size)
+    if number <= 1:
+        yield batch
+        return
+    edges = [whole * index // number for index in range(number + 1)]
+    for begin, end in zip(edges, edges[1:]):
+        yield _cut(batch, slice(begin, end))
+
+
+def _cut(batch, part):
+    if hasattr(batch, "shape") and hasattr(batch, "__getitem__"):
+        return batch[part] if len(batch.shape) else batch
+    if hasattr(batch, "items") and hasattr(batch, "keys"):
+        cut = {key: _cut(value, part) for key, value in batch.items()}
+        return cut if type(batch) is dict else type(batch)(cut)
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(_cut(value, part) for value in batch))
+    if isinstance(batch, (tuple, list)):
+        return type(batch)(_cut(value, part) for value in batch)
+    return batch
