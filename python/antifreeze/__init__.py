@@ -5,7 +5,13 @@ Everything here works without a guard as well; what only a guard can ask for doe
 
 import os
 
-__all__ = ["MemoryPressure", "on_checkpoint", "resume", "splittable", "step"]
+__all__ = [
+    "MemoryPressure", "RollingBuffer", "check_finite", "on_checkpoint", "phase", "resume", "splittable", "step",
+]
+# Where to find what is loaded when it is used.
+_ELSEWHERE = {
+    "RollingBuffer": "_tools", "check_finite": "_tools", "phase": "_tools", "splittable": "_split", "step": "_split",
+}
 
 
 class MemoryPressure(MemoryError):
@@ -56,9 +62,8 @@ def resume(load=None, **things):
 
 
 def __getattr__(name):
-    """What is seldom used is loaded when it is."""
-    if name in ("splittable", "step"):
-        from . import _split
+    if name in _ELSEWHERE:
+        import importlib
 
-        return getattr(_split, name)
+        return getattr(importlib.import_module("." + _ELSEWHERE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

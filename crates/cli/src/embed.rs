@@ -28,6 +28,7 @@ static SHIM: &[(&str, &str)] = &[
     ),
     library!("__init__.py"),
     library!("_split.py"),
+    library!("_tools.py"),
     library!("_shim/__init__.py"),
     library!("_shim/events.py"),
     library!("_shim/files.py"),
