@@ -6,11 +6,13 @@ Everything here works without a guard as well; what only a guard can ask for doe
 import os
 
 __all__ = [
-    "MemoryPressure", "RollingBuffer", "check_finite", "on_checkpoint", "phase", "resume", "splittable", "step",
+    "MemoryPressure", "RollingBuffer", "check_finite", "find_batch_size", "on_checkpoint", "phase", "resume",
+    "splittable", "step",
 ]
 # Where to find what is loaded when it is used.
 _ELSEWHERE = {
-    "RollingBuffer": "_tools", "check_finite": "_tools", "phase": "_tools", "splittable": "_split", "step": "_split",
+    "RollingBuffer": "_tools", "check_finite": "_tools", "find_batch_size": "_sizes", "phase": "_tools",
+    "splittable": "_split", "step": "_split",
 }
 
 

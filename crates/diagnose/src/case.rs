@@ -6,7 +6,7 @@ use crate::kernel::{Incident, Kind};
 use crate::safe;
 use crate::series::Growth;
 use crate::shim::Suspect;
-use crate::signal::Exit;
+use crate::signal::{self, Exit};
 use crate::story::{Refusal, Story};
 use crate::traceback::{Traceback, tells_of_memory};
 use crate::verdict::{EndKind, Location, written};
@@ -53,6 +53,16 @@ impl<'a> Case<'a> {
 
     pub fn went_wrong(&self) -> bool {
         !matches!(self.end, EndKind::Finished | EndKind::Running)
+    }
+
+    /// Somebody lost patience: it was interrupted, or asked to end, and did so in its own way.
+    pub fn was_asked_to_end(&self) -> bool {
+        const STATUS: u32 = 128;
+        let by_status = matches!(
+            self.exit(),
+            Some(Exit::Code(code)) if code == STATUS + signal::INTERRUPT || code == STATUS + signal::TERMINATE
+        );
+        by_status || self.error().starts_with("KeyboardInterrupt")
     }
 
     /// The error that ended the script; empty without one.

@@ -158,5 +158,5 @@ fn may_stand(case: &Case<'_>) -> bool {
     matches!(
         case.end,
         EndKind::Running | EndKind::Killed | EndKind::Stopped | EndKind::Hung | EndKind::Unknown
-    )
+    ) || case.was_asked_to_end()
 }

@@ -131,6 +131,10 @@ fn without_steps_what_it_waits_for_tells() {
         .clone()
         .unwrap();
     assert_eq!((location.file.as_str(), location.line), ("train.py", 12));
+    for status in [(128 + 2) << 8, (128 + 15) << 8, 2] {
+        blames(&idle("lock", 0).ended(120, status), Code::Deadlock, 0.8);
+    }
+    spares(&idle("lock", 0).ended(120, 1 << 8), Code::Deadlock);
     for waits in ["input", "time", "network"] {
         is_healthy(&idle(waits, 0));
         rules_out(&idle(waits, 0), Code::Deadlock);

@@ -1,0 +1,159 @@
+"""Finds by trying how large a batch may be, without taking the machine along."""
+
+import contextlib
+import gc
+import os
+import resource
+import sys
+
+from . import MemoryPressure
+from ._shim import oom
+
+# Of what is available, left for everybody else where no guard sees to it.
+_LEFT = 0.15
+
+
+def find_batch_size(function, *, start=1, most=65536, in_process=None):
+    """The largest batch for which `function(size)`, one step with a batch of that size, finds memory. Sizes are doubled
+    until one does not fit, and then what lies between is halved. 0 when not even `start` fits.
+
+    >>> import antifreeze
+    >>> def one_step(size):
+    ...     if size > 1000:
+    ...         raise MemoryError
+    >>> antifreeze.find_batch_size(one_step)
+    1000
+
+    Under `antifreeze run` the wall refuses what would not fit; elsewhere a limit is set for the time of trying, which
+    leaves a part of what is available to others. What PyTorch changed in a trial (gradients, buffers, random numbers)
+    is put back. Take a little less than what is found: steps differ.
+
+    TensorFlow keeps what it has taken, and may end the process where it finds no memory. So where it is in use sizes
+    are tried in processes of their own (`in_process=False`), for which the function has to be one of a module, and
+    not inside of another function.
+    """
+    if start < 1 or most < start:
+        raise ValueError("1 <= start <= most")
+    if in_process is None:
+        in_process = "tensorflow" not in sys.modules
+    fits = _fits_here if in_process else _fits_elsewhere
+    if not fits(function, start):
+        return 0
+    low, high = start, start * 2
+    while high <= most and fits(function, high):
+        low, high = high, high * 2
+    high = min(high, most + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(function, middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _fits_here(function, size):
+    torch = sys.modules.get("torch")
+    with _wall(), _as_if_never(torch):
+        fits = _try(function, size)
+    gc.collect()
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    return fits
+
+
+def _try(function, size):
+    """Out of the `except`, and of this call, the frames that held what did not fit are gone."""
+    try:
+        function(size)
+    except Exception as error:
+        if isinstance(error, MemoryPressure) or not oom.is_out_of_memory(error):
+            raise
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _as_if_never(torch):
+    if torch is None:
+        yield
+        return
+    from ._split import _Before, _Known
+
+    before = _Before(torch, _Known())
+    try:
+        with before.watching(False):
+            yield
+    finally:
+        before.restore()
+        before.give_back()
+
+
+@contextlib.contextmanager
+def _wall():
+    """Where no guard holds one: what is asked for beyond what is there fails, instead of freezing the machine."""
+    room = None if os.environ.get("ANTIFREEZE_PAGE") else _available()
+    if room is None:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = _mapped() + int(room * (1 - _LEFT))
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    if soft != resource.RLIM_INFINITY:
+        limit = min(limit, soft)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _available():
+    return _kilobytes("/proc/meminfo", "MemAvailable:")
+
+
+def _mapped():
+    return _kilobytes("/proc/self/status", "VmData:") or 0
+
+
+def _kilobytes(path, name):
+    try:
+        with open(path) as file:
+            words = next(line.split() for line in file if line.startswith(name))
+    except (OSError, StopIteration):
+        return None
+    return int(words[1]) * 1024
+
+
+def _fits_elsewhere(function, size):
+    import multiprocessing
+    import signal
+
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_tell, args=(theirs, function, size))
+    try:
+        process.start()
+    except Exception as error:
+        raise ValueError(f"{function!r} cannot be tried in a process of its own: it has to be one of a module") from error
+    theirs.close()
+    try:
+        told = ours.recv()
+    except EOFError:
+        told = None
+    process.join()
+    if isinstance(told, Exception):
+        raise told
+    if told is None and process.exitcode not in (-signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS):
+        raise RuntimeError(f"the trial of {size} ended with status {process.exitcode}, and said nothing")
+    return bool(told)
+
+
+def _tell(pipe, function, size):
+    """In a process of its own: whether it fits, or the error that it is not about memory."""
+    try:
+        with _wall():
+            pipe.send(_try(function, size))
+    except Exception as error:
+        pipe.send(RuntimeError(f"{type(error).__name__}: {error}"))

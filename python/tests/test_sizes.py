@@ -1,0 +1,129 @@
+"""The batch that fits is found by trying, and nothing else is lost by it."""
+
+import doctest
+import importlib.util
+import os
+import resource
+import unittest
+from unittest import mock
+
+import support
+
+import antifreeze
+from antifreeze import _sizes
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
+MB = 1 << 20
+
+
+def takes_a_megabyte_each(size):
+    held = bytearray(size * MB)
+    held[:: 4096] = b"x" * len(held[:: 4096])
+
+
+def is_killed_above_20(size):
+    if size > 20:
+        os.abort()
+
+
+def is_wrong(size):
+    raise KeyError("label")
+
+
+class FindTest(unittest.TestCase):
+    def test_the_largest_that_fits_whatever_it_is(self):
+        for right in (1, 2, 3, 64, 65, 1000, 4097):
+            tried = []
+
+            def step(size):
+                tried.append(size)
+                if size > right:
+                    raise MemoryError
+
+            self.assertEqual(antifreeze.find_batch_size(step), right)
+            self.assertLessEqual(len(tried), 30)
+            self.assertLessEqual(max(tried), 2 * right)
+
+    def test_bounds(self):
+        def refuses(size):
+            raise MemoryError
+
+        self.assertEqual(antifreeze.find_batch_size(refuses), 0)
+        self.assertEqual(antifreeze.find_batch_size(lambda size: None, most=100), 100)
+        self.assertEqual(antifreeze.find_batch_size(lambda size: None, start=7, most=7), 7)
+        with self.assertRaises(ValueError):
+            antifreeze.find_batch_size(refuses, start=0)
+
+    def test_another_error_is_the_scripts_own(self):
+        with self.assertRaises(KeyError):
+            antifreeze.find_batch_size(is_wrong)
+        with self.assertRaisesRegex(RuntimeError, "KeyError"):
+            antifreeze.find_batch_size(is_wrong, in_process=False)
+
+    def test_real_memory_is_refused_and_the_limit_is_lifted(self):
+        """As if 300 MB were available."""
+        before = resource.getrlimit(resource.RLIMIT_DATA)
+        room = mock.patch.object(_sizes, "_available", lambda: 300 * MB)
+        with room, mock.patch.dict(os.environ):
+            os.environ.pop("ANTIFREEZE_PAGE", None)
+            found = antifreeze.find_batch_size(takes_a_megabyte_each)
+        self.assertTrue(200 <= found <= 256, found)
+        self.assertEqual(resource.getrlimit(resource.RLIMIT_DATA), before)
+
+    def test_a_process_of_its_own_may_die_of_it(self):
+        self.assertEqual(antifreeze.find_batch_size(is_killed_above_20, in_process=False), 20)
+
+    def test_a_function_that_cannot_be_sent_is_told(self):
+        with self.assertRaisesRegex(ValueError, "one of a module"):
+            antifreeze.find_batch_size(lambda size: None, in_process=False)
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_torch_is_left_as_it_was(self):
+        import torch
+
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
+        model(torch.randn(8, 4)).sum().backward()
+        before = [parameter.grad.clone() for parameter in model.parameters()]
+        random, seen = torch.get_rng_state(), model[1].num_batches_tracked.item()
+
+        def step(size):
+            model(torch.randn(size + 1, 4)).sum().backward()
+            if size > 10:
+                raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+        self.assertEqual(antifreeze.find_batch_size(step), 10)
+        torch.testing.assert_close([parameter.grad for parameter in model.parameters()], before)
+        self.assertTrue(torch.equal(torch.get_rng_state(), random))
+        self.assertEqual(model[1].num_batches_tracked.item(), seen)
+
+    @unittest.skipUnless(HAS_TENSORFLOW, "there is no tensorflow")
+    def test_tensorflow_is_tried_elsewhere(self):
+        ended = support.Scene(self).run(TENSORFLOW, PYTHONPATH=support.PYTHON, ANTIFREEZE_PAGE="")
+        self.assertEqual(ended.returncode, 0, ended)
+        self.assertTrue(2 <= int(ended.stdout) <= 6, ended)
+
+
+TENSORFLOW = """
+import tensorflow as tf
+import antifreeze
+from antifreeze import _sizes
+
+_sizes._available = lambda: 1 << 30
+
+def step(size):
+    # 128 megabytes an item.
+    float(tf.reduce_sum(tf.ones((size, 32 << 20))))
+
+if __name__ == "__main__":
+    print(antifreeze.find_batch_size(step, most=64))
+"""
+
+
+def load_tests(loader, tests, pattern):
+    tests.addTests(doctest.DocTestSuite(_sizes))
+    return tests
+
+
+if __name__ == "__main__":
+    unittest.main()
