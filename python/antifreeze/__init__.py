@@ -7,12 +7,12 @@ import os
 
 __all__ = [
     "MemoryPressure", "RollingBuffer", "check_finite", "find_batch_size", "on_checkpoint", "phase", "resume",
-    "splittable", "step",
+    "splittable", "step", "wrap",
 ]
 # Where to find what is loaded when it is used.
 _ELSEWHERE = {
     "RollingBuffer": "_tools", "check_finite": "_tools", "find_batch_size": "_sizes", "phase": "_tools",
-    "splittable": "_split", "step": "_split",
+    "splittable": "_split", "step": "_split", "wrap": "_loader",
 }
 
 

@@ -27,6 +27,7 @@ static SHIM: &[(&str, &str)] = &[
         include_str!("../../../python/stub/sitecustomize.py"),
     ),
     library!("__init__.py"),
+    library!("_loader.py"),
     library!("_sizes.py"),
     library!("_split.py"),
     library!("_tools.py"),

@@ -1,0 +1,179 @@
+"""A loader that knows how long it is waited for, and what its workers take."""
+
+import os
+import threading
+import time
+import warnings
+
+from ._tools import _bytes
+
+# Batches after which something can be said, and between two looks at the workers.
+_FEW = 20
+# Of the time, waited for data, that is worth a word.
+_MUCH = 0.4
+# By how much workers grow, together, that is more than what they need to begin with.
+_GREW = 1.3
+_GREW_BYTES = 200 << 20
+
+
+def wrap(loader, *, warn=True):
+    """Measures how a loader is used, and warns once of each thing that is wrong with it. It is used like the loader
+    itself; `wrapped.stats` tells what was seen.
+
+    >>> import antifreeze
+    >>> loader = antifreeze.wrap([1, 2, 3])
+    >>> sum(loader), len(loader), loader.stats.batches
+    (6, 3, 3)
+
+    It warns of training that waits for its data, of batches that do not fit into `/dev/shm`, of workers that are forked
+    from a process with threads, and of workers whose memory grows because they copy what they were given.
+    """
+    return Wrapped(loader, warn)
+
+
+class Stats:
+    """Seconds and bytes. `waited` is the time until a batch came, `worked` the time until the next was asked for."""
+
+    def __init__(self):
+        self.batches = 0
+        self.waited = self.worked = 0.0
+        # The largest batch, and what workers may have ready at once.
+        self.batch_bytes = self.bytes_in_flight = 0
+        # Of all workers together, that they share with nobody.
+        self.worker_bytes = 0
+
+    @property
+    def input_bound(self):
+        """The share of the time in which the training waited for data."""
+        whole = self.waited + self.worked
+        return self.waited / whole if whole else 0.0
+
+    def __repr__(self):
+        return (
+            f"{self.batches} batches of up to {self.batch_bytes:,} bytes; waited for {self.input_bound:.0%} of the "
+            f"time; {self.bytes_in_flight:,} bytes in flight; workers hold {self.worker_bytes:,} bytes"
+        )
+
+
+class Wrapped:
+    def __init__(self, loader, warn):
+        self._loader, self._warns = loader, warn
+        self._said = set()
+        self._first_look = None
+        self.stats = Stats()
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+    def __len__(self):
+        return len(self._loader)
+
+    def __iter__(self):
+        self._look_before()
+        stats = self.stats
+        before = time.perf_counter()
+        batches = iter(self._loader)
+        # Workers start, and the first of their batches is waited for, whatever they do.
+        first = True
+        while True:
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+            came = time.perf_counter()
+            if not first:
+                stats.waited += came - before
+            first = False
+            stats.batches += 1
+            self._look_at(batch, batches)
+            before = time.perf_counter()
+            yield batch
+            now = time.perf_counter()
+            stats.worked += now - before
+            before = now
+
+    def _look_before(self):
+        context = getattr(self._loader, "multiprocessing_context", None)
+        # Daemons are mostly those of libraries, which know about forks.
+        others = sum(not thread.daemon for thread in threading.enumerate()) - 1
+        if self._workers() and others > 0 and _forks(context):
+            self._say(
+                "fork",
+                f"workers are forked while {others} other thread{'s' * (others > 1)} are there: what these hold locked stays "
+                'locked in the workers for ever. multiprocessing_context="forkserver" avoids it',
+            )
+
+    def _look_at(self, batch, batches):
+        stats = self.stats
+        size = _bytes(batch)
+        if size > stats.batch_bytes:
+            stats.batch_bytes = size
+            ahead = self._workers() * (getattr(self._loader, "prefetch_factor", None) or 1)
+            stats.bytes_in_flight = size * ahead
+            free = _shm_free()
+            if ahead and free is not None and stats.bytes_in_flight > free:
+                self._say(
+                    "shm",
+                    f"{ahead} batches of {_megabytes(size)} may wait in /dev/shm, which has {_megabytes(free)} left: fewer "
+                    "workers, a lower prefetch_factor, or a larger /dev/shm",
+                )
+        if stats.batches % _FEW == 0:
+            self._look_at_workers(batches)
+            if stats.input_bound > _MUCH:
+                self._say(
+                    "slow",
+                    f"the training waited for its data for {stats.input_bound:.0%} of the time: more workers, or data "
+                    "that is prepared before",
+                )
+
+    def _look_at_workers(self, batches):
+        pids = [process.pid for process in getattr(batches, "_workers", ())]
+        held = sum(_own_bytes(pid) for pid in pids)
+        self.stats.worker_bytes = held
+        if self._first_look is None or self._first_look[0] != pids:
+            self._first_look = pids, held
+            return
+        before = self._first_look[1]
+        if held > _GREW * before and held - before > _GREW_BYTES:
+            self._say(
+                "copies",
+                f"the workers' own memory grew from {_megabytes(before)} to {_megabytes(held)}: reading Python objects "
+                "copies them, once for each worker. Keep samples in arrays or tensors instead of lists of objects",
+            )
+
+    def _workers(self):
+        return getattr(self._loader, "num_workers", 0) or 0
+
+    def _say(self, what, text):
+        if self._warns and what not in self._said:
+            self._said.add(what)
+            warnings.warn(text, stacklevel=4)
+
+
+def _forks(context):
+    import multiprocessing
+
+    method = getattr(context, "_name", None) or multiprocessing.get_start_method(allow_none=True)
+    return (method or multiprocessing.get_all_start_methods()[0]) == "fork"
+
+
+def _own_bytes(pid):
+    """That it shares with nobody; 0 of one that has ended."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup") as file:
+            lines = [line.split() for line in file if line.startswith(("Private_Dirty:", "Private_Clean:"))]
+    except OSError:
+        return 0
+    return 1024 * sum(int(words[1]) for words in lines)
+
+
+def _shm_free():
+    try:
+        disk = os.statvfs("/dev/shm")
+    except OSError:
+        return None
+    return disk.f_bavail * disk.f_frsize
+
+
+def _megabytes(number):
+    return f"{number / 1e6:.0f} MB"

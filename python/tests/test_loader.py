@@ -1,0 +1,139 @@
+"""Real loaders of PyTorch: what is wrong with them is said once, and nothing of what is right."""
+
+import doctest
+import importlib.util
+import threading
+import unittest
+import warnings
+from unittest import mock
+
+import support
+
+import antifreeze
+from antifreeze import _loader
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+if HAS_TORCH:
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Samples(Dataset):
+        def __init__(self, objects=None):
+            self._objects = objects
+
+        def __len__(self):
+            return 400
+
+        def __getitem__(self, index):
+            if self._objects:
+                sum(map(len, self._objects[index * 4000 : (index + 1) * 4000]))
+            return torch.zeros(1000)
+
+
+def used(loader, work=lambda: None):
+    """The warnings of going through it once."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in loader:
+            work()
+    return [str(warning.message) for warning in said]
+
+
+class AnyLoaderTest(unittest.TestCase):
+    def test_it_is_used_like_the_loader(self):
+        class Own:
+            batch_size = 7
+
+            def __iter__(self):
+                return iter("abc")
+
+        loader = antifreeze.wrap(Own())
+        self.assertEqual((list(loader), loader.batch_size), (["a", "b", "c"], 7))
+        with self.assertRaises(AttributeError):
+            loader.nothing
+
+    def test_waiting_is_measured_and_told_once(self):
+        now = 0.0
+
+        def takes(seconds):
+            nonlocal now
+            now += seconds
+
+        class Loader:
+            def __init__(self, seconds):
+                self._seconds = seconds
+
+            def __iter__(self):
+                for _ in range(60):
+                    takes(self._seconds)
+                    yield 1
+
+        slow, quick = antifreeze.wrap(Loader(3.0)), antifreeze.wrap(Loader(0.1))
+        with mock.patch.object(_loader.time, "perf_counter", lambda: now):
+            said = used(slow, lambda: takes(1.0))
+            self.assertEqual(used(quick, lambda: takes(1.0)), [])
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("waited for its data for 75% of the time", said[0])
+        self.assertAlmostEqual(slow.stats.input_bound, 0.75, delta=0.01)
+
+
+@unittest.skipUnless(HAS_TORCH, "there is no torch")
+# How fast they are is nothing to judge here.
+@mock.patch.object(_loader, "_MUCH", 2.0)
+class TorchTest(unittest.TestCase):
+    def test_a_good_loader_is_left_alone(self):
+        loader = antifreeze.wrap(DataLoader(Samples(), batch_size=8, num_workers=2))
+        self.assertEqual(used(loader), [])
+        stats = loader.stats
+        self.assertEqual((stats.batches, stats.batch_bytes, stats.bytes_in_flight), (50, 32000, 4 * 32000))
+        self.assertGreater(stats.worker_bytes, 1_000_000)
+
+    def test_fork_after_threads(self):
+        end = threading.Event()
+        thread = threading.Thread(target=end.wait)
+        thread.start()
+        try:
+            loader = DataLoader(Samples(), batch_size=8, num_workers=1, multiprocessing_context="fork")
+            said = used(antifreeze.wrap(loader))
+        finally:
+            end.set()
+            thread.join()
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("forked while 1 other thread", said[0])
+        self.assertEqual(used(antifreeze.wrap(loader)), [])
+
+    def test_little_shared_memory(self):
+        with mock.patch.object(_loader, "_shm_free", lambda: 100_000):
+            loader = antifreeze.wrap(DataLoader(Samples(), batch_size=8, num_workers=2))
+            said = used(loader)
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("4 batches of 0 MB may wait in /dev/shm", said[0])
+
+    def test_workers_that_copy_what_they_read(self):
+        """Each object that is read is written to, since it is counted who holds it."""
+        samples = Samples(objects=[str(number) * 8 for number in range(400_000)])
+        loader = antifreeze.wrap(DataLoader(samples, batch_size=1, num_workers=1, multiprocessing_context="fork"))
+        with mock.patch.multiple(_loader, _GREW_BYTES=5 << 20, _FEW=1, _GREW=1.02):
+            said = used(Early(loader, 90))
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("copies them, once for each worker", said[0])
+
+
+class Early:
+    """The first so many of a loader."""
+
+    def __init__(self, loader, number):
+        self._loader, self._number = loader, number
+
+    def __iter__(self):
+        for _, batch in zip(range(self._number), self._loader):
+            yield batch
+
+
+def load_tests(loader, tests, pattern):
+    tests.addTests(doctest.DocTestSuite(_loader))
+    return tests
+
+
+if __name__ == "__main__":
+    unittest.main()
