@@ -52,6 +52,8 @@ pub struct Stretch {
     pub asked: Option<u64>,
     /// Bytes a second to swap and back.
     pub swap: Option<f64>,
+    /// Bytes of the tree that lay there when it began.
+    pub in_swap: Option<u64>,
 }
 
 /// Of what the living have counted, all that was ever counted: whoever ends takes his count along.
@@ -83,6 +85,7 @@ struct Counters {
     disk_busy: Option<u64>,
     read: Option<u64>,
     asked: Option<u64>,
+    in_swap: Option<u64>,
 }
 
 impl Course {
@@ -183,6 +186,7 @@ impl Counters {
             disk_busy: sample.disk.busy_ms.value(),
             read: sample.tree.read_bytes.value(),
             asked: sample.tree.read_asked.value(),
+            in_swap: sample.tree.swap.value(),
         }
     }
 
@@ -206,6 +210,7 @@ impl Counters {
             read: rise(self.read, later.read),
             asked: rise(self.asked, later.asked),
             swap: share(self.swapped, later.swapped, 1.0).map(|pages| pages * PAGE as f64),
+            in_swap: self.in_swap,
         }
     }
 }

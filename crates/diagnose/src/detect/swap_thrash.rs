@@ -10,8 +10,9 @@
 //! ## How it is told
 //!
 //! For at least ten seconds everything waited for memory for a third of the time or more (pressure "full"), or
-//! antifreeze stopped the run for it. Ruled out when there was memory to be had at the last look and nothing
-//! had waited.
+//! antifreeze stopped the run for it. Or the machine was well and the run crawled: a tenth or more of it lay in swap,
+//! and so much went there and back that all of it was needed again within a minute. Ruled out when there was memory to
+//! be had at the last look and nothing had waited.
 //!
 //! ## What to do
 //!
@@ -26,9 +27,15 @@ use crate::case::Case;
 use crate::units;
 use crate::verdict::EndKind;
 use antifreeze_record::event::Why;
+use std::time::Duration;
 
 /// Of ten seconds, in which everything waited for memory.
 const MUCH: f64 = 0.33;
+/// Of what it held at most, in swap.
+const MUCH_IN_SWAP: f64 = 0.1;
+/// Within which all of that comes back, so that it is no cold data; and for how long it went so at least.
+const COMES_BACK: Duration = Duration::from_secs(60);
+const LASTING: Duration = Duration::from_secs(10);
 /// Of the machine's memory; with more left it was not out.
 const NOTABLE: f64 = 0.05;
 
@@ -52,12 +59,10 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             let pace = units::pace(course.worst_swap);
             found = found.and(case, format!("{pace} went to swap and back"), "paging");
         }
-        let command = case.facts.command_line();
-        let budget = units::bytes(case.facts.may_use()).replace(' ', "");
-        return Finding::Found(found.remedy(
-            "let it fail at its own line instead, with a budget; or a smaller batch",
-            Some(format!("antifreeze run --budget {budget} -- {command}")),
-        ));
+        return Finding::Found(remedied(case, found));
+    }
+    if let Some(found) = lives_on_swap(case) {
+        return Finding::Found(found);
     }
     if case.end != EndKind::MachineDied {
         return Finding::Nothing;
@@ -70,4 +75,32 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         }
         _ => Finding::Nothing,
     }
+}
+
+/// The machine may be well, and the run crawl: what it has in swap it needs again and again.
+fn lives_on_swap(case: &Case<'_>) -> Option<Found> {
+    let ending = case.story.course.ending();
+    let (pace, held) = (ending.swap?, ending.in_swap?);
+    let is_much = held as f64 >= case.peak() as f64 * MUCH_IN_SWAP;
+    // Half of what moves comes back.
+    let comes_back = held as f64 <= pace / 2.0 * COMES_BACK.as_secs_f64();
+    if ending.time < LASTING || !is_much || !comes_back {
+        return None;
+    }
+    let summary = format!(
+        "{} of it lay in swap, and {} went there and back",
+        units::bytes(held),
+        units::pace(pace)
+    );
+    let confidence = if case.fills_up().is_some() { 0.2 } else { 0.7 };
+    Some(remedied(case, Found::new(case, confidence, summary, "paging")))
+}
+
+fn remedied(case: &Case<'_>, found: Found) -> Found {
+    let command = case.facts.command_line();
+    let budget = units::bytes(case.facts.may_use()).replace(' ', "");
+    found.remedy(
+        "let it fail at its own line instead, with a budget; or a smaller batch",
+        Some(format!("antifreeze run --budget {budget} -- {command}")),
+    )
 }

@@ -124,6 +124,24 @@ fn shared_memory_that_is_full_is_blamed_for_a_bus_error() {
 }
 
 #[test]
+fn a_run_that_lives_on_swap_is_told_and_cold_data_is_not() {
+    const PAGE: u64 = 4096;
+    let swapping = |held: u64, pace: u64| {
+        let mut scene = Scene::new().steady(120, 2 * GB);
+        for (second, sample) in (0..).zip(&mut scene.samples) {
+            sample.tree.swap = Reading::Value(held);
+            sample.paging.swapped_in = Reading::Value(second * pace / PAGE);
+            sample.paging.swapped_out = Reading::Value(second * pace / PAGE);
+        }
+        scene.ended(120, 0)
+    };
+    blames(&swapping(500 * MB, 20 * MB), Code::SwapThrash, 0.6);
+    is_healthy(&swapping(500 * MB, MB));
+    is_healthy(&swapping(20 * MB, 20 * MB));
+    is_healthy(&swapping(0, 20 * MB));
+}
+
+#[test]
 fn everything_that_waits_for_memory_is_a_swap_storm() {
     let stalled = |each: u64| {
         let mut scene = Scene::new().steady(120, 9 * GB);
