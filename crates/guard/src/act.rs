@@ -78,7 +78,12 @@ impl Hands {
         let stands = self.standstill.asks(scene.now, steps, scene.ticks);
         if stands && rung < Rung::Pause && !self.job_stopped() {
             trainers::ask_for_stacks(self.shared, scene.tree);
-            scene.voice.say(What::Still { steps });
+            let missed = if trainers::makes_no_steps(self.shared) {
+                0
+            } else {
+                steps
+            };
+            scene.voice.say(What::Still { steps: missed });
         }
         if rung < Rung::Pause && is_paused(scene) && !self.job_stopped() {
             self.resume(decision.why, scene);

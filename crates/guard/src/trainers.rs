@@ -159,9 +159,18 @@ fn hears(trainer: &Trainer) -> bool {
 
 /// Whether one of them is in the middle of a save, which must not be cut short.
 pub fn is_saving(shared: Shared) -> bool {
+    is_at(shared, Phase::Saving)
+}
+
+/// Whether one of them is at something during which no steps are made.
+pub fn makes_no_steps(shared: Shared) -> bool {
+    is_at(shared, Phase::Saving) || is_at(shared, Phase::Evaluation)
+}
+
+fn is_at(shared: Shared, phase: Phase) -> bool {
     shared
         .trainers()
-        .any(|(_, trainer)| trainer.phase.load(Relaxed) == Phase::Saving as u32)
+        .any(|(_, trainer)| trainer.phase.load(Relaxed) == phase as u32)
 }
 
 #[cfg(test)]

@@ -237,7 +237,7 @@ pub enum What {
     UserContinued,
     /// No step for long, or no work: whoever can see where it stands looks now.
     Still {
-        /// That were made before; 0 where none are known.
+        /// That were made before; 0 where none are known, or none are due.
         steps: u64,
     },
     /// The root ended: raw wait status; peak footprint in bytes; worst delay of the
