@@ -3,7 +3,20 @@
 Everything here works without a guard as well; what only a guard can ask for does not happen then.
 """
 
+from __future__ import annotations
+
 import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional, TypeVar
+
+    from ._loader import wrap as wrap
+    from ._sizes import find_batch_size as find_batch_size
+    from ._split import splittable as splittable, step as step
+    from ._tools import RollingBuffer as RollingBuffer, check_finite as check_finite, phase as phase
+
+    Function = TypeVar("Function", bound=Callable[[], Any])
 
 __all__ = [
     "MemoryPressure", "RollingBuffer", "check_finite", "find_batch_size", "on_checkpoint", "phase", "resume",
@@ -21,7 +34,7 @@ class MemoryPressure(MemoryError):
     context managers runs; a script that catches it should save what it wants to keep, and end."""
 
 
-def on_checkpoint(function):
+def on_checkpoint(function: Function) -> Function:
     """Has the guard call this function when it wants the run to be saved, at the end of a step. It may
     return where it saved. Without one, antifreeze saves the models and optimizers in use itself.
 
@@ -35,7 +48,7 @@ def on_checkpoint(function):
     return function
 
 
-def resume(load=None, **things):
+def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
     """Goes on where a run was saved before it was ended: loads what is given by the names it has in the
     script, and returns the step. 0 when this run begins anew.
 
@@ -63,7 +76,7 @@ def resume(load=None, **things):
     return step
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _ELSEWHERE:
         import importlib
 

@@ -1,9 +1,12 @@
 """A loader that knows how long it is waited for, and what its workers take."""
 
+from __future__ import annotations
+
 import os
 import threading
 import time
 import warnings
+from typing import Any, Iterator
 
 from ._tools import _bytes
 
@@ -16,7 +19,7 @@ _GREW = 1.3
 _GREW_BYTES = 200 << 20
 
 
-def wrap(loader, *, warn=True):
+def wrap(loader: Any, *, warn: bool = True) -> Wrapped:
     """Measures how a loader is used, and warns once of each thing that is wrong with it. It is used like the loader
     itself; `wrapped.stats` tells what was seen.
 
@@ -43,7 +46,7 @@ class Stats:
         self.worker_bytes = 0
 
     @property
-    def input_bound(self):
+    def input_bound(self) -> float:
         """The share of the time in which the training waited for data."""
         whole = self.waited + self.worked
         return self.waited / whole if whole else 0.0
@@ -56,19 +59,19 @@ class Stats:
 
 
 class Wrapped:
-    def __init__(self, loader, warn):
+    def __init__(self, loader: Any, warn: bool) -> None:
         self._loader, self._warns = loader, warn
-        self._said = set()
-        self._first_look = None
+        self._said: set[str] = set()
+        self._first_look: Any = None
         self.stats = Stats()
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._loader)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         self._look_before()
         stats = self.stats
         before = time.perf_counter()

@@ -1,10 +1,13 @@
 """Finds by trying how large a batch may be, without taking the machine along."""
 
+from __future__ import annotations
+
 import contextlib
 import gc
 import os
 import resource
 import sys
+from typing import Any, Callable, Optional
 
 from . import MemoryPressure
 from ._shim import oom
@@ -13,7 +16,9 @@ from ._shim import oom
 _LEFT = 0.15
 
 
-def find_batch_size(function, *, start=1, most=65536, in_process=None):
+def find_batch_size(
+    function: Callable[[int], Any], *, start: int = 1, most: int = 65536, in_process: Optional[bool] = None
+) -> int:
     """The largest batch for which `function(size)`, one step with a batch of that size, finds memory. Sizes are doubled
     until one does not fit, and then what lies between is halved. 0 when not even `start` fits.
 

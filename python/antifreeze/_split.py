@@ -1,5 +1,7 @@
 """A training step that is taken in parts where it does not fit whole, with the gradients of the whole."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import gc
@@ -8,12 +10,21 @@ import random
 import sys
 import warnings
 import weakref
+from typing import Any, Callable, Iterator, Optional
 
 from . import MemoryPressure
 from ._shim import oom
 
 
-def step(function, batch, *, items=None, backward=None, batch_norm="refuse", ddp=False):
+def step(
+    function: Callable[[Any], Any],
+    batch: Any,
+    *,
+    items: Optional[Callable[[Any], float]] = None,
+    backward: Optional[Callable[[Any], object]] = None,
+    batch_norm: str = "refuse",
+    ddp: bool = False,
+) -> Any:
     """Runs one training step, forward and backward, and takes it in parts if there is no memory for the whole. The
     gradients are those of the whole batch, to rounding, where the loss is a sum over its items.
 
@@ -48,7 +59,7 @@ def step(function, batch, *, items=None, backward=None, batch_norm="refuse", ddp
     return _Step(function, batch, items, backward, batch_norm, ddp).take()
 
 
-def splittable(function=None, **options):
+def splittable(function: Optional[Callable[[Any], Any]] = None, **options: Any) -> Any:
     """Makes a function that goes forward take a whole step when it is called, in parts where it must. See `step`.
 
     >>> import torch, antifreeze
@@ -353,7 +364,7 @@ def _reduce(torch, parameters):
 # Batches of any make.
 
 
-def length(batch):
+def length(batch: Any) -> int:
     """How many items it holds: the first dimension of its tensors, which have to agree."""
     sizes = set(_sizes(batch))
     if len(sizes) != 1:
@@ -374,7 +385,7 @@ def _sizes(batch):
             yield from _sizes(value)
 
 
-def parts(batch, whole, size):
+def parts(batch: Any, whole: int, size: int) -> Iterator[Any]:
     """One after the other, none larger than `size`, and all nearly as large."""
     number = math.ceil(whole / size)
     if number <= 1:

@@ -1,9 +1,12 @@
 """Small things that training loops get wrong: buffers that keep graphs, numbers that are none, phases nobody knows."""
 
+from __future__ import annotations
+
 import collections
 import contextlib
 import math
 import sys
+from typing import Any, Iterable, Iterator, Optional
 
 PHASES = {"data": 1, "forward": 2, "backward": 3, "optimizer": 4, "evaluation": 5, "saving": 6}
 
@@ -20,16 +23,16 @@ class RollingBuffer:
     ([3.0, 2.0, 1.0], 2.0)
     """
 
-    def __init__(self, count=None, *, bytes=None):
+    def __init__(self, count: Optional[int] = None, *, bytes: Optional[int] = None) -> None:
         if count is None and bytes is None:
             raise ValueError("a RollingBuffer is bounded: RollingBuffer(100), or RollingBuffer(bytes=1_000_000)")
         if count is not None and count < 1 or bytes is not None and bytes < 1:
             raise ValueError("a RollingBuffer holds at least one thing")
         self._count, self._most = count, bytes
-        self._held = collections.deque()
+        self._held: collections.deque[tuple[Any, int]] = collections.deque()
         self.bytes = 0
 
-    def append(self, value):
+    def append(self, value: Any) -> None:
         """Puts it in; what is oldest goes. What is larger than all that may be held is kept alone."""
         value = _detached(value)
         size = _bytes(value)
@@ -38,15 +41,15 @@ class RollingBuffer:
         while len(self._held) > 1 and self._is_over():
             self.bytes -= self._held.popleft()[1]
 
-    def extend(self, values):
+    def extend(self, values: Iterable[Any]) -> None:
         for value in values:
             self.append(value)
 
-    def clear(self):
+    def clear(self) -> None:
         self._held.clear()
         self.bytes = 0
 
-    def mean(self):
+    def mean(self) -> Any:
         """Of numbers, or of tensors of one shape; NaN of nothing."""
         if not self._held:
             return math.nan
@@ -56,13 +59,13 @@ class RollingBuffer:
         is_many = self._count is not None and len(self._held) > self._count
         return is_many or self._most is not None and self.bytes > self._most
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._held)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return (value for value, _ in self._held)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return list(self)[index]
         return self._held[index][0]
@@ -88,7 +91,7 @@ def _bytes(value):
     return size if isinstance(size, int) else sys.getsizeof(value)
 
 
-def check_finite(value, name=None):
+def check_finite(value: Any, name: Optional[str] = None) -> Any:
     """Raises FloatingPointError where something is not a number or infinite, and says where; gives it back otherwise.
     For numbers, tensors and arrays of any framework, tuples, lists and dictionaries of them, and PyTorch modules: of
     these parameters and gradients are looked at.
@@ -153,7 +156,7 @@ def _not_finite_in(array, place):
 
 
 @contextlib.contextmanager
-def phase(name):
+def phase(name: str) -> Iterator[None]:
     """Tells the guard what the script is at where the shim cannot see it: one of "data", "forward", "backward",
     "optimizer", "evaluation", "saving". Phases may be inside of each other.
 
