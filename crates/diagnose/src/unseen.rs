@@ -23,9 +23,10 @@ pub(crate) fn of(case: &Case<'_>) -> Vec<String> {
         died && last.heat.hottest.value().is_none(),
         "temperature: no sensor that could be read",
     );
+    miss(died, "power: this version does not read it");
     miss(
-        died,
-        "power and the graphics card: this version does not read them",
+        died && last.cards.used.value().is_none(),
+        "graphics cards: those of AMD are read, and there is none, or it slept",
     );
     if (died || case.end == EndKind::Killed) && !case.knows_log() {
         unseen.extend(case.facts.log.missing.iter().cloned());

@@ -180,6 +180,7 @@ impl Sentinel<'_> {
         sample.disk.network = slow.network;
         sample.shm = slow.shm;
         sample.heat = slow.heat;
+        sample.cards = slow.cards;
         sample.tree.files = self.findings.files;
         if self.findings.slow_at != 0 && now.saturating_sub(self.findings.slow_at) > STALE {
             let stale = Reading::Unavailable(Reason::Stale);
@@ -187,6 +188,9 @@ impl Sentinel<'_> {
             sample.disk.inodes_free = stale;
             sample.shm.free = stale;
             sample.heat.hottest = stale;
+            sample.cards.used = stale;
+            sample.cards.busy = stale;
+            sample.cards.hottest = stale;
         }
     }
 

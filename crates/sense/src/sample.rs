@@ -28,6 +28,7 @@ pub struct Sample {
     pub disk: Disk,
     pub shm: Space,
     pub heat: Heat,
+    pub cards: Cards,
     pub cgroup: Cgroup,
     pub tree: Tree,
     pub processes: Processes,
@@ -145,6 +146,20 @@ pub struct Heat {
     pub hottest: Reading<u64>,
     /// How often the kernel slowed a core because of heat, summed over cores.
     pub throttled: Reading<u64>,
+}
+
+/// Graphics cards that tell of themselves in files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cards {
+    /// Bytes of memory of their own.
+    pub used: Reading<u64>,
+    pub total: Reading<u64>,
+    /// Of the busiest, in percent.
+    pub busy: Reading<u64>,
+    /// In thousandths of a degree.
+    pub hottest: Reading<u64>,
+    /// In millionths of a watt.
+    pub draw: Reading<u64>,
 }
 
 /// The memory cgroups: the trainer's own, and the tightest limit above us.

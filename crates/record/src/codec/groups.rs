@@ -5,7 +5,9 @@
 
 use super::reading::Field;
 use super::reading::Unit::{Bytes, Count};
-use antifreeze_sense::{Cgroup, Cpu, Disk, Heat, Memory, Paging, Pressure, Sample, Space, Tree};
+use antifreeze_sense::{
+    Cards, Cgroup, Cpu, Disk, Heat, Memory, Paging, Pressure, Sample, Space, Tree,
+};
 
 /// Every group of readings in the order in which they are stored.
 pub(super) fn for_each_group(
@@ -18,7 +20,7 @@ pub(super) fn for_each_group(
     visit(&mut cpu(&mut sample.cpu))?;
     visit(&mut disk(&mut sample.disk))?;
     visit(&mut shm(&mut sample.shm))?;
-    visit(&mut heat(&mut sample.heat))?;
+    visit(&mut heat(&mut sample.heat, &mut sample.cards))?;
     visit(&mut cgroup(&mut sample.cgroup))?;
     visit(&mut tree(&mut sample.tree))
 }
@@ -160,9 +162,25 @@ fn shm(group: &mut Space) -> [Field<'_>; 2] {
     [(Bytes, total), (Bytes, free)]
 }
 
-fn heat(group: &mut Heat) -> [Field<'_>; 2] {
+/// Cards came later, and are no group of their own: what follows the groups is told from them by their number.
+fn heat<'a>(group: &'a mut Heat, cards: &'a mut Cards) -> [Field<'a>; 7] {
     let Heat { hottest, throttled } = group;
-    [(Count, hottest), (Count, throttled)]
+    let Cards {
+        used,
+        total,
+        busy,
+        hottest: hottest_card,
+        draw,
+    } = cards;
+    [
+        (Count, hottest),
+        (Count, throttled),
+        (Bytes, used),
+        (Bytes, total),
+        (Count, busy),
+        (Count, hottest_card),
+        (Count, draw),
+    ]
 }
 
 fn cgroup(group: &mut Cgroup) -> [Field<'_>; 7] {

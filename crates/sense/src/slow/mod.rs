@@ -1,13 +1,15 @@
 //! Sensors that may block: on a mount that hangs, on a disk, on firmware, or on a lock of
 //! the process that is read. A scout thread calls them; the deciding thread never does.
 
+mod cards;
 mod heat;
 mod process;
 mod space;
 
 pub use process::{maps_name, open_files, pss, writing, written};
 
-use crate::{Heat, Reading, Space};
+use crate::{Cards, Heat, Reading, Space};
+use cards::Slots;
 use heat::Thermometers;
 use space::Place;
 use std::path::Path;
@@ -21,6 +23,7 @@ pub struct Slow {
     pub network: Reading<u64>,
     pub shm: Space,
     pub heat: Heat,
+    pub cards: Cards,
 }
 
 pub struct Scout {
@@ -28,6 +31,7 @@ pub struct Scout {
     network: Reading<u64>,
     shm: Place,
     thermometers: Thermometers,
+    slots: Slots,
 }
 
 impl Scout {
@@ -48,6 +52,7 @@ impl Scout {
             network: space::network(folder, proc),
             shm: Place::open(shm),
             thermometers: Thermometers::open(sys),
+            slots: Slots::open(sys),
         }
     }
 
@@ -58,6 +63,7 @@ impl Scout {
         out.network = self.network;
         out.shm = self.shm.read().space;
         out.heat = self.thermometers.read();
+        out.cards = self.slots.read();
     }
 }
 

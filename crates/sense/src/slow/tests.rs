@@ -1,6 +1,6 @@
 use super::process::{Look, find_in_stream};
 use super::{Scout, Slow, maps_name, open_files, pss, writing};
-use crate::{Pid, Reading, Reason};
+use crate::{Cards, Pid, Reading, Reason};
 use Reading::{Unavailable, Value};
 use proptest::prelude::*;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
@@ -267,4 +267,53 @@ proptest! {
         prop_assert_eq!(stream(hay), Ok(Some(1)));
         prop_assert_eq!(stream(vec![b'l'; before + after]), Ok(None));
     }
+}
+
+#[test]
+fn cards_that_are_awake_are_told_together() {
+    let home = tempfile::tempdir().unwrap();
+    let card = "sys/class/drm/card0/device";
+    let other = "sys/class/drm/card1/device";
+    let files = [
+        (format!("{card}/mem_info_vram_total"), "8000\n"),
+        (format!("{card}/mem_info_vram_used"), "6000\n"),
+        (format!("{card}/gpu_busy_percent"), "97\n"),
+        (format!("{card}/hwmon/hwmon3/temp1_input"), "71000\n"),
+        (format!("{card}/hwmon/hwmon3/power1_average"), "90000000\n"),
+        (format!("{other}/mem_info_vram_total"), "4000\n"),
+        (format!("{other}/mem_info_vram_used"), "100\n"),
+        (format!("{other}/gpu_busy_percent"), "3\n"),
+        (
+            "sys/class/drm/card0-DP-1/device/mem_info_vram_total".into(),
+            "1\n",
+        ),
+        (
+            "sys/class/drm/renderD128/device/mem_info_vram_total".into(),
+            "1\n",
+        ),
+        ("sys/class/drm/card2/device/vendor".into(), "0x10de\n"),
+    ];
+    let mut files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (path.as_str(), *text))
+        .collect();
+    let both = Cards {
+        used: Value(6100),
+        total: Value(12_000),
+        busy: Value(97),
+        hottest: Value(71_000),
+        draw: Value(90_000_000),
+    };
+    assert_eq!(scout(home.path(), &files).cards, both);
+
+    let asleep = format!("{card}/power/runtime_status");
+    files.push((&asleep, "suspended\n"));
+    let one = Cards {
+        used: Value(100),
+        total: Value(4000),
+        busy: Value(3),
+        hottest: Unavailable(Reason::Absent),
+        draw: Unavailable(Reason::Absent),
+    };
+    assert_eq!(scout(home.path(), &files).cards, one);
 }

@@ -52,7 +52,7 @@ impl Measure {
 
 pub(crate) const MEMORY: usize = 0;
 
-pub(crate) static CHARTS: [Chart; 7] = [
+pub(crate) static CHARTS: [Chart; 9] = [
     Chart {
         title: "Memory",
         tells: "What this run holds.",
@@ -182,13 +182,45 @@ pub(crate) static CHARTS: [Chart; 7] = [
         }),
     },
     Chart {
-        title: "Temperature",
-        tells: "The hottest sensor of the machine.",
-        unit: Unit::Celsius,
+        title: "Memory of the graphics card",
+        tells: "What is in use, of all that there is.",
+        unit: Unit::Bytes,
+        lines: &[
+            Line {
+                name: "in use",
+                measure: Measure::High(|sample| number(sample.cards.used, 1.0)),
+            },
+            Line {
+                name: "all",
+                measure: Measure::High(|sample| number(sample.cards.total, 1.0)),
+            },
+        ],
+        instead: None,
+    },
+    Chart {
+        title: "Graphics card",
+        tells: "Share of the time in which the busiest card worked.",
+        unit: Unit::Share,
         lines: &[Line {
-            name: "hottest sensor",
-            measure: Measure::High(|sample| number(sample.heat.hottest, 1e-3)),
+            name: "busy",
+            measure: Measure::High(|sample| number(sample.cards.busy, 0.01)),
         }],
+        instead: None,
+    },
+    Chart {
+        title: "Temperature",
+        tells: "The hottest sensor of the machine, and the hottest graphics card.",
+        unit: Unit::Celsius,
+        lines: &[
+            Line {
+                name: "hottest sensor",
+                measure: Measure::High(|sample| number(sample.heat.hottest, 1e-3)),
+            },
+            Line {
+                name: "graphics card",
+                measure: Measure::High(|sample| number(sample.cards.hottest, 1e-3)),
+            },
+        ],
         instead: None,
     },
     Chart {

@@ -135,6 +135,28 @@ fn the_leaks_line_the_bound_and_the_marks_are_drawn() {
 }
 
 #[test]
+fn a_graphics_card_is_drawn_where_there_is_one() {
+    let mut scene = Scene::new().steady(60, GB);
+    assert!(!page(&scene).contains("<h3>Graphics card</h3>"));
+    for (second, sample) in (0..).zip(&mut scene.samples) {
+        sample.cards.used = Reading::Value(6 * GB + second * 1000);
+        sample.cards.total = Reading::Value(8 * GB);
+        sample.cards.busy = Reading::Value(97);
+        sample.cards.hottest = Reading::Value(71_000);
+    }
+    let page = page(&scene.ended(60, 0));
+    assert_harmless(&page);
+    for part in [
+        "<h3>Memory of the graphics card</h3>",
+        "<h3>Graphics card</h3>",
+        "highest 97 %",
+        "highest 71 °C",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn the_page_forbids_all_but_itself() {
     let page = page(&leak());
     let (_, policy) = page
