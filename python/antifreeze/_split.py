@@ -244,7 +244,8 @@ class _Before:
 
     def __init__(self, torch, known):
         self._torch, self._known = torch, known
-        self._gradients, self._buffers, self._seen = [], [], set()
+        self._gradients, self._buffers = {}, []
+        self._seen = set()
         self._random = _random_state(torch)
         for root, state in list(known.roots.items()):
             self._take(root, state)
@@ -253,8 +254,10 @@ class _Before:
         if not state.is_learnt:
             self._seen.update(map(id, root.modules()))
         for parameter in state.parameters:
-            self._gradients.append((parameter, parameter.grad))
-            parameter.grad = None
+            # Modules may share one.
+            if parameter not in self._gradients:
+                self._gradients[parameter] = parameter.grad
+                parameter.grad = None
         for buffer in state.buffers:
             self._buffers.append((buffer, buffer._version, buffer.detach().clone()))
 
@@ -280,7 +283,7 @@ class _Before:
 
     def restore(self):
         """For another attempt."""
-        for parameter, _ in self._gradients:
+        for parameter in self._gradients:
             parameter.grad = None
         with self._torch.no_grad():
             for buffer, version, kept in self._buffers:
@@ -290,7 +293,7 @@ class _Before:
 
     def give_back(self):
         """There will be none."""
-        for parameter, gradient in self._gradients:
+        for parameter, gradient in self._gradients.items():
             parameter.grad = gradient
 
     def finish(self, scale):
@@ -301,7 +304,7 @@ class _Before:
                 state.buffers = [buffer for buffer in state.buffers if id(buffer) in changed]
                 state.is_learnt = True
         with self._torch.no_grad():
-            for parameter, before in self._gradients:
+            for parameter, before in self._gradients.items():
                 if parameter.grad is None:
                     parameter.grad = before
                     continue

@@ -170,6 +170,19 @@ class SplitTest(unittest.TestCase):
 
         self.assertEqual([train(nn.Linear(3, 1)), train(nn.Linear(3, 1))], [0.5, 0.5])
 
+    def test_modules_may_share_their_weights(self):
+        one, two = nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)
+        two.weight = one.weight
+        x = torch.randn(6, 3)
+        (two(one(x)).sum() / 12).backward()
+        expected = one.weight.grad.clone()
+        one.weight.grad = None
+        narrow = Narrow(2)
+        for _ in range(2):
+            one.weight.grad = None
+            antifreeze.step(lambda x: (two(one(narrow.through(x))).sum(), 2 * len(x)), x)
+            torch.testing.assert_close(one.weight.grad, expected)
+
     def test_random_numbers_and_buffers_are_as_if_it_had_not_been_tried(self):
         class Counting(nn.Module):
             def __init__(self):
