@@ -28,6 +28,8 @@ class Scenario:
     neighbour: tuple[str, ...] | None = None
     ends: str = "normal"  # or "cut", "crash", "reset": who ends the guest
     flavour: str | None = None  # the only image it runs in
+    cause: str | None = None  # what `antifreeze explain` should say
+    measured: bool = True  # or only there to be explained
 
 
 def _program(file, *arguments):
@@ -39,6 +41,7 @@ _LEAK = Scenario(
     summary="Keeps 8 MB more each step; catches the error and goes on with a smaller cache.",
     program=_program("leak.py"),
     can="catch",
+    cause="memory-leak",
 )
 
 _NEIGHBOUR = Scenario(
@@ -48,6 +51,7 @@ _NEIGHBOUR = Scenario(
     can="finish",
     neighbour=_program("browser.py", "70"),
     seconds=150,
+    cause="other-process",
 )
 
 # Both fit, but not beside what the person needs. Without a disk to swap to (and pages that do not
@@ -61,6 +65,7 @@ _CUT = Scenario(
     program=_program("steady.py", "5000"),
     can="any",
     ends="cut",
+    cause="machine-reset",
 )
 
 CATALOGUE = (
@@ -147,6 +152,7 @@ CATALOGUE = (
         program=_program("oversubscribed.py"),
         can="finish",
         seconds=90,
+        cause="cpu-oversubscribed",
     ),
     Scenario(
         name="torch-leak",
@@ -168,6 +174,25 @@ CATALOGUE = (
     _CUT,
     replace(_CUT, name="crash", summary="The kernel crashes in mid-run.", ends="crash"),
     replace(_CUT, name="reset", summary="The machine is reset in mid-run.", ends="reset"),
+    Scenario(
+        name="hot-data",
+        summary="Goes over more than the memory again and again, with swap for it.",
+        program=_program("hot_data.py"),
+        can="any",
+        flags=("--allow-swap", "700M"),
+        seconds=90,
+        cause="swap-thrash",
+        measured=False,
+    ),
+    Scenario(
+        name="stands",
+        summary="Two threads wait for each other.",
+        program=_program("stands.py"),
+        can="any",
+        seconds=95,
+        cause="deadlock",
+        measured=False,
+    ),
 )
 
 SCENARIOS = {scenario.name: scenario for scenario in CATALOGUE}

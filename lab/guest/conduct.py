@@ -13,9 +13,8 @@ import traceback
 
 import experiment
 import machine
-import people
 from catalogue import SCENARIOS
-from guards import GUARDS
+from guards import GUARDS, causes
 
 PORT = "/dev/vport0p1"
 OUTPUT_DISK = "/dev/vdd"
@@ -59,22 +58,16 @@ def outlive_the_storm():
 
 def look_back():
     """After the machine died under a run: what antifreeze tells its user about it."""
-    shown = antifreeze_says("runs", "show")
-    verdict = antifreeze_says("runs", "show", "--json")
-    end = json.loads(verdict)["end"] if verdict.startswith("{") else {}
+    antifreeze = GUARDS["antifreeze"]
+    listed, explained = antifreeze.verdict("runs", "show"), antifreeze.verdict("explain")
+    kinds = {verdict.get("end", {}).get("kind") for verdict in (listed, explained)}
     return {
-        "died_said": end.get("kind") == "machine-died",
-        "last_sample": end.get("at"),
-        "show": shown,
+        "died_said": kinds == {"machine-died"},
+        "last_sample": listed.get("end", {}).get("at"),
+        "explained": causes(explained),
+        "show": antifreeze.says("runs", "show"),
+        "explain": antifreeze.says("explain"),
     }
-
-
-def antifreeze_says(*arguments):
-    asked = people.start(
-        "u", "asks", ["/lab/antifreeze", *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )
-    return asked.communicate()[0]
 
 
 def hand_over_files():

@@ -75,6 +75,7 @@ def conduct(job, scenario, guard, tell):
         "paused": spoken(said, "paused:"),
         "resumed": spoken(said, "the run goes on after a pause"),
         "oom_kills": [name for _, name in kills],
+        "explained": guard.explained(),
         "guard_said": [f"{t:.2f} {line}" for t, line in said],
         "available": available // MB,
     }

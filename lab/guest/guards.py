@@ -9,6 +9,8 @@ import os
 import re
 import subprocess
 
+import people
+
 SHARE = 0.8
 MB = 1 << 20
 
@@ -31,6 +33,10 @@ class Unguarded:
 
     def processes(self):
         return []
+
+    def explained(self):
+        """What it says the cause was, and how sure it is of it."""
+        return None
 
     def said(self, output):
         """What it said about memory, as (time, line); `output` is that of the command."""
@@ -101,11 +107,32 @@ class Antifreeze(Unguarded):
             if _name(pid) == self._GUARD and _name(_parent(pid)) != self._GUARD
         ]
 
+    def explained(self):
+        return causes(self.verdict("explain"))
+
+    def verdict(self, *arguments):
+        """Of the last run; empty where there is none."""
+        said = self.says(*arguments, "--json")
+        return json.loads(said) if said.startswith("{") else {}
+
+    def says(self, *arguments):
+        # When a storm is over, the person's manager is ended too.
+        asked = people.start(
+            "u", None, ["/lab/antifreeze", *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        return asked.communicate()[0]
+
     def said(self, output):
         prefix = "antifreeze: "
         lines = [(t, line.removeprefix(prefix)) for t, line in output if line.startswith(prefix)]
         # The first line only says that it is there.
         return [(t, line) for t, line in lines if not line.startswith("guarding ")]
+
+
+def causes(verdict):
+    """Codes and how sure they are, the likeliest first."""
+    return [[cause["code"], cause["confidence"]] for cause in verdict.get("causes", [])]
 
 
 def uninvited(guard):

@@ -14,12 +14,12 @@ HAS_SYSTEMD = os.path.isdir("/run/systemd/system")
 
 
 def start(user, name, argv, properties=(), environment=None, **popen):
-    """`name` names the scope; `properties` are systemd's, for the scope."""
+    """`name` names the scope, and without one there is none; `properties` are systemd's, for the scope."""
     return subprocess.Popen(
         # The conductor is exempt from the kernel's out-of-memory killer; nobody else may be.
         ["choom", "-n", "0", "--"]
         + ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--"]
-        + (_scope(name, properties) if HAS_SYSTEMD else [])
+        + (_scope(name, properties) if HAS_SYSTEMD and name else [])
         + list(argv),
         env=environment_of(user) | (environment or {}),
         cwd=pwd.getpwnam(user).pw_dir,
