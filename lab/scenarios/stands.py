@@ -1,0 +1,24 @@
+"""Two threads that each wait for what the other holds."""
+
+import threading
+
+from trainer import Loop
+
+
+def main():
+    loop = Loop(base=20)
+    loop.warm_up()
+    loop.onset()
+    first, second = threading.Lock(), threading.Lock()
+    both = threading.Barrier(2)
+
+    def take(one, other):
+        with one:
+            both.wait()
+            other.acquire()
+
+    threading.Thread(target=take, args=(first, second), daemon=True).start()
+    take(second, first)
+
+
+main()
