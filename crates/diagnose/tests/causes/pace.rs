@@ -145,9 +145,10 @@ fn without_steps_what_it_waits_for_tells() {
     assert!(confidence(idle("nothing", 0)) < 0.8);
     let mut stopped = idle("lock", 0);
     stopped = stopped.last(|sample| {
-        let mut process = Process::default();
-        process.state = b'T';
-        sample.processes.push(process);
+        sample.processes.push(Process {
+            state: b'T',
+            ..Process::default()
+        });
     });
     spares(&stopped, Code::Deadlock);
 }
