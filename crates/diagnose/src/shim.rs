@@ -7,6 +7,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+/// One part of so many, of all that is resident, is most of it: half a gigabyte may be the framework itself.
+const MOST: u64 = 3;
 /// No file is read further; the shim itself writes no more.
 const LONGEST: u64 = 2 << 20;
 /// A graph of so many nodes was not made by one step of a model that memory is short for.
@@ -287,7 +289,7 @@ impl Told {
         let most = holders.names.iter().filter(adds);
         if let Some(holder) = most
             .clone()
-            .filter(|holder| holder.length > 0 && holder.bytes > holders.resident / 2)
+            .filter(|holder| holder.length > 0 && holder.bytes > holders.resident / MOST)
             .max_by_key(|holder| holder.bytes)
         {
             let how = How::Holds;
