@@ -178,8 +178,10 @@ fn more_memory_never_leads_a_run_to_a_higher_rung() {
     }
 }
 
-/// The record ends where the power went.
+/// The records end where the machine did.
 #[test]
-fn a_steady_run_is_let_be_until_the_power_goes() {
-    assert_goes_on(&replay("cut"));
+fn a_steady_run_is_let_be_until_the_machine_dies() {
+    for death in ["cut", "crash", "reset"] {
+        assert_goes_on(&replay(death));
+    }
 }
