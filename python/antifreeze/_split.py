@@ -88,14 +88,17 @@ class _Known:
         # The size that fits; None while all did.
         self.fits = None
         self.is_warned = False
-        # The modules that it calls.
+        # The modules that it calls, and what has gradients and belongs to none of them.
         self.roots = weakref.WeakKeyDictionary()
+        self.loose = []
+        self.is_learnt = False
 
     def modules(self):
         return [module for root in self.roots for module in root.modules()]
 
     def parameters(self):
-        return [parameter for state in self.roots.values() for parameter in state.parameters]
+        own = [parameter for state in self.roots.values() for parameter in state.parameters]
+        return own + [tensor for tensor in (kept() for kept in self.loose) if tensor is not None]
 
 
 class _Root:
@@ -128,9 +131,9 @@ class _Step:
         self._backward = backward or (lambda loss: loss.backward())
         self._batch_norm, self._ddp = batch_norm, ddp
         self._known = _known_of(function)
-        if not self._known.roots:
+        if not self._known.parameters():
             # Of other models, that are gone.
-            self._known.fits = None
+            self._known.__init__()
         self._length = length(batch)
         self._error = MemoryError, "no memory"
 
@@ -143,8 +146,7 @@ class _Step:
             before.restore()
             before.give_back()
             raise _no_memory(self._error, reason)
-        scale = self._length / self._count if self._count else 1.0
-        before.finish(scale)
+        before.finish(self._divisor / self._count if self._count else 1.0)
         if self._ddp:
             _reduce(self._torch, self._known.parameters())
         return self._sum / max(self._count, 1.0)
@@ -173,10 +175,11 @@ class _Step:
 
     def _fits(self, before, size):
         self._sum = self._count = 0
+        self._divisor = None if size >= self._length else self._length
         try:
             with before.watching(self._ddp):
                 for part in parts(self._batch, self._length, size):
-                    self._take_part(part)
+                    self._take_part(part, before)
             return True
         except Exception as error:
             if isinstance(error, MemoryPressure) or not oom.is_out_of_memory(error):
@@ -186,7 +189,7 @@ class _Step:
             self._error = type(error), str(error)
         return False
 
-    def _take_part(self, part):
+    def _take_part(self, part, before):
         loss, count = self._function(part), None
         if isinstance(loss, tuple):
             loss, count = loss
@@ -198,8 +201,10 @@ class _Step:
         count = float(count)
         if count == 0:
             return
-        # Near a mean, so that small numbers do not overflow; what is missing to it is known at the end.
-        self._backward(loss / self._length)
+        before.learn(loss)
+        # Of a part near a mean, so that small numbers do not overflow; what is missing to it is known at the end.
+        self._divisor = self._divisor or count
+        self._backward(loss / self._divisor)
         self._sum = self._sum + loss.detach()
         self._count += count
 
@@ -249,17 +254,28 @@ class _Before:
         self._random = _random_state(torch)
         for root, state in list(known.roots.items()):
             self._take(root, state)
+        self._set_aside(known.parameters())
 
     def _take(self, root, state):
         if not state.is_learnt:
             self._seen.update(map(id, root.modules()))
-        for parameter in state.parameters:
+        self._set_aside(state.parameters)
+        for buffer in state.buffers:
+            self._buffers.append((buffer, buffer._version, buffer.detach().clone()))
+
+    def _set_aside(self, parameters):
+        for parameter in parameters:
             # Modules may share one.
             if parameter not in self._gradients:
                 self._gradients[parameter] = parameter.grad
                 parameter.grad = None
-        for buffer in state.buffers:
-            self._buffers.append((buffer, buffer._version, buffer.detach().clone()))
+
+    def learn(self, loss):
+        """Before it goes back for the first time: whatever gets a gradient and is of no module."""
+        if not self._known.is_learnt:
+            loose = [leaf for leaf in _leaves(loss) if leaf not in self._gradients]
+            self._known.loose += map(weakref.ref, loose)
+            self._set_aside(loose)
 
     @contextlib.contextmanager
     def watching(self, ddp):
@@ -303,6 +319,7 @@ class _Before:
             if not state.is_learnt:
                 state.buffers = [buffer for buffer in state.buffers if id(buffer) in changed]
                 state.is_learnt = True
+        self._known.is_learnt = True
         with self._torch.no_grad():
             for parameter, before in self._gradients.items():
                 if parameter.grad is None:
@@ -312,6 +329,19 @@ class _Before:
                     parameter.grad.mul_(scale)
                 if before is not None:
                     parameter.grad.add_(before)
+
+
+def _leaves(loss):
+    """All that a loss goes back to."""
+    todo, seen = [loss.grad_fn], set()
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            yield node.variable
+        todo.extend(following for following, _ in node.next_functions)
 
 
 def _random_state(torch):
@@ -390,10 +420,10 @@ def _sizes(batch):
 
 def parts(batch: Any, whole: int, size: int) -> Iterator[Any]:
     """One after the other, none larger than `size`, and all nearly as large."""
-    number = math.ceil(whole / size)
-    if number <= 1:
+    if size >= whole:
         yield batch
         return
+    number = math.ceil(whole / size)
     edges = [whole * index // number for index in range(number + 1)]
     for begin, end in zip(edges, edges[1:]):
         yield _cut(batch, slice(begin, end))

@@ -183,6 +183,30 @@ class SplitTest(unittest.TestCase):
             antifreeze.step(lambda x: (two(one(narrow.through(x))).sum(), 2 * len(x)), x)
             torch.testing.assert_close(one.weight.grad, expected)
 
+    def test_what_belongs_to_no_module_counts_too(self):
+        weight, x = torch.ones(3, requires_grad=True), torch.randn(8, 3)
+        ((x * weight).sum() / 16).backward()
+        expected, weight.grad = weight.grad, None
+        narrow = Narrow(2, backward=True)
+
+        def forward(x):
+            # The narrow place comes last, so that the weight has its gradient when it is refused.
+            return (narrow.through(x) * weight).sum(), 2 * len(x)
+
+        for _ in range(2):
+            weight.grad = None
+            antifreeze.step(forward, x)
+            torch.testing.assert_close(weight.grad, expected)
+        self.assertGreater(narrow.refused, 0)
+        weight.grad = None
+        antifreeze.step(lambda x: ((x * weight).sum(), 2 * len(x)), x)
+        torch.testing.assert_close(weight.grad, expected)
+
+    def test_an_empty_batch_is_no_step(self):
+        model = nn.Linear(4, 1)
+        loss = antifreeze.step(lambda x: (model(x).sum(), len(x)), torch.ones(0, 4))
+        self.assertEqual((float(loss), model.weight.grad), (0.0, None))
+
     def test_random_numbers_and_buffers_are_as_if_it_had_not_been_tried(self):
         class Counting(nn.Module):
             def __init__(self):

@@ -113,7 +113,8 @@ pub fn own(stack: &[Call]) -> Option<&Call> {
     stack.iter().find(|call| call.frame.is_users())
 }
 
-fn end_of(path: &Path) -> std::io::Result<Vec<u8>> {
+/// Of a file, at most so much that a person would read it.
+pub(crate) fn end_of(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LONGEST)))?;

@@ -1,13 +1,11 @@
 //! What the processes of a run waited for when it stood still: one line of JSON for each time somebody looked, in
 //! `waits` in the run's folder. Read without trust.
 
+use crate::stacks::end_of;
 use serde::{Deserialize, Serialize};
-use std::io::Read;
 use std::path::Path;
 
 pub const FILE: &str = "waits";
-/// Of the file; a line of many processes takes some kilobytes.
-const LONGEST: u64 = 256 << 10;
 
 /// One look at all processes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,10 +51,7 @@ pub struct Waits(Vec<Look>);
 impl Waits {
     /// From a run's folder. What cannot be read was not written.
     pub fn read(folder: &Path) -> Waits {
-        let mut text = Vec::new();
-        let read = std::fs::File::open(folder.join(FILE))
-            .and_then(|file| file.take(LONGEST).read_to_end(&mut text));
-        read.map_or_else(|_| Waits::default(), |_| Waits::parse(&text))
+        end_of(&folder.join(FILE)).map_or_else(|_| Waits::default(), |text| Waits::parse(&text))
     }
 
     pub fn parse(text: &[u8]) -> Waits {
