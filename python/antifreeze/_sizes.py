@@ -30,8 +30,8 @@ def find_batch_size(
     1000
 
     Under `antifreeze run` the wall refuses what would not fit; elsewhere a limit is set for the time of trying, which
-    leaves a part of what is available to others. What a trial changed in modules of PyTorch (gradients, buffers), and the random numbers,
-    are put back. Take a little less than what is found: steps differ.
+    leaves a part of what is available to others. What a trial changed in modules of PyTorch (gradients, buffers) and the
+    random numbers are put back. Take a little less than what is found: steps differ.
 
     TensorFlow keeps what it has taken, and may end the process where it finds no memory. So where it is in use sizes
     are tried in processes of their own (`in_process=False`), for which the function has to be one of a module, and
