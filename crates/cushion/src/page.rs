@@ -2,9 +2,10 @@
 //! the cushion inside every process of the trainer talk without a file, pipe or lock.
 //!
 //! The guard writes the heartbeat, the head-room and the end; the cushion writes its slot
-//! and kicks; the front writes its own flags. Everything is an atomic, every field is valid
-//! when zero, and nobody trusts what another wrote further than its own safety allows:
-//! the trainer can scribble over the page and harm only itself.
+//! and kicks; the front writes its own flags; the probe what it read of graphics cards.
+//! Everything is an atomic, every field is valid when zero, and nobody trusts what another
+//! wrote further than its own safety allows: the trainer can scribble over the page and harm
+//! only itself.
 //!
 //! The cushion maps only [`HEAD_BYTES`]; the output rings behind it belong to front and guard.
 
@@ -14,7 +15,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// "AFPG".
 pub const MAGIC: u32 = 0x4746_5041;
 /// Raised whenever the layout changes; the cushion ignores a page of another version.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Where the processes of the tree find the page: paths to try, separated by `:`.
 pub const ENV: &str = "ANTIFREEZE_PAGE";
 /// The same, as C spells it.
@@ -28,6 +29,8 @@ pub const TRAINERS: usize = 64;
 pub const PAUSED: usize = 512;
 /// Events on their way from the guard to the front.
 pub const EVENTS: usize = 64;
+/// What is read of graphics cards, each a [`CardReading`].
+pub const CARD_READINGS: usize = 10;
 /// The longest encoded event.
 pub const EVENT_BYTES: usize = 248;
 /// What is kept of the trainer's output, of each stream.
@@ -105,6 +108,25 @@ pub struct Trainer {
     pub save_failed: AtomicU32,
 }
 
+/// One number of the graphics cards. The value is written first, so that it is there when it is said to be.
+#[repr(C)]
+pub struct CardReading {
+    /// 0: not read yet; 1: it is in `value`; else 2 and the number of a `Reason` of crates/sense.
+    pub state: AtomicU64,
+    pub value: AtomicU64,
+}
+
+/// What the probe has read of the graphics cards. Two looks may be mixed for a moment: each number
+/// is whole by itself, and says little that a look two seconds later would not.
+#[repr(C)]
+pub struct Probed {
+    /// CLOCK_MONOTONIC of the last look, or of the start of the probe; `u64::MAX` for a word that
+    /// stays true; 0 where there is no probe.
+    pub at: AtomicU64,
+    /// In the order of crates/guard/src/cards.rs.
+    pub readings: [CardReading; CARD_READINGS],
+}
+
 #[repr(C)]
 pub struct EventSlot {
     /// Number of the event plus one, written last; 0 when empty.
@@ -147,13 +169,14 @@ pub struct Head {
     pub root_pid: AtomicU32,
     pub root_started: AtomicU64,
     pub keeper_pid: AtomicU32,
+    pub probe_pid: AtomicU32,
 
     // The guard's, for the front.
     /// errno of a command that could not be started; 0 otherwise.
     pub exec_errno: AtomicI32,
     /// The root's wait status plus one, once it has ended; 0 before.
     pub root_status: AtomicU32,
-    /// 1 once the guard has nothing more to say: the record is closed.
+    /// 1 once the guard has nothing more to say: the record is closed. A futex word.
     pub closed: AtomicU32,
     /// Allocations made after start. Stays 0.
     pub allocations: AtomicU32,
@@ -175,6 +198,9 @@ pub struct Head {
     pub front_done: AtomicU32,
     /// Rises with each `antifreeze resume`.
     pub resume_requests: AtomicU32,
+
+    // The probe's, for the guard.
+    pub cards: Probed,
 
     pub event_slots: [EventSlot; EVENTS],
     pub slots: [Slot; SLOTS],

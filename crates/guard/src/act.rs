@@ -23,7 +23,8 @@ const MILLISECOND: u64 = 1_000_000;
 const LONG_STEP: u64 = 4_000 * MILLISECOND;
 /// Whoever makes so many more after it was asked to end has not heard.
 const STEPS_TO_END: u64 = 3;
-/// Between two looks at who holds the memory, which limit their own cost as well.
+/// Between two looks at who holds the memory, which limit their own cost as well; and between two
+/// interruptions.
 const LOOK_PACE: u64 = 500 * MILLISECOND;
 
 pub struct Hands {
@@ -39,6 +40,8 @@ pub struct Hands {
     pub resume_requests: u32,
     /// When trainers were last asked to look who holds the memory.
     pub looked_at: u64,
+    /// When they were last interrupted.
+    pub interrupted_at: u64,
     /// Made when they were asked to end.
     pub steps_at_stop: u64,
     /// Whether the training goes on.
@@ -119,6 +122,11 @@ impl Hands {
             forecast_ms: forecast.map(|forecast| forecast.time.as_millis() as u64),
             confidence: forecast.map_or(0, |forecast| (forecast.confidence * 100.0) as u8),
         });
+        if acts.rung >= Rung::Stop && decision.rung < Rung::Stop {
+            acts.stop_sent_at = None;
+            acts.kill_sent_at = None;
+            trainers::withdraw(self.shared);
+        }
         acts.rung = decision.rung;
         acts.since = scene.now;
     }
@@ -264,9 +272,29 @@ impl Hands {
         scene.voice.say(What::Resumed { why, millis });
     }
 
+    /// Ends what it is at, and not the process: again and again, as it may not be at anything now.
+    fn interrupt(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
+        let acts = &mut scene.history.acts;
+        if acts.stop_sent_at.is_none() {
+            acts.stop_sent_at = Some(scene.now);
+            acts.available_at_stop = scene.room.available;
+            scene.voice.say(What::StopSent { pid: Pid(0), why });
+        } else if scene.room.bytes >= 0 || scene.now.saturating_sub(self.interrupted_at) < LOOK_PACE
+        {
+            // It has helped, or will.
+            return;
+        }
+        self.interrupted_at = scene.now;
+        trainers::interrupt(self.shared, scene.tree);
+    }
+
     fn stop(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
         if is_paused(scene) {
             self.resume(why, scene);
+        }
+        if self.config.attached {
+            self.interrupt(why, scene);
+            return;
         }
         let footprint = scene.history.last().map_or(0, |moment| moment.footprint);
         let acts = &mut scene.history.acts;

@@ -5,6 +5,7 @@
 use crate::hands::{cgroup, limit};
 use crate::orders::Orders;
 use crate::shared::Shared;
+use crate::spawn::Held;
 use crate::takeover;
 use antifreeze_cushion::page::STALE_NS;
 use antifreeze_sense::Pid;
@@ -27,13 +28,16 @@ pub struct Keeper {
 impl Keeper {
     /// Forks the keeper. Must be called before any thread is started. None when there is no
     /// process to spare: all then rests on guard and front.
-    pub fn stand(shared: Shared, orders: &Orders) -> Option<Keeper> {
+    pub fn stand(shared: Shared, orders: &Orders, held: Option<&Held>) -> Option<Keeper> {
         let (guard_lives, ours) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
         // SAFETY: the process has one thread, so the child may use everything.
         match unsafe { libc::fork() } {
             -1 => None,
             0 => {
                 drop(ours);
+                if let Some(held) = held {
+                    held.close_in_child();
+                }
                 keep(shared, orders, guard_lives.as_fd())
             }
             pid => Some(Keeper {

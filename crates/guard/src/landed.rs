@@ -48,14 +48,31 @@ pub struct SaveWatch {
     /// Bytes that it had written shortly before.
     written_before: Option<u64>,
     usual: [Option<Text>; USUAL],
+    ours: Ours,
+}
+
+/// Files that are written and are no save.
+#[derive(Clone, Copy, Default)]
+pub struct Ours {
     /// Where the trainer's own output goes on to.
-    outputs: [Option<FileId>; 2],
+    pub outputs: [Option<FileId>; 2],
+    /// The run's folder, in which the shim writes what it has to say; empty where there is none.
+    pub folder: &'static [u8],
+}
+
+impl Ours {
+    fn holds(&self, path: &[u8]) -> bool {
+        let within = path
+            .strip_prefix(self.folder)
+            .filter(|_| !self.folder.is_empty());
+        within.is_some_and(|name| name.starts_with(b"/"))
+    }
 }
 
 impl SaveWatch {
-    pub fn new(outputs: [Option<FileId>; 2]) -> SaveWatch {
+    pub fn new(ours: Ours) -> SaveWatch {
         SaveWatch {
-            outputs,
+            ours,
             ..SaveWatch::default()
         }
     }
@@ -83,7 +100,7 @@ impl SaveWatch {
                 written_then: self.written_before.unwrap_or(written),
                 quiet_since: now,
                 usual: self.usual,
-                ..SaveWatch::new(self.outputs)
+                ..SaveWatch::new(self.ours)
             };
         }
         if self.done.is_none() {
@@ -97,7 +114,7 @@ impl SaveWatch {
         let mut open = false;
         for pid in errand.pids() {
             let _ = writing(pid, |path, size| {
-                if self.usual.contains(&Some(Text::new(path))) {
+                if self.ours.holds(path) || self.usual.contains(&Some(Text::new(path))) {
                     return;
                 }
                 let same = self.file.is_some_and(|file| file == Text::new(path));
@@ -111,7 +128,7 @@ impl SaveWatch {
         let was_open = std::mem::replace(&mut self.open, open);
         if was_open && !open {
             let file = self.file?;
-            let (file, bytes) = place_of(&file, asked_at(now, self.asked), &self.outputs)?;
+            let (file, bytes) = place_of(&file, asked_at(now, self.asked), &self.ours.outputs)?;
             return Some(Saved {
                 file,
                 bytes,
@@ -125,7 +142,7 @@ impl SaveWatch {
         let written = written.saturating_sub(self.written_then);
         let quiet = now.saturating_sub(self.quiet_since) > QUIET;
         (self.file.is_none() && written > LEAST && quiet).then(|| {
-            let newest = newest_in(c".", asked_at(now, self.asked), &self.outputs);
+            let newest = newest_in(c".", asked_at(now, self.asked), &self.ours.outputs);
             let (file, bytes) = newest.unwrap_or((Text::new(b""), written));
             Saved {
                 file,
@@ -222,6 +239,34 @@ mod tests {
         let gone = text(&folder.path().join("gone"));
         assert_eq!(place_of(&gone, 0, &[]), Some((Text::new(b"log.txt"), 5000)));
         assert_eq!(place_of(&gone, 0, &[Some(id), None]), None);
+    }
+
+    #[test]
+    fn what_is_written_to_the_runs_own_folder_is_no_save() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("run");
+        std::fs::create_dir(&home).unwrap();
+        let ours = Ours {
+            folder: home.as_os_str().as_encoded_bytes().to_vec().leak(),
+            ..Ours::default()
+        };
+        let mut errand = Errand {
+            save_asked: Some(10 * SECOND),
+            count: 1,
+            ..Errand::default()
+        };
+        errand.named[0].0 = antifreeze_sense::Pid(std::process::id());
+        let lands = |path: &std::path::Path| {
+            let mut watch = SaveWatch::new(ours);
+            let file = std::fs::File::create(path).unwrap();
+            file.set_len(5000).unwrap();
+            assert_eq!(watch.look(&errand, 0, 11 * SECOND), None);
+            drop(file);
+            watch.look(&errand, 0, 12 * SECOND).is_some()
+        };
+        assert!(lands(&folder.path().join("model.pt")));
+        assert!(lands(&folder.path().join("running.pt")));
+        assert!(!lands(&home.join("shim-7.jsonl")));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 pub mod act;
 pub mod boot;
+pub mod cards;
 pub mod counting;
 pub mod hands;
 pub mod keeper;

@@ -12,7 +12,7 @@ use antifreeze_guard::hands::brake::Brake;
 use antifreeze_guard::hands::cgroup::Home;
 use antifreeze_guard::hands::limit::{self, Limits};
 use antifreeze_guard::keeper::Keeper;
-use antifreeze_guard::landed::FileId;
+use antifreeze_guard::landed::{FileId, Ours};
 use antifreeze_guard::mark::Mark;
 use antifreeze_guard::orders::Orders;
 use antifreeze_guard::policy::{Config, Decision, History};
@@ -33,6 +33,7 @@ use antifreeze_sense::tree::{CAPACITY, Tree};
 use antifreeze_sense::{Machine, Pid, Sample};
 use rustix::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use rustix::process::{Resource, getrlimit, set_child_subreaper, setrlimit};
+use rustix::thread::futex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -78,16 +79,17 @@ fn guard() -> Result<(), String> {
     set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("becoming a subreaper: {error}"))?;
 
-    let held = match orders.adopt {
-        0 => Some(spawn::spawn(orders, shared, &command).map_err(|e| format!("fork: {e}"))?),
+    let there = Pid(orders.adopt.max(orders.attach));
+    let held = match there {
+        Pid(0) => Some(spawn::spawn(orders, shared, &command).map_err(|e| format!("fork: {e}"))?),
         _ => None,
     };
-    let root = held.as_ref().map_or(Pid(orders.adopt), |held| held.pid);
+    let root = held.as_ref().map_or(there, |held| held.pid);
     head.root_pid.store(root.0, Release);
     step_aside(orders);
     raise_descriptor_limit();
     signals::settle(shared);
-    let keeper = Keeper::stand(shared, orders);
+    let keeper = Keeper::stand(shared, orders, held.as_ref());
 
     let (frames, consumer) = ring();
     let trouble: &'static Trouble = Box::leak(Box::default());
@@ -109,7 +111,7 @@ fn guard() -> Result<(), String> {
     let writer = recording.then(|| Writer {
         head: record_head(&sentinel, command),
         folder: folder.clone(),
-        again: held.is_none(),
+        again: orders.adopt != 0,
         frames: consumer,
         shared,
     });
@@ -118,7 +120,14 @@ fn guard() -> Result<(), String> {
     }
 
     lock_memory(&mut sentinel.voice);
-    let outputs = orders.pass.map(file_id);
+    let ours = Ours {
+        outputs: orders.pass.map(file_id),
+        // As the kernel names what lies in it.
+        folder: match folder.canonicalize() {
+            Ok(folder) => folder.into_os_string().into_encoded_bytes().leak(),
+            Err(_) => b"",
+        },
+    };
     let swap_is_memory = sentinel.hands.config.swap_is_memory;
     let home = sentinel.hands.home.as_mut();
     // Pushed into zram, the pages of a paused trainer would take the room they leave.
@@ -126,7 +135,7 @@ fn guard() -> Result<(), String> {
         .and_then(|home| home.reclaim.take())
         .filter(|_| !swap_is_memory);
     thread("scout", move || {
-        scout::run(desk, &working_folder(), outputs, reclaim)
+        scout::run(desk, &working_folder(), ours, reclaim)
     })?;
     thread("relay", move || takeover::stand_by(shared, orders))?;
     let writer = match writer {
@@ -142,6 +151,7 @@ fn guard() -> Result<(), String> {
         let _ = writer.join();
     }
     head.closed.store(1, Release);
+    let _ = futex::wake(&head.closed, futex::Flags::empty(), u32::MAX >> 1);
     if let Some(keeper) = keeper {
         keeper.dismiss();
     }
@@ -159,20 +169,20 @@ fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
         head.root_started.store(root.process.started, Relaxed);
     }
     sentinel.tick(scout::now());
-    match held {
-        Some(held) => {
-            let root = held.pid;
-            held.release();
-            sentinel.voice.say(What::Started {
-                guard: Pid(std::process::id()),
-                root,
-                total: sentinel.sample.memory.total.value().unwrap_or(0),
-                reserve: sentinel.terms.reserve,
-                budget: sentinel.terms.budget,
-            });
-        }
-        None => sentinel.voice.say(What::GuardRestored),
+    if sentinel.orders.adopt != 0 {
+        sentinel.voice.say(What::GuardRestored);
+        return;
     }
+    if let Some(held) = held {
+        held.release();
+    }
+    sentinel.voice.say(What::Started {
+        guard: Pid(std::process::id()),
+        root: sentinel.root,
+        total: sentinel.sample.memory.total.value().unwrap_or(0),
+        reserve: sentinel.terms.reserve,
+        budget: sentinel.terms.budget,
+    });
 }
 
 fn prepare<'a>(
@@ -190,6 +200,9 @@ fn prepare<'a>(
     let front = Pid(shared.head().front_pid.load(Relaxed));
     let _ = tree.exclude(ours);
     let _ = tree.exclude(front);
+    if let probe @ 1.. = shared.head().probe_pid.load(Relaxed) {
+        let _ = tree.exclude(Pid(probe));
+    }
     let _ = tree.add_reaper(ours);
     let _ = tree.add_reaper(front);
     let _ = tree.add_root(root, scout::now());
@@ -198,7 +211,7 @@ fn prepare<'a>(
     if orders.wall && !wall_works {
         voice.lacks(Lack::WallIgnored, 0);
     }
-    if orders.wall && orders.preload.is_empty() {
+    if orders.wall && orders.preload.is_empty() && orders.attach == 0 {
         voice.lacks(Lack::NoCushion, 0);
     }
     let mut sentinel = Sentinel {
@@ -221,12 +234,14 @@ fn prepare<'a>(
         wall: Wall::new(
             orders.wall && wall_works,
             Limits::of(ours).ok().and_then(|limits| limits.soft),
+            orders.attach != 0,
         ),
         hands: Hands {
             config: Config {
                 wall: orders.wall && wall_works,
                 can_save: orders.checkpoint_signal != 0,
                 dies_at_wall: false,
+                attached: orders.attach != 0,
                 swap_is_memory: swap_is_memory(),
                 pause_deadline: Duration::from_secs(orders.pause_deadline_s),
                 stop_deadline: Duration::from_secs(orders.stop_deadline_s),
@@ -242,6 +257,7 @@ fn prepare<'a>(
             shared,
             resume_requests: shared.head().resume_requests.load(Relaxed),
             looked_at: 0,
+            interrupted_at: 0,
             steps_at_stop: 0,
             standstill: antifreeze_guard::standstill::Standstill::default(),
         },
@@ -252,6 +268,7 @@ fn prepare<'a>(
         findings: Findings::default(),
         errand: Errand::default(),
         corrected_at: 0,
+        mapped: (0, 0),
         keeper: None,
         decision: Decision::default(),
         ends: Ends::default(),
@@ -285,6 +302,13 @@ fn make_home(
     location: &Location,
     voice: &mut Voice<'_>,
 ) -> Option<Home> {
+    if orders.attach != 0 {
+        // Where it stands it stays: whoever put it there counts on it.
+        if orders.adopt == 0 {
+            voice.lacks(Lack::NoCgroup, 0);
+        }
+        return None;
+    }
     if orders.adopt != 0 {
         return Home::find(root, &orders.run_id, location);
     }

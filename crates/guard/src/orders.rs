@@ -19,6 +19,8 @@ pub struct Orders {
     pub give: [RawFd; 2],
     /// The number of a trainer that runs already (a guard that replaces a dead one).
     pub adopt: u32,
+    /// The number of a process that nobody started for us; 0 where we start the command.
+    pub attach: u32,
     pub reserve: u64,
     /// 0: none.
     pub budget: u64,
@@ -41,6 +43,7 @@ macro_rules! numbers {
         $f!(wake);
         $f!(front_lives);
         $f!(adopt);
+        $f!(attach);
         $f!(reserve);
         $f!(budget);
         $f!(allow_swap);
@@ -120,6 +123,7 @@ mod tests {
             pass: [8, -1],
             give: [9, 10],
             adopt: 4321,
+            attach: 4322,
             reserve: 1 << 40,
             budget: 0,
             allow_swap: 17,

@@ -3,11 +3,11 @@
 //! The deciding thread leaves errands and picks up findings, and never waits for either.
 
 use crate::counting;
-use crate::landed::{FileId, SaveWatch, Saved};
+use crate::landed::{Ours, SaveWatch, Saved};
 use crate::others::{Grower, Others, anonymous};
 use antifreeze_sense::footprint::Share;
 use antifreeze_sense::parse::Pss;
-use antifreeze_sense::slow::{self, Scout as Sensors, Slow, maps_name, open_files, pss};
+use antifreeze_sense::slow::{self, Scout as Sensors, Slow, mapped, open_files, pss};
 use antifreeze_sense::{Pid, Reading};
 use rustix::thread::futex;
 use std::io::Write;
@@ -39,6 +39,8 @@ pub struct Errand {
     pub counted: bool,
     /// Things are moving: look more often.
     pub urgent: bool,
+    /// Much was mapped since the scout looked at what is mapped.
+    pub mapped_more: bool,
     /// A save was asked for at this time.
     pub save_asked: Option<u64>,
     /// The tree is paused and memory is short: what it holds may go to swap.
@@ -58,10 +60,19 @@ impl Default for Errand {
             count: 0,
             counted: false,
             urgent: false,
+            mapped_more: false,
             save_asked: None,
             make_room: false,
         }
     }
+}
+
+/// What a process has mapped of the data of libraries.
+#[derive(Clone, Copy, Default)]
+struct Libraries {
+    pid: Pid,
+    started: u64,
+    bytes: u64,
 }
 
 /// What the scout has found so far.
@@ -75,6 +86,10 @@ pub struct Findings {
     share_count: usize,
     pub shares_at: u64,
     pub files: Reading<u64>,
+    /// The data of libraries in each of the named processes.
+    libraries: [Libraries; NAMED],
+    /// When they were looked at last.
+    pub mapped_at: u64,
     /// A library is mapped whose programs do not survive a refused request.
     pub fragile: bool,
     pub saved: Option<Saved>,
@@ -84,6 +99,32 @@ pub struct Findings {
 impl Findings {
     pub fn shares(&self) -> &[Share] {
         &self.shares[..self.share_count]
+    }
+
+    /// The data of libraries in a process; 0 where it is not known.
+    pub fn library_data(&self, pid: Pid, started: u64) -> u64 {
+        let mut known = self.libraries.iter();
+        known
+            .find(|known| (known.pid, known.started) == (pid, started))
+            .map_or(0, |known| known.bytes)
+    }
+
+    /// Looks through what the process in this place has mapped.
+    fn look_at_maps(&mut self, errand: &Errand, place: usize) {
+        let (Some(&(pid, started)), Some(libraries)) =
+            (errand.named.get(place), self.libraries.get_mut(place))
+        else {
+            return;
+        };
+        let Reading::Value(mapped) = mapped(pid, &FRAGILE) else {
+            return;
+        };
+        self.fragile |= mapped.needle.is_some();
+        *libraries = Libraries {
+            pid,
+            started,
+            bytes: mapped.library_data,
+        };
     }
 
     /// Counts what each process holds, shared pages divided among those that share them.
@@ -120,6 +161,8 @@ impl Default for Findings {
             share_count: 0,
             shares_at: 0,
             files: Reading::default(),
+            libraries: [Libraries::default(); NAMED],
+            mapped_at: 0,
             fragile: false,
             saved: None,
             grower: None,
@@ -139,7 +182,7 @@ impl Desk {
     pub fn leave(&self, errand: &Errand) {
         let mut news = false;
         if let Ok(mut place) = self.errand.try_lock() {
-            news = errand.urgent && !place.urgent;
+            news = (errand.urgent && !place.urgent) || (errand.mapped_more && !place.mapped_more);
             *place = *errand;
         }
         if news || errand.save_asked.is_some() || errand.make_room {
@@ -187,22 +230,18 @@ struct Rounds {
     shares_cost: u64,
     files: Last,
     maps: Last,
+    maps_cost: u64,
     maps_pause: u64,
     maps_turn: usize,
     others: Last,
 }
 
 /// The scout's life.
-pub fn run(
-    desk: &Desk,
-    folder: &Path,
-    outputs: [Option<FileId>; 2],
-    reclaim: Option<std::fs::File>,
-) -> ! {
+pub fn run(desk: &Desk, folder: &Path, ours: Ours, reclaim: Option<std::fs::File>) -> ! {
     let mut sensors = Sensors::new(folder);
     let mut others = Others::default();
     let mut rounds = Rounds::default();
-    let mut save = SaveWatch::new(outputs);
+    let mut save = SaveWatch::new(ours);
     let mut findings = Findings::default();
     counting::start_is_over();
     loop {
@@ -233,17 +272,21 @@ pub fn run(
         }
         // Libraries come at the start or, in a new worker, at any time. What they mean
         // matters near the wall, so while all is calm one process a time will do.
-        if !findings.fragile && rounds.maps.due(now, pause(1, rounds.maps_pause / SECOND)) {
-            let (first, many) = if errand.urgent {
-                (0, NAMED)
+        let rest = match errand.mapped_more {
+            true => (SECOND / 4).max(rounds.maps_cost * 20),
+            false => pause(1, rounds.maps_pause / SECOND),
+        };
+        if rounds.maps.due(now, rest) {
+            let (first, many) = if errand.urgent || errand.mapped_more {
+                (0, errand.count)
             } else {
                 (rounds.maps_turn % errand.count.max(1), 1)
             };
-            findings.fragile = errand
-                .pids()
-                .skip(first)
-                .take(many)
-                .any(|pid| matches!(maps_name(pid, &FRAGILE), Reading::Value(Some(_))));
+            for place in first..first + many {
+                findings.look_at_maps(&errand, place);
+            }
+            findings.mapped_at = now;
+            rounds.maps_cost = self::now() - now;
             rounds.maps_turn += 1;
             rounds.maps_pause = (2 * rounds.maps_pause).clamp(SECOND, 60 * SECOND);
         }
@@ -259,6 +302,8 @@ pub fn run(
         }
         let pause = if errand.save_asked.is_some() || errand.make_room {
             SECOND / 40
+        } else if errand.mapped_more {
+            SECOND / 4
         } else if errand.urgent || rounds.maps_pause < CALM {
             SECOND
         } else {

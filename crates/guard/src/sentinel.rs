@@ -3,6 +3,7 @@
 //! nothing.
 
 use crate::act::{Hands, Scene};
+use crate::cards;
 use crate::hands::limit;
 use crate::keeper::Keeper;
 use crate::mark::Mark;
@@ -19,7 +20,7 @@ use crate::wall::{Motive, Wall};
 use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::cgroup::{Above, Own};
 use antifreeze_sense::footprint::Footprint;
-use antifreeze_sense::tree::Tree;
+use antifreeze_sense::tree::{Tracked, Tree};
 use antifreeze_sense::{Machine, Pid, Reading, Reason, Sample};
 use rustix::process::{WaitOptions, wait};
 use rustix::thread::futex;
@@ -37,6 +38,8 @@ const SHORTEST: u64 = 2 * MILLISECOND;
 const DECIDED_EVERY: u64 = 40 * MILLISECOND;
 /// Samples go into the record no closer than this.
 const RECORDED_EVERY: u64 = 190 * MILLISECOND;
+/// Bytes of data that the tree maps before the scout looks what they are.
+const MAPPED_MORE: u64 = 64 << 20;
 /// Slow readings older than this are not trusted.
 const STALE: u64 = 30_000 * MILLISECOND;
 
@@ -60,6 +63,8 @@ pub struct Sentinel<'a> {
     pub errand: Errand,
     /// Which of the scout's exact counts was taken in last.
     pub corrected_at: u64,
+    /// Which of its looks at what is mapped was, and the most that the tree had mapped until then.
+    pub mapped: (u64, u64),
     pub keeper: Option<Keeper>,
     pub decision: Decision,
     pub ends: Ends,
@@ -79,6 +84,8 @@ pub struct Ends {
     broken: [u32; 2],
     announced: bool,
     decided_at: u64,
+    /// Of those born since the last quiet look, how many there were at the last.
+    births: u32,
 }
 
 impl Sentinel<'_> {
@@ -101,7 +108,7 @@ impl Sentinel<'_> {
         self.reap();
         self.wall.hear_wants(self.shared);
         self.look(now);
-        let room = self.terms.room(&self.sample);
+        let mut room = self.terms.room(&self.sample);
         self.ends.peak = self.ends.peak.max(self.footprint_bytes());
         // Many may ask at the wall in a row; they are answered, and the ladder decides at its
         // own pace, from moments that are worth comparing.
@@ -113,14 +120,21 @@ impl Sentinel<'_> {
             self.history.push(moment);
             self.decision = decide(&self.history, &self.hands.config);
         }
-        self.keep_wall(now, &room);
+        if !self.keep_wall(now, &room, false) {
+            // Whoever is born meanwhile takes nothing unseen: it would be open to it twice in a
+            // row, and who asks would be refused what is there.
+            self.shared.head().headroom.store(0, Release);
+            self.look(now);
+            room = self.terms.room(&self.sample);
+            self.keep_wall(now, &room, true);
+        }
         if decides {
             self.act(now, &room);
         }
         self.notice_changes(now);
         self.record(now);
         self.announce_end();
-        self.publish(now, &room);
+        self.publish(now);
         let young = |since: u64| now.saturating_sub(since) < YOUTH;
         if self.tree.processes().any(|p| young(p.first_seen)) {
             return self.decision.pace.min(YOUNG_PACE);
@@ -188,9 +202,10 @@ impl Sentinel<'_> {
             sample.disk.inodes_free = stale;
             sample.shm.free = stale;
             sample.heat.hottest = stale;
-            sample.cards.used = stale;
-            sample.cards.busy = stale;
-            sample.cards.hottest = stale;
+            sample.cards = sample.cards.stale();
+        }
+        if let Some(probed) = cards::read(self.shared, now) {
+            sample.cards = sample.cards.or_larger(probed);
         }
     }
 
@@ -220,7 +235,8 @@ impl Sentinel<'_> {
         }
     }
 
-    fn keep_wall(&mut self, now: u64, room: &Room) {
+    /// False when it takes another look to answer those who ask.
+    fn keep_wall(&mut self, now: u64, room: &Room, again: bool) -> bool {
         let believed = self
             .decision
             .forecast
@@ -232,10 +248,11 @@ impl Sentinel<'_> {
             resumed: acts.resumed_at.is_some_and(lately),
             leaving: acts.stop_sent_at.is_some() || matches!(acts.save, Save::Asked { .. }),
             swap_beyond: self.history.last().map_or(0, |moment| moment.swap_beyond),
+            again,
         };
         let (footprint, peak) = (self.footprint_bytes(), self.ends.peak);
         let (tree, shared) = (&mut self.tree, self.shared);
-        self.wall.keep(
+        let answered = self.wall.keep(
             now,
             room,
             &self.terms,
@@ -243,6 +260,7 @@ impl Sentinel<'_> {
             peak,
             motive,
             tree,
+            &self.findings,
             shared,
         );
         while let Some(what) = self.wall.next_news() {
@@ -253,6 +271,7 @@ impl Sentinel<'_> {
             }
             self.voice.say(what);
         }
+        answered
     }
 
     fn leave_errand(&mut self) {
@@ -261,6 +280,12 @@ impl Sentinel<'_> {
             self.errand.named[self.errand.count] = (tracked.process.pid, tracked.process.started);
             self.errand.count += 1;
         }
+        let data = |tracked: &Tracked<Mark>| tracked.process.vm_data.value().unwrap_or(0);
+        let data = self.tree.processes().map(data).sum::<u64>();
+        if self.mapped.0 != self.findings.mapped_at {
+            self.mapped = (self.findings.mapped_at, data.max(self.mapped.1));
+        }
+        self.errand.mapped_more = data > self.mapped.1.saturating_add(MAPPED_MORE);
         self.errand.urgent = self.history.acts.rung > antifreeze_record::event::Rung::Calm;
         self.errand.counted = self.sample.cgroup.own_anon.value().is_some();
         self.errand.make_room = self.history.last().is_some_and(|moment| {
@@ -304,6 +329,10 @@ impl Sentinel<'_> {
     fn is_over(&mut self) -> bool {
         if self.ends.root_status.is_none() && self.tree.get(self.root).is_some() {
             return false;
+        }
+        if self.orders.attach != 0 && self.ends.root_status.is_some() {
+            // It is let go, and lives on.
+            return true;
         }
         self.tree.is_empty()
     }
@@ -372,14 +401,18 @@ impl Sentinel<'_> {
         }
     }
 
-    fn publish(&self, now: u64, room: &Room) {
+    fn publish(&mut self, now: u64) {
         let head = self.shared.head();
-        head.headroom
-            .store(u64::try_from(room.bytes).unwrap_or(0), Relaxed);
+        head.headroom.store(self.wall.left, Relaxed);
         head.footprint.store(self.footprint_bytes(), Relaxed);
         head.rung.store(self.history.acts.rung as u32, Relaxed);
         trainers::tell_rung(self.shared, self.history.acts.rung as u32);
-        head.births.store(0, Relaxed);
+        // While one after the other is born, the next takes less: the last may not be seen yet.
+        let births = head.births.load(Relaxed);
+        if births == self.ends.births {
+            head.births.store(0, Relaxed);
+        }
+        self.ends.births = births;
         head.heartbeat.store(now, Release);
         head.tick.fetch_add(1, Release);
         let _ = futex::wake(&head.tick, futex::Flags::empty(), u32::MAX >> 1);

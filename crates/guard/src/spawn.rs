@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -35,6 +36,18 @@ impl Held {
             &mut [PollFd::new(&self.started, PollFlags::IN)],
             Some(&PATIENCE),
         );
+    }
+}
+
+impl Held {
+    /// For a child of ours that stays: were it to hold these, a trainer whose guard dies before it is let go would
+    /// wait for ever.
+    pub fn close_in_child(&self) {
+        // SAFETY: the child never uses or drops them.
+        unsafe {
+            libc::close(self.go.as_raw_fd());
+            libc::close(self.started.as_raw_fd());
+        }
     }
 }
 

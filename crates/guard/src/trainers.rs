@@ -118,6 +118,25 @@ pub fn ask_to_stop(shared: Shared) -> bool {
     asked
 }
 
+/// Tells those that hear at once, steps or none.
+pub fn interrupt(shared: Shared, tree: &Tree<Mark>) {
+    for (pid, trainer) in shared.trainers().filter(|(_, trainer)| hears(trainer)) {
+        if trainer.stop_asked.load(Relaxed) == trainer.stop_answered.load(Acquire) {
+            trainer.stop_asked.fetch_add(1, Release);
+        }
+        let _ = tree.signal(pid, SIGNAL);
+    }
+}
+
+/// Nobody has to end any more.
+pub fn withdraw(shared: Shared) {
+    for (_, trainer) in shared.trainers() {
+        trainer
+            .stop_asked
+            .store(trainer.stop_answered.load(Acquire), Release);
+    }
+}
+
 /// Those whose step does not end are told in the middle of it.
 pub fn insist(shared: Shared, tree: &Tree<Mark>) {
     for (pid, trainer) in shared.trainers() {

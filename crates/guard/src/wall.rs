@@ -3,8 +3,9 @@
 
 use crate::hands::limit::{self, Limits};
 use crate::mark::Mark;
-use crate::policy::{Candidate, OwnLimit, WallRoom, WallState, plan};
+use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, WallState, closed, plan};
 use crate::room::{Room, Terms};
+use crate::scout::Findings;
 use crate::shared::Shared;
 use crate::stride::Stride;
 use antifreeze_cushion::page::SLOTS;
@@ -27,6 +28,8 @@ pub struct Motive {
     pub leaving: bool,
     /// What the tree has in swap beyond what it was allowed.
     pub swap_beyond: u64,
+    /// Others were bound a moment ago so that those who ask can be answered.
+    pub again: bool,
 }
 
 pub struct Wall {
@@ -34,6 +37,8 @@ pub struct Wall {
     pub on: bool,
     /// The limit the user had set before us, which is never exceeded.
     pub ceiling: Option<u64>,
+    /// The tree was there before us: no cushion is in it.
+    attached: bool,
     candidates: Vec<Candidate>,
     limits: Vec<Option<u64>>,
     news: [Option<What>; NEWS],
@@ -43,13 +48,17 @@ pub struct Wall {
     told: [u32; SLOTS],
     /// What each slot wanted when this look began.
     wants: [u64; SLOTS],
+    /// What nobody was granted, less what the new-born may be about to take: of this, whoever is
+    /// born next takes a share.
+    pub left: u64,
 }
 
 impl Wall {
-    pub fn new(on: bool, ceiling: Option<u64>) -> Wall {
+    pub fn new(on: bool, ceiling: Option<u64>, attached: bool) -> Wall {
         Wall {
             on,
             ceiling,
+            attached,
             candidates: Vec::with_capacity(CAPACITY),
             limits: Vec::with_capacity(CAPACITY),
             news: [None; NEWS],
@@ -57,6 +66,7 @@ impl Wall {
             said_refused: false,
             told: [0; SLOTS],
             wants: [0; SLOTS],
+            left: 0,
         }
     }
 
@@ -69,7 +79,9 @@ impl Wall {
         }
     }
 
-    /// Looks at what became of the limits, and moves them to where they belong now.
+    /// Looks at what became of the limits, and moves them to where they belong now. False when
+    /// somebody asks for what others may have taken since they were looked at: they may no
+    /// more, and the answer is due after another look.
     #[allow(clippy::too_many_arguments)]
     pub fn keep(
         &mut self,
@@ -80,19 +92,26 @@ impl Wall {
         peak: u64,
         motive: Motive,
         tree: &mut Tree<Mark>,
+        findings: &Findings,
         shared: Shared,
-    ) {
-        let (strip, _) = terms.cushion();
+    ) -> bool {
+        let (strip, small) = terms.cushion();
         self.hear_refusals(footprint, tree, shared);
         self.candidates.clear();
         greet_forks(tree);
         for tracked in tree.processes_mut() {
-            self.observe(now, tracked, strip, shared);
+            self.observe(now, tracked, strip, footprint, shared);
             let slot = shared.slot(tracked.process.pid.0);
+            let state = tracked.state.wall;
+            let wants = slot.map_or(0, |(place, _)| self.wants[place]);
+            let stands = tracked.state.limits.and_then(|limits| limits.soft);
+            let open = stands.filter(|_| wants == 0);
             self.candidates.push(Candidate {
-                state: tracked.state.wall,
-                wants: slot.map_or(0, |(place, _)| self.wants[place]),
+                state,
+                wants,
                 asks: slot.is_some(),
+                open: open.map_or(0, |stands| stands.saturating_sub(closed(&state))),
+                libraries: findings.library_data(tracked.process.pid, tracked.process.started),
             });
         }
         let wall_room = WallRoom {
@@ -107,16 +126,25 @@ impl Wall {
             resumed: motive.resumed,
             leaving: motive.leaving,
             swap_beyond: motive.swap_beyond,
+            handed_out: if self.attached { small } else { 0 },
         };
         self.limits.clear();
         self.limits.resize(self.candidates.len(), None);
-        plan(&wall_room, &self.candidates, &mut self.limits);
-        for (tracked, limit) in tree.processes_mut().zip(&self.limits) {
-            if let Some(limit) = limit {
-                place(tracked, *limit, self.ceiling);
+        let planned = plan(&wall_room, &self.candidates, &mut self.limits);
+        self.left = planned.left;
+        let places = tree.processes_mut().zip(&self.limits);
+        for ((tracked, limit), candidate) in places.zip(&self.candidates) {
+            if let Some(limit) = limit.filter(|_| candidate.wants == 0 || !planned.contested) {
+                place(tracked, limit, self.ceiling);
+            }
+            if candidate.asks && candidate.state.is_new_born() {
+                let stands = tracked.state.wall.limit().unwrap_or(0);
+                let open = stands.saturating_sub(closed(&candidate.state));
+                self.left = self.left.saturating_sub(open);
             }
         }
         self.tell_where_there_is_none(tree);
+        !planned.contested || motive.again
     }
 
     /// Says once that a process of another user has no wall.
@@ -155,7 +183,14 @@ impl Wall {
         }
     }
 
-    fn observe(&mut self, now: u64, tracked: &mut Tracked<Mark>, strip: u64, shared: Shared) {
+    fn observe(
+        &mut self,
+        now: u64,
+        tracked: &mut Tracked<Mark>,
+        strip: u64,
+        footprint: u64,
+        shared: Shared,
+    ) {
         let process = &tracked.process;
         let value = |reading: Reading<u64>| reading.value().unwrap_or(0);
         let mark = &mut tracked.state;
@@ -180,7 +215,20 @@ impl Wall {
             }
         }
         if let Some(found) = mark.limits.and_then(|limits| limits.soft) {
-            mark.wall.notice(found, own, strip);
+            let own = match slot {
+                None if self.attached => mark.wall.own_opening(found, strip),
+                _ => own,
+            };
+            let sign = mark.wall.notice(found, own, strip);
+            if sign == WallSign::Landed && self.attached {
+                let refused = What::Walled {
+                    pid: process.pid,
+                    name: process.name,
+                    bytes: 0,
+                    footprint,
+                };
+                add(&mut self.news, refused);
+            }
         }
     }
 

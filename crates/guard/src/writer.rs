@@ -5,7 +5,7 @@ use crate::counting;
 use crate::relay::copy_tail;
 use crate::scout::now;
 use crate::shared::Shared;
-use antifreeze_record::{Consumer, Head, Log, Sizes, Tail};
+use antifreeze_record::{Consumer, Head, Log, Sizes, Tail, tail};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU32;
@@ -114,6 +114,21 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+/// Keeps what was read of the output after the guard had written its last of it: the front may
+/// come to that later than the guard to its end.
+pub fn complete_tails(folder: &Path, shared: Shared) -> io::Result<()> {
+    for (stream, name) in TAILS.iter().enumerate() {
+        let output = shared.output(stream);
+        let filled = output.filled.load(Acquire);
+        let path = folder.join(name);
+        if filled > tail::told(&path).unwrap_or(0) {
+            let copy = |offset, out: &mut [u8]| copy_tail(output, offset, out);
+            Tail::create(&path)?.update(filled, copy)?;
+        }
+    }
+    Ok(())
 }
 
 /// Puts the number of this guard into the run's folder, for `antifreeze resume` and for

@@ -122,6 +122,15 @@ impl Tail {
     }
 }
 
+/// Of how many bytes of output the file tells, since the start.
+pub fn told(path: &Path) -> io::Result<u64> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?
+        .take(RING_START)
+        .read_to_end(&mut bytes)?;
+    Ok(newest_header(&bytes).map_or(0, |header| header.end))
+}
+
 /// The last of the output in order, at most [`KEPT`] bytes. Where both headers are damaged,
 /// all of the ring in the order of the file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
@@ -129,13 +138,8 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::File::open(path)?
         .take(FILE_BYTES)
         .read_to_end(&mut bytes)?;
-    let headers = [0, BLOCK].map(|at| Header::from_bytes(bytes.get(at..)?));
     let ring = bytes.get(RING_START as usize..).unwrap_or_default();
-    let Some(header) = headers
-        .into_iter()
-        .flatten()
-        .max_by_key(|header| header.end)
-    else {
+    let Some(header) = newest_header(&bytes) else {
         return Ok(without_zeros_around(ring).to_vec());
     };
     let first = header.first.max(header.end.saturating_sub(KEPT));
@@ -143,6 +147,14 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
         .filter_map(|offset| ring.get((offset % RING) as usize))
         .copied()
         .collect())
+}
+
+fn newest_header(bytes: &[u8]) -> Option<Header> {
+    let headers = [0, BLOCK].map(|at| Header::from_bytes(bytes.get(at..)?));
+    headers
+        .into_iter()
+        .flatten()
+        .max_by_key(|header| header.end)
 }
 
 fn without_zeros_around(bytes: &[u8]) -> &[u8] {

@@ -4,6 +4,7 @@
 //! allocates after its `open`, and nothing the deciding thread calls can block on a disk,
 //! a mount or a lock of the process that it reads: what can is in [`slow`].
 
+pub mod cards;
 pub mod cgroup;
 pub mod file;
 pub mod footprint;

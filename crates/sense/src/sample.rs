@@ -148,7 +148,7 @@ pub struct Heat {
     pub throttled: Reading<u64>,
 }
 
-/// Graphics cards that tell of themselves in files.
+/// The graphics cards, all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cards {
     /// Bytes of memory of their own.
@@ -158,8 +158,16 @@ pub struct Cards {
     pub busy: Reading<u64>,
     /// In thousandths of a degree.
     pub hottest: Reading<u64>,
-    /// In millionths of a watt.
+    /// In millionths of a watt, and what they may draw.
     pub draw: Reading<u64>,
+    pub limit: Reading<u64>,
+    /// Why they were slowed: the bits of [`crate::cards::throttle`] that any of them shows.
+    pub throttle: Reading<u64>,
+    /// Of the fullest, in thousandths of its own memory.
+    pub fullest: Reading<u64>,
+    /// How many answer, and how many did and are lost.
+    pub count: Reading<u64>,
+    pub lost: Reading<u64>,
 }
 
 /// The memory cgroups: the trainer's own, and the tightest limit above us.

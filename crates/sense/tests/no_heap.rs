@@ -75,7 +75,7 @@ fn the_scout_takes_no_heap() {
         assert!(slow::pss(me).value().is_some());
         assert!(slow::open_files(me).value().is_some());
         assert!(
-            slow::maps_name(me, &[b"libtensorflow_framework.so"])
+            slow::mapped(me, &[b"libtensorflow_framework.so"])
                 .value()
                 .is_some()
         );

@@ -21,10 +21,23 @@ static NEXT_FORK: Next<unsafe extern "C" fn() -> c_int> = unsafe { Next::new(c"f
 static LIMIT_AT_BIRTHS: AtomicU64 = AtomicU64::new(0);
 static BIRTHS: AtomicU32 = AtomicU32::new(0);
 
-/// The limit of a process, and the lower one it is to have.
+/// What a process that is born has, and which it is of those born since the guard looked.
 struct Birthright {
     limit: Limit,
-    soft: u64,
+    data: u64,
+    birth: u32,
+}
+
+impl Birthright {
+    /// The limit it is to have. Asked for by the one that was born: by then the guard can see
+    /// it, so that what was granted to others meanwhile is not promised again.
+    fn soft(&self) -> u64 {
+        let headroom = match shared::head() {
+            Some(head) => head.headroom.load(Acquire),
+            None => self.limit.soft.saturating_sub(self.data),
+        };
+        self.data.saturating_add(share(headroom, self.birth))
+    }
 }
 
 /// # Safety
@@ -35,8 +48,8 @@ pub unsafe extern "C" fn fork() -> c_int {
         sys::set_errno(sys::EAGAIN);
         return -1;
     };
-    // Reckoned in the parent: the first look into its own /proc costs a fresh process ten
-    // times as much, and without a page a child's counting is lost to the next child.
+    // Read in the parent: the first look into its own /proc costs a fresh process ten times as
+    // much, and without a page a child's counting is lost to the next child.
     let errno = sys::KeptErrno::new();
     let birthright = match shared::head() {
         Some(head) => of_tree(head),
@@ -66,11 +79,7 @@ fn of_tree(head: &Head) -> Option<Birthright> {
     }
     let (limit, data) = (Limit::read()?, data_bytes()?);
     let birth = head.births.fetch_add(1, AcqRel).saturating_add(1);
-    let share = share(head.headroom.load(Acquire), birth);
-    Some(Birthright {
-        limit,
-        soft: data.saturating_add(share),
-    })
+    Some(Birthright { limit, data, birth })
 }
 
 fn of_parent() -> Option<Birthright> {
@@ -79,22 +88,19 @@ fn of_parent() -> Option<Birthright> {
         BIRTHS.store(0, Relaxed);
     }
     let birth = BIRTHS.fetch_add(1, Relaxed).saturating_add(1);
-    let share = share(limit.soft.saturating_sub(data), birth);
-    Some(Birthright {
-        limit,
-        soft: data.saturating_add(share),
-    })
+    Some(Birthright { limit, data, birth })
 }
 
-/// Never raises: what the guard or a parent withheld stays withheld. The guard is told, or
-/// it would take the lower limit for one that the program chose for itself; and a slot says
-/// in any case that this process asks before it fails.
+/// Never raises: what the guard or a parent withheld stays withheld, and the guard may have seen
+/// this process already. It is told, or it would take the lower limit for one that the program
+/// chose for itself; and a slot says in any case that this process asks before it fails.
 fn take(birthright: Option<Birthright>) {
-    let Some(Birthright { limit, soft }) = birthright else {
+    let Some(birthright) = birthright else {
         return;
     };
     let slot = shared::slot();
-    if soft < limit.soft {
+    let soft = birthright.soft();
+    if let Some(limit) = Limit::read().filter(|limit| soft < limit.soft) {
         if let Some(slot) = slot {
             slot.own_limit.store(soft, Release);
         }

@@ -1,12 +1,29 @@
-//! From stop to kill. Nothing leads back.
+//! From stop to kill. Nothing leads back, but for a process that outlives what it was at.
 
 use super::history::Bound;
-use super::rungs::broken_why;
+use super::rungs::{self, Heights, broken_why};
 use super::scene::{Scene, Verdict};
 use antifreeze_record::event::{Rung, Why};
 
 /// Seconds a stop has before a further fall counts.
 const GRACE: f64 = 1.0;
+/// Seconds after which one that was interrupted may go on, if all is well.
+const INTERRUPTED: f64 = 2.0;
+
+/// What was attached to is interrupted, and guarded on once that has helped. A budget hurts nobody:
+/// it is not killed for one.
+pub(super) fn after_interruption(scene: &Scene) -> Option<Verdict> {
+    let acts = scene.acts();
+    let sent = acts.stop_sent_at.filter(|_| scene.config.attached)?;
+    if scene.age(sent) < INTERRUPTED {
+        return None;
+    }
+    match rungs::stop(scene) {
+        None => Some(rungs::below_pause(scene, &Heights::entering(scene))),
+        Some(why) if scene.now.bound == Bound::Budget => Some(Verdict::new(Rung::Stop, why)),
+        Some(_) => None,
+    }
+}
 
 /// What follows a stop: patience until the deadline, less when memory goes on falling.
 pub(super) fn after_stop(scene: &Scene) -> Verdict {

@@ -120,6 +120,9 @@ pub struct Config {
     pub can_save: bool,
     /// The trainer cannot survive a refused request (TensorFlow): stop it before the wall.
     pub dies_at_wall: bool,
+    /// It was not started by us: one that lives for more than this training, such as a notebook's
+    /// kernel. It is not ended but interrupted, and may go on.
+    pub attached: bool,
     /// All swap is memory itself (zram): what goes there leaves as little behind as it takes.
     pub swap_is_memory: bool,
     /// How long a pause may last.

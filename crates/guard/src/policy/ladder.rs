@@ -1,7 +1,8 @@
 //! The ladder: one pure function from what was seen and done to the rung that is due.
 //!
 //! Up is immediate. Down takes at least two seconds and signals that stay clearly below
-//! where they rose, so that nobody is told the same twice. From stop there is no way down.
+//! where they rose, so that nobody is told the same twice. From stop there is no way down, but
+//! for what was only interrupted.
 //! While the answer is [`Rung::Checkpoint`] a save is wanted or under way: whoever sees it
 //! and has no save under way asks for one.
 
@@ -36,6 +37,9 @@ pub fn decide(history: &History, config: &Config) -> Decision {
 fn choose(scene: &Scene) -> Verdict {
     let acts = scene.acts();
     if acts.rung >= Rung::Stop || acts.stop_sent_at.is_some() {
+        if let Some(goes_on) = ending::after_interruption(scene) {
+            return goes_on;
+        }
         return ending::after_stop(scene);
     }
     if scene.now.motion == Motion::StoppedByUser {

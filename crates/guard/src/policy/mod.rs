@@ -24,4 +24,4 @@ pub use history::*;
 pub use ladder::decide;
 pub use pause::BACK_OFF;
 pub use wall::{OwnLimit, WallSign, WallState, detect};
-pub use wall_plan::{Candidate, WallRoom, plan};
+pub use wall_plan::{Candidate, Planned, WallRoom, closed, plan};

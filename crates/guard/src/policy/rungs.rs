@@ -180,6 +180,10 @@ pub(super) fn stop(scene: &Scene) -> Option<Why> {
     if on_doorstep(scene) {
         return Some(Why::TreeGrowth);
     }
+    // No cushion catches it beyond the wall; what is left there is for ending well.
+    if scene.config.attached && scene.grows_beyond_wall() {
+        return Some(bound_why(scene));
+    }
     if starves_others(scene) {
         return Some(Why::Stalling);
     }

@@ -65,6 +65,7 @@ pub struct WallState {
     vm_data: u64,
     high_water: u64,
     growth: u64,
+    shrank: bool,
     slack: u64,
     /// The least slack of this bucket and of the one before.
     floors: [Option<u64>; 2],
@@ -93,12 +94,22 @@ impl WallState {
         !self.forked
     }
 
-    /// Takes in one look at the process.
+    /// Forked a moment ago: it may be about to take what it was given at its birth.
+    pub fn is_new_born(&self) -> bool {
+        self.forked && self.young()
+    }
+
+    /// Takes in one look at the process. A second one of the same moment goes on with the first.
     pub fn observe(&mut self, now_ns: u64, vm_data: u64, rss_anon: u64, swap: u64, threads: u64) {
+        let (grown, shrank) = match self.last_seen == now_ns {
+            true => (self.growth, self.shrank),
+            false => (0, false),
+        };
         self.growth = match self.first_seen {
-            Some(_) => vm_data.saturating_sub(self.vm_data),
+            Some(_) => grown.saturating_add(vm_data.saturating_sub(self.vm_data)),
             None => 0,
         };
+        self.shrank = shrank || vm_data < self.vm_data;
         self.first_seen.get_or_insert(now_ns);
         self.last_seen = now_ns;
         self.vm_data = vm_data;
@@ -155,6 +166,18 @@ impl WallState {
         sign
     }
 
+    /// What a process without a cushion says by the limit that is found on it: the shim in its
+    /// interpreter opens a strip as a cushion would.
+    pub fn own_opening(&self, found: u64, strip: u64) -> OwnLimit {
+        let opened = self
+            .set
+            .is_some_and(|set| found == set.saturating_add(strip));
+        OwnLimit {
+            limit: if opened { found } else { 0 },
+            landed: opened,
+        }
+    }
+
     /// Remembers a limit the program had chosen before the wall stood, such as `ulimit -d`.
     pub fn respect(&mut self, limit: u64) {
         self.chosen = Some(limit);
@@ -182,6 +205,11 @@ impl WallState {
     /// What it mapped more between the last two looks.
     pub fn growth(&self) -> u64 {
         self.growth
+    }
+
+    /// It has given some back since the look before.
+    pub fn shrank(&self) -> bool {
+        self.shrank
     }
 
     /// Slack that came within the last half minute.

@@ -7,7 +7,8 @@
 use super::history::Bound;
 use super::wall::WallState;
 
-/// Slack of a program that is never charged: importing torch maps about 480 MB untouched.
+/// Slack of a program that is never charged: importing torch maps about 480 MB untouched, 400 MB
+/// of them the data of libraries.
 const FORGIVEN: u64 = 512 << 20;
 /// Limits this close to each other are the same: a syscall saved.
 const SAME: u64 = 1 << 20;
@@ -39,15 +40,17 @@ pub struct WallRoom {
     pub swap_beyond: u64,
     /// It saves or ends, because it was asked to: what that takes is not refused.
     pub leaving: bool,
+    /// What every process gets beyond its share, where no cushion hands it out when it is needed.
+    pub handed_out: u64,
 }
 
 impl WallRoom {
     /// What a steady tree may take back of its own peak although the room says no: others
     /// took it, and failing the next step of an innocent helps nobody. Half the reserve
-    /// may go for that; from there on the ladder pauses the tree.
+    /// may go for that; from there on the ladder pauses the tree. Of a budget nobody else takes.
     fn returning(&self) -> u64 {
         let deepest = match self.bound {
-            Bound::Budget => 0,
+            Bound::Budget => return 0,
             // Where no pause may come, the next that helps is a stop, at a quarter.
             Bound::Machine | Bound::Cgroup if self.resumed => -signed(self.reserve / 4 * 3),
             Bound::Machine | Bound::Cgroup => -signed(self.reserve / 2),
@@ -100,14 +103,28 @@ pub struct Candidate {
     pub wants: u64,
     /// It asks before it fails: its cushion is at work.
     pub asks: bool,
+    /// What it may take without asking, as its limit stands; 0 while it waits for an answer.
+    pub open: u64,
+    /// What of its data are the libraries', which nobody fills.
+    pub libraries: u64,
+}
+
+/// What a plan leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Planned {
+    /// What is left for those who did not ask.
+    pub left: u64,
+    /// What those who ask are to get lies open to the others, who may have taken it since they were looked
+    /// at. Only once the others have the limits of this plan is it known.
+    pub contested: bool,
 }
 
 /// Decides each process's limit: `limits[i]` for `candidates[i]`, None where the limit
 /// that stands needs no change.
-pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>]) {
+pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>]) -> Planned {
     limits.fill(None);
     if !room.wall {
-        return;
+        return Planned::default();
     }
     let shares = Shares::of(room, candidates);
     // Those who ask are answered one after the other, each from what the ones before it
@@ -128,13 +145,42 @@ pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>
         }
     }
     let untouched = left == shares.pool;
+    let not_granted = limits
+        .iter()
+        .zip(candidates)
+        .filter(|(limit, _)| limit.is_none());
+    let (mut sharing, mut open) = (0u64, 0u64);
+    for (_, other) in not_granted.filter(|(_, other)| other.asks) {
+        sharing += 1;
+        open = open.saturating_add(other.open);
+    }
+    let contested = !untouched && open > left;
+    let of_left = left.checked_div(sharing).unwrap_or(0);
     for (limit, candidate) in limits.iter_mut().zip(candidates) {
         let state = &candidate.state;
         if limit.is_none() {
             let share = shares.head_room(candidate);
-            let share = if untouched { share } else { share.min(left) };
-            *limit = changed(state, shares.limit(state, share));
+            let share = match (untouched, candidate.asks) {
+                (true, _) => share,
+                (false, true) => share.min(of_left),
+                (false, false) => share.min(left),
+            };
+            let planned = shares.limit(state, share);
+            // While memory is given back, what is mapped and what is used are not of the same
+            // moment. Whoever cannot ask is not held to that: the limit stood a look ago as well.
+            let least = match state.limit() {
+                Some(stands) if state.shrank() && !candidate.asks => stands,
+                _ => 0,
+            };
+            *limit = match contested {
+                true => Some(planned.max(least)),
+                false => changed(state, planned.max(least)),
+            };
         }
+    }
+    Planned {
+        left: left.min(shares.head),
+        contested,
     }
 }
 
@@ -150,6 +196,8 @@ struct Shares {
     idle: u64,
     /// The growth of two more looks like the last would use the pool up.
     threatened: bool,
+    /// To each of them, beyond its share.
+    handed_out: u64,
 }
 
 impl Shares {
@@ -162,12 +210,15 @@ impl Shares {
                 })
         };
         let forgiven = room.forgiven();
-        let charged = candidates
-            .iter()
-            .fold(0u64, |sum, Candidate { state, .. }| {
-                let allowance = if state.is_forgiven() { forgiven } else { 0 };
-                sum.saturating_add(state.recent_slack().saturating_sub(allowance))
-            });
+        let charged = candidates.iter().fold(0u64, |sum, candidate| {
+            let known = candidate.libraries.saturating_add(forgiven / 2);
+            let allowance = match candidate.state.is_forgiven() {
+                true => known.max(forgiven),
+                false => 0,
+            };
+            let slack = candidate.state.recent_slack();
+            sum.saturating_add(slack.saturating_sub(allowance))
+        });
         let head = u64::try_from(room.left())
             .unwrap_or(0)
             .saturating_sub(charged);
@@ -180,15 +231,12 @@ impl Shares {
             asking: candidates.iter().filter(|candidate| candidate.asks).count() as u64,
             idle: sum(|state| u64::from(state.growth() == 0)),
             threatened: growth > 0 && growth.saturating_mul(2) >= pool,
+            handed_out: room.handed_out,
         }
     }
 
     fn limit(&self, state: &WallState, share: u64) -> u64 {
-        let vm_data = state.vm_data();
-        let wanted = vm_data.saturating_add(share);
-        let opened = wanted.max(state.opened().unwrap_or(0));
-        // Somebody's own limit holds as far as it leaves the present legal.
-        opened.min(state.chosen().unwrap_or(u64::MAX)).max(vm_data)
+        limit_with(state, share.saturating_add(self.handed_out))
     }
 
     /// What one process may take without a word. Those that ask before they fail share: six
@@ -218,6 +266,19 @@ impl Shares {
         let share = for_growers * u128::from(state.growth()) / u128::from(self.growth.max(1));
         u64::try_from(share).unwrap_or(self.pool)
     }
+}
+
+/// The limit that leaves a process nothing to take without asking, save what it was opened for.
+pub fn closed(state: &WallState) -> u64 {
+    limit_with(state, 0)
+}
+
+fn limit_with(state: &WallState, share: u64) -> u64 {
+    let vm_data = state.vm_data();
+    let wanted = vm_data.saturating_add(share);
+    let opened = wanted.max(state.opened().unwrap_or(0));
+    // Somebody's own limit holds as far as it leaves the present legal.
+    opened.min(state.chosen().unwrap_or(u64::MAX)).max(vm_data)
 }
 
 /// The new limit, unless the one that stands will do.

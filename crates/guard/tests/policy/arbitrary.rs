@@ -36,6 +36,7 @@ pub fn any_config() -> impl Strategy<Value = Config> {
                 wall,
                 can_save,
                 dies_at_wall,
+                attached: false,
                 swap_is_memory,
                 pause_deadline: Duration::from_secs(pause),
                 stop_deadline: Duration::from_secs(stop),

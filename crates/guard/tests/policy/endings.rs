@@ -344,3 +344,59 @@ fn a_tree_that_grows_on_after_a_stop_is_not_waited_for() {
     assert_eq!(stopped(2 * GB), Rung::Kill);
     assert_eq!(stopped(50 * MB), Rung::Stop);
 }
+
+fn attached() -> Config {
+    Config {
+        attached: true,
+        ..config()
+    }
+}
+
+/// A process of its own budget that has grown beyond its wall for a while.
+fn beyond_budget(left: i64) -> antifreeze_guard::policy::History {
+    history(10.0, 100, move |t, moment| {
+        moment.bound = Bound::Budget;
+        moment.total = 4 * GB;
+        moment.kept_back = 96 * MB;
+        let taken = (t * 100.0) as i64 * MB as i64;
+        moment.footprint = (3 * GB as i64 + taken) as u64;
+        moment.room = left + (1000 * MB as i64 - taken);
+    })
+}
+
+#[test]
+fn what_was_attached_to_is_interrupted_at_the_wall() {
+    let grows = beyond_budget(-(20 * MB as i64));
+    assert_eq!(decide(&grows, &attached()).rung, Rung::Stop);
+    assert!(
+        decide(&grows, &config()).rung < Rung::Stop,
+        "a cushion catches it"
+    );
+}
+
+#[test]
+fn an_interruption_that_helped_is_the_end_of_it() {
+    let mut helped = beyond_budget(-(20 * MB as i64));
+    let sent = now(&helped);
+    enter(&mut helped, Rung::Stop, 0.0);
+    helped.acts.stop_sent_at = Some(sent);
+    assert_eq!(decide(&helped, &attached()).rung, Rung::Stop, "not at once");
+    let calm = |_: f64, moment: &mut antifreeze_guard::policy::Moment| {
+        moment.bound = Bound::Budget;
+        moment.total = 4 * GB;
+        moment.footprint = GB;
+        moment.room = 3 * GB as i64;
+    };
+    extend(&mut helped, 3.0, 100, calm);
+    assert!(decide(&helped, &attached()).rung < Rung::Stop);
+    assert!(decide(&helped, &config()).rung >= Rung::Stop, "a run ends");
+}
+
+#[test]
+fn nobody_who_was_attached_to_is_killed_for_a_budget() {
+    let mut in_vain = beyond_budget(-(200 * MB as i64));
+    in_vain.acts.stop_sent_at = Some(ago(&in_vain, 60.0));
+    in_vain.acts.rung = Rung::Stop;
+    assert_eq!(decide(&in_vain, &attached()).rung, Rung::Stop);
+    assert_eq!(decide(&in_vain, &config()).rung, Rung::Kill);
+}

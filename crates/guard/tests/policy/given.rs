@@ -38,6 +38,7 @@ pub fn config() -> Config {
         wall: true,
         can_save: false,
         dies_at_wall: false,
+        attached: false,
         swap_is_memory: false,
         pause_deadline: Duration::from_secs(300),
         stop_deadline: Duration::from_secs(10),

@@ -165,6 +165,7 @@ impl Play<'_> {
             resumed: false,
             leaving: false,
             swap_beyond: 0,
+            handed_out: 0,
             total: 16 << 30,
             wall: self.world.config.wall,
             room: moment.room,
@@ -181,6 +182,8 @@ impl Play<'_> {
                 state: self.wall,
                 wants: 0,
                 asks: false,
+                open: 0,
+                libraries: 0,
             }],
             &mut limits,
         );

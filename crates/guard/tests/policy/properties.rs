@@ -132,6 +132,46 @@ proptest! {
     }
 
     #[test]
+    fn what_is_granted_lies_open_to_nobody_else(
+        room in 0i64..4000,
+        looks in prop::collection::vec((0u64..4000, 0u64..500, 0u64..500), 2..12),
+    ) {
+        let looks: Vec<_> = looks.iter().map(|&(held, wants, open)| {
+            let wants = if wants < 250 { 0 } else { wants };
+            (held, wants, open)
+        }).collect();
+        let mut candidates: Vec<Candidate> = looks.iter().map(|&(held, wants, open)| {
+            let mut state = WallState::default();
+            state.observe(BOOT, held * MB, held * MB, 0, 1);
+            state.placed((held + open) * MB);
+            let open = if wants == 0 { open * MB } else { 0 };
+            Candidate { state, wants: wants * MB, asks: true, open, libraries: 0 }
+        }).collect();
+        let (_, room) = wall_case(room, 0, true, &[(1, 0, 0)]);
+        let pool = room.room as u64;
+        let mut limits = vec![None; candidates.len()];
+        // Others are bound by the first plan, and everybody is looked at again.
+        let first = plan(&room, &candidates, &mut limits);
+        if first.contested {
+            for (candidate, limit) in candidates.iter_mut().zip(&limits) {
+                if candidate.wants == 0 {
+                    candidate.open = limit.unwrap() - candidate.state.vm_data();
+                    candidate.state.placed(limit.unwrap());
+                }
+            }
+        }
+        let second = plan(&room, &candidates, &mut limits);
+        prop_assert!(!second.contested, "{first:?} {second:?}");
+        let taken: u64 = candidates.iter().zip(&limits).map(|(candidate, limit)| match limit {
+            Some(limit) if candidate.wants > 0 && *limit >= candidate.state.vm_data() + candidate.wants => candidate.wants,
+            _ if candidate.wants > 0 => 0,
+            _ => candidate.open,
+        }).sum();
+        let somebody_was_granted = second.left < pool;
+        prop_assert!(!somebody_was_granted || taken <= pool, "{taken} of {pool}");
+    }
+
+    #[test]
     fn without_a_wall_there_is_no_limit(
         room in -4000i64..16000,
         looks in prop::collection::vec((0u64..4000, 0u64..4000, 0u64..4000), 1..20),
@@ -193,6 +233,8 @@ fn wall_case(
                 state,
                 wants: 0,
                 asks: false,
+                open: 0,
+                libraries: 0,
             }
         })
         .collect();
@@ -200,6 +242,7 @@ fn wall_case(
         resumed: false,
         leaving: false,
         swap_beyond: 0,
+        handed_out: 0,
         total: 16 << 30,
         wall: true,
         room: room * MB as i64,

@@ -3,7 +3,7 @@
 
 use crate::given::{BOOT, GB, MB, SECOND};
 use antifreeze_guard::policy::{
-    Bound, Candidate, OwnLimit, WallRoom, WallSign, WallState, detect, plan,
+    Bound, Candidate, OwnLimit, Planned, WallRoom, WallSign, WallState, closed, detect, plan,
 };
 
 const TICK: u64 = SECOND / 10;
@@ -29,6 +29,7 @@ fn room(bytes: i64) -> WallRoom {
         resumed: false,
         leaving: false,
         swap_beyond: 0,
+        handed_out: 0,
         total: 16 << 30,
         wall: true,
         room: bytes,
@@ -47,6 +48,8 @@ fn limits(room: &WallRoom, states: &[WallState]) -> Vec<Option<u64>> {
             state,
             wants: 0,
             asks: false,
+            open: 0,
+            libraries: 0,
         })
         .collect();
     let mut limits = vec![None; states.len()];
@@ -296,7 +299,44 @@ fn an_open_strip_stays_until_memory_was_given_back() {
         tree_grows: true,
         ..room(0)
     };
+    assert_eq!(
+        limits(&grows, &[state]),
+        [None],
+        "it may still be giving back"
+    );
+    state.observe(BOOT + 4 * TICK, GB, GB, 0, 1);
     assert_eq!(limit(&grows, state), GB);
+}
+
+#[test]
+fn where_no_cushion_is_a_strip_is_told_by_the_limit_alone() {
+    let mut state = process(2 * GB);
+    state.placed(2 * GB);
+    for chosen in [3 * GB, GB, 2 * GB] {
+        assert!(!state.own_opening(chosen, STRIP).landed, "{chosen}");
+    }
+    let own = state.own_opening(2 * GB + STRIP, STRIP);
+    assert_eq!(state.notice(2 * GB + STRIP, own, STRIP), WallSign::Landed);
+}
+
+#[test]
+fn where_no_cushion_is_everybody_has_what_it_would_hand_out() {
+    let attached = WallRoom {
+        handed_out: 64 * MB,
+        ..room(0)
+    };
+    assert_eq!(limit(&attached, process(2 * GB)), 2 * GB + 64 * MB);
+}
+
+#[test]
+fn of_a_budget_the_peak_is_not_given_back() {
+    let beyond = WallRoom {
+        bound: Bound::Budget,
+        footprint: GB,
+        peak: 4 * GB,
+        ..room(GB as i64)
+    };
+    assert_eq!(limit(&beyond, process(GB)), 2 * GB);
 }
 
 #[test]
@@ -393,6 +433,8 @@ fn more_places_than_processes_are_left_empty() {
             state: process(GB),
             wants: 0,
             asks: false,
+            open: 0,
+            libraries: 0,
         }],
         &mut places,
     );
@@ -405,6 +447,8 @@ fn those_who_ask_at_once_are_not_promised_the_same_room_twice() {
         state: process(GB),
         wants,
         asks: false,
+        open: 0,
+        libraries: 0,
     });
     let mut limits = [None; 3];
     plan(&room(300 * MB as i64), &askers, &mut limits);
@@ -421,11 +465,15 @@ fn who_asks_alone_gets_all_there_is() {
             state: process(GB),
             wants: 10 * MB,
             asks: false,
+            open: 0,
+            libraries: 0,
         },
         Candidate {
             state: process(GB),
             wants: 0,
             asks: false,
+            open: 0,
+            libraries: 0,
         },
     ];
     let mut limits = [None; 2];
@@ -439,6 +487,8 @@ fn siblings_that_can_ask_share_what_none_of_them_was_promised_alone() {
         state: process(GB),
         wants: 0,
         asks: true,
+        open: 0,
+        libraries: 0,
     };
     let mut limits = [None; 6];
     plan(&room(600 * MB as i64), &[sibling; 6], &mut limits);
@@ -446,4 +496,101 @@ fn siblings_that_can_ask_share_what_none_of_them_was_promised_alone() {
     let mut alone = [None];
     plan(&room(600 * MB as i64), &[sibling], &mut alone);
     assert_eq!(alone, [Some(GB + 600 * MB)]);
+}
+
+/// One that has a gigabyte and may take so much more without a word.
+fn with_open(open: u64) -> Candidate {
+    let mut state = process(GB);
+    state.placed(GB + open);
+    Candidate {
+        state,
+        wants: 0,
+        asks: true,
+        open,
+        libraries: 0,
+    }
+}
+
+#[test]
+fn what_others_may_take_unseen_is_granted_once_they_may_no_more() {
+    let asker = Candidate {
+        wants: 130 * MB,
+        ..with_open(0)
+    };
+    let three = room(300 * MB as i64);
+    let mut limits = [None; 2];
+    let planned = plan(&three, &[asker, with_open(200 * MB)], &mut limits);
+    let left = 300 * MB - 130 * MB - MB;
+    let contested = true;
+    assert_eq!(planned, Planned { left, contested });
+    // It keeps as much as the grant would leave: whoever starts there maps libraries.
+    let of_other = limits[1].unwrap() - GB;
+    assert!((left / 2..=left).contains(&of_other), "{of_other}");
+
+    let planned = plan(&three, &[asker, with_open(of_other)], &mut limits);
+    let contested = false;
+    assert_eq!(planned, Planned { left, contested });
+    assert!(limits[0] >= Some(GB + 130 * MB + MB));
+}
+
+#[test]
+fn what_does_not_fit_in_any_case_is_not_worth_a_second_look() {
+    let asker = Candidate {
+        wants: 400 * MB,
+        ..with_open(0)
+    };
+    let mut limits = [None; 2];
+    let planned = plan(
+        &room(300 * MB as i64),
+        &[asker, with_open(200 * MB)],
+        &mut limits,
+    );
+    assert!(!planned.contested);
+}
+
+#[test]
+fn a_closed_limit_leaves_what_it_was_opened_for() {
+    let mut state = process(GB);
+    assert_eq!(closed(&state), GB);
+    state.placed(GB);
+    let landed = OwnLimit {
+        limit: GB + STRIP,
+        landed: true,
+    };
+    state.notice(GB + STRIP, landed, STRIP);
+    assert_eq!(closed(&state), GB + STRIP);
+}
+
+#[test]
+fn two_looks_of_one_moment_grow_as_one() {
+    let mut state = growing(GB, 10 * MB);
+    state.observe(BOOT + TICK, GB + 15 * MB, GB, 0, 1);
+    assert_eq!(state.growth(), 15 * MB);
+    state.observe(BOOT + 2 * TICK, GB + 15 * MB, GB, 0, 1);
+    assert_eq!(state.growth(), 0);
+}
+
+#[test]
+fn the_data_of_libraries_are_not_charged_however_small_the_budget() {
+    let mut state = WallState::default();
+    // A program that has mapped 480 MB which nobody touches, 400 of them of its libraries.
+    state.observe(BOOT - SECOND, 10 * MB, 10 * MB, 0, 1);
+    state.observe(BOOT, 780 * MB, 300 * MB, 0, 1);
+    let budget = WallRoom {
+        bound: Bound::Budget,
+        total: 800 * MB,
+        ..room(500 * MB as i64)
+    };
+    let limit_with = |libraries| {
+        let candidate = Candidate {
+            state,
+            libraries,
+            ..with_open(0)
+        };
+        let mut limits = [None];
+        plan(&budget, &[candidate], &mut limits);
+        limits[0].unwrap() - 780 * MB
+    };
+    assert_eq!(limit_with(0), 500 * MB - (480 - 200) * MB);
+    assert_eq!(limit_with(400 * MB), 500 * MB);
 }

@@ -163,7 +163,7 @@ fn shm(group: &mut Space) -> [Field<'_>; 2] {
 }
 
 /// Cards came later, and are no group of their own: what follows the groups is told from them by their number.
-fn heat<'a>(group: &'a mut Heat, cards: &'a mut Cards) -> [Field<'a>; 7] {
+fn heat<'a>(group: &'a mut Heat, cards: &'a mut Cards) -> [Field<'a>; 12] {
     let Heat { hottest, throttled } = group;
     let Cards {
         used,
@@ -171,6 +171,11 @@ fn heat<'a>(group: &'a mut Heat, cards: &'a mut Cards) -> [Field<'a>; 7] {
         busy,
         hottest: hottest_card,
         draw,
+        limit,
+        throttle,
+        fullest,
+        count,
+        lost,
     } = cards;
     [
         (Count, hottest),
@@ -180,6 +185,11 @@ fn heat<'a>(group: &'a mut Heat, cards: &'a mut Cards) -> [Field<'a>; 7] {
         (Count, busy),
         (Count, hottest_card),
         (Count, draw),
+        (Count, limit),
+        (Count, throttle),
+        (Count, fullest),
+        (Count, count),
+        (Count, lost),
     ]
 }
 

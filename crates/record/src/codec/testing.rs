@@ -64,7 +64,7 @@ fn process() -> impl Strategy<Value = Process> {
 }
 
 pub fn sample() -> impl Strategy<Value = Sample> {
-    let values = prop::collection::vec(reading(), 79);
+    let values = prop::collection::vec(reading(), 84);
     let cores = prop::collection::vec(any::<u8>(), 0..=CORES);
     let processes = prop::collection::vec(process(), 0..=PROCESSES);
     (stamp(), values, cores, processes).prop_map(|(at, values, cores, list)| {

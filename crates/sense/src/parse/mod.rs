@@ -21,7 +21,11 @@ pub use memory::{
     Stall, arc_reclaimable, meminfo, pair, pairs, pressure, sum, swap_is_memory, vmstat, zram_used,
 };
 pub use mount::{Membership, Mount, memberships, mount_of, mounts, unescaped};
-pub use process::{Io, Pss, Stat, Status, io, open_for_writing, smaps_rollup, stat, status};
+pub use process::{
+    Io, Mapping, Pss, Stat, Status, io, mapping, open_for_writing, smaps_rollup, stat, status,
+};
+
+pub(crate) use text::lines;
 
 #[cfg(test)]
 mod tests;

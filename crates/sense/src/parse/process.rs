@@ -1,6 +1,6 @@
-//! One process: /proc/PID/status, stat and io.
+//! One process: /proc/PID/status, stat, io and maps.
 
-use super::text::{ABSENT, count, kibibytes, lines, number, split_at_byte, words};
+use super::text::{ABSENT, count, hexadecimal, kibibytes, lines, number, split_at_byte, words};
 use crate::{Name, Pid, Reading, Reason};
 
 /// /proc/PID/status. Kernel threads and zombies have no memory lines.
@@ -202,4 +202,28 @@ pub fn open_for_writing(bytes: &[u8]) -> bool {
         .and_then(|(_, rest)| core::str::from_utf8(rest.trim_ascii()).ok())
         .and_then(|digits| u64::from_str_radix(digits, 8).ok())
         .is_some_and(|flags| matches!(flags & ACCESS, WRITE_ONLY | READ_WRITE))
+}
+
+/// A line of /proc/PID/maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping<'a> {
+    pub bytes: u64,
+    /// Written by this process for itself alone: the kernel counts it as its data.
+    pub is_data: bool,
+    /// As the kernel writes it; empty where no file is behind it.
+    pub path: &'a [u8],
+}
+
+pub fn mapping(line: &[u8]) -> Option<Mapping<'_>> {
+    let (range, rest) = split_at_byte(line, b' ')?;
+    let (from, to) = split_at_byte(range, b'-')?;
+    let (rights, rest) = split_at_byte(rest, b' ')?;
+    // Offset, device and inode; blanks follow up to the path, which may have some of its own.
+    let rest = (0..2).try_fold(rest, |rest, _| Some(split_at_byte(rest, b' ')?.1))?;
+    let path = split_at_byte(rest, b' ').map_or(&b""[..], |(_, path)| path);
+    Some(Mapping {
+        bytes: hexadecimal(to)?.checked_sub(hexadecimal(from)?)?,
+        is_data: matches!(rights, [_, b'w', _, b'p']),
+        path: path.trim_ascii_start(),
+    })
 }

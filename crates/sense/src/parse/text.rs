@@ -39,6 +39,13 @@ pub fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
+/// A hexadecimal number and nothing else.
+pub fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    let digits = core::str::from_utf8(digits).ok()?;
+    let plain = !digits.starts_with('+');
+    plain.then(|| u64::from_str_radix(digits, 16).ok())?
+}
+
 /// A number after blanks.
 pub fn count(rest: &[u8]) -> Reading<u64> {
     understood(number(rest.trim_ascii()))

@@ -1,5 +1,7 @@
-//! Graphics cards whose driver tells of them in files (amdgpu).
+//! Graphics cards whose driver tells of them in files (amdgpu). Those of NVIDIA are read by the probe of
+//! crates/cli, for that takes a library.
 
+use crate::cards::fullness;
 use crate::file::Source;
 use crate::parse;
 use crate::{Cards, Reading, Reason};
@@ -18,6 +20,7 @@ struct Card {
     busy: Source,
     temperature: Source,
     draw: Source,
+    limit: Source,
 }
 
 impl Slots {
@@ -45,12 +48,18 @@ impl Slots {
         let all = |of: fn(&Card) -> &Source| self.awake().filter_map(move |card| read(of(card)));
         let sum = |of| known(all(of).reduce(u64::saturating_add));
         let highest = |of| known(all(of).max());
+        let fullest = self.awake().filter_map(Card::fullness).max();
         Cards {
             used: sum(|card| &card.used),
             total: sum(|card| &card.total),
             busy: highest(|card| &card.busy),
             hottest: highest(|card| &card.temperature),
             draw: sum(|card| &card.draw),
+            limit: sum(|card| &card.limit),
+            throttle: Reading::Unavailable(Reason::Absent),
+            fullest: known(fullest),
+            count: known(Some(self.awake().count() as u64).filter(|count| *count > 0)),
+            lost: Reading::Unavailable(Reason::Absent),
         }
     }
 
@@ -81,7 +90,12 @@ impl Card {
             busy: Source::open(device.join("gpu_busy_percent")),
             temperature: Source::open(monitor.join("temp1_input")),
             draw: Source::open(monitor.join("power1_average")),
+            limit: Source::open(monitor.join("power1_cap")),
         }
+    }
+
+    fn fullness(&self) -> Option<u64> {
+        fullness(read(&self.used)?, read(&self.total)?)
     }
 
     fn is_awake(&self) -> bool {

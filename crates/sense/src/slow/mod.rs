@@ -6,7 +6,7 @@ mod heat;
 mod process;
 mod space;
 
-pub use process::{maps_name, open_files, pss, writing, written};
+pub use process::{Mapped, mapped, open_files, pss, writing, written};
 
 use crate::{Cards, Heat, Reading, Space};
 use cards::Slots;

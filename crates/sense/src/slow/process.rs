@@ -3,7 +3,7 @@
 //! Such looks take a lock of that process or ask the file systems it uses. No heap.
 
 use crate::file::{ProcFile, ShortPath};
-use crate::parse::{self, Pss};
+use crate::parse::{self, Mapping, Pss};
 use crate::{Pid, Reading, Reason};
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
@@ -31,53 +31,89 @@ pub fn open_files(pid: Pid) -> Reading<u64> {
     }
 }
 
-/// Which of these a process has mapped, such as a library by a part of its path: the place
-/// in the list of the one that stands first in its memory.
-pub fn maps_name(pid: Pid, needles: &[&[u8]]) -> Reading<Option<usize>> {
-    let found = Look::at(pid).and_then(|look| {
+/// What a process has mapped of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mapped {
+    /// Which of the needles is a part of a path, by its place in their list; of the first such path.
+    pub needle: Option<usize>,
+    /// Data of libraries, in bytes. The kernel counts all of it against a limit on data, and next
+    /// to nothing of it is ever touched: it comes from the file.
+    pub library_data: u64,
+}
+
+impl Mapped {
+    fn see(&mut self, line: &[u8], needles: &[&[u8]]) {
+        let Some(Mapping {
+            bytes,
+            is_data,
+            path,
+        }) = parse::mapping(line)
+        else {
+            return;
+        };
+        if is_data && is_library(path) {
+            self.library_data = self.library_data.saturating_add(bytes);
+        }
+        self.needle = self
+            .needle
+            .or_else(|| needles.iter().position(|needle| contains(path, needle)));
+    }
+}
+
+/// `libc.so.6`, `_C.cpython-311-x86_64-linux-gnu.so`; not `model.sorted.bin`.
+fn is_library(path: &[u8]) -> bool {
+    let numbered = |part: &[u8]| matches!(part, [b'.', b's', b'o', b'.', b'0'..=b'9']);
+    path.ends_with(b".so") || path.windows(5).any(numbered)
+}
+
+fn contains(path: &[u8], needle: &[u8]) -> bool {
+    !needle.is_empty() && path.windows(needle.len()).any(|part| part == needle)
+}
+
+/// Looks through what a process has mapped for parts of paths, such as a library's name.
+pub fn mapped(pid: Pid, needles: &[&[u8]]) -> Reading<Mapped> {
+    let mut mapped = Mapped::default();
+    let read = Look::at(pid).and_then(|look| {
         let maps = look.open(c"maps", OFlags::RDONLY)?;
-        find_in_stream(needles, |rest| retry_on_intr(|| read(&maps, &mut *rest)))
+        each_line(
+            |rest| retry_on_intr(|| read(&maps, &mut *rest)),
+            |line| mapped.see(line, needles),
+        )
     });
-    match found {
-        Ok(found) => Reading::Value(found),
+    match read {
+        Ok(()) => Reading::Value(mapped),
         Err(errno) => errno.into(),
     }
 }
 
-/// The longest needle that is sure to be found in a stream.
-const LONGEST: usize = 256;
+/// Longer than a line with the longest path.
+const LINE: usize = 8192;
 
-/// Reads to the end or to the first needle. What ends one piece may begin a needle, so the
-/// tail of each piece is looked at again with the next.
-pub(super) fn find_in_stream(
-    needles: &[&[u8]],
+/// Reads to the end, in pieces that end anywhere. Of a line that is too long only the end is seen.
+pub(super) fn each_line(
     mut next: impl FnMut(&mut [u8]) -> io::Result<usize>,
-) -> io::Result<Option<usize>> {
-    let mut window = [0; 16 * LONGEST];
+    mut f: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    let mut window = [0; LINE];
     let mut kept = 0;
     loop {
+        if kept == window.len() {
+            kept = 0;
+        }
         let more = next(window.get_mut(kept..).unwrap_or_default())?;
         if more == 0 {
-            return Ok(None);
+            return Ok(());
         }
         let filled = (kept + more).min(window.len());
         let seen = window.get(..filled).unwrap_or_default();
-        if let Some(found) = first_of(needles, seen) {
-            return Ok(Some(found));
+        let whole = seen.iter().rposition(|&byte| byte == b'\n');
+        let rest = whole.map_or(0, |end| end + 1);
+        for line in parse::lines(seen) {
+            f(line);
         }
-        kept = filled.min(LONGEST);
-        window.copy_within(filled - kept..filled, 0);
+        kept = filled - rest;
+        window.copy_within(rest..filled, 0);
     }
-}
-
-/// The needle that comes first in these bytes.
-fn first_of(needles: &[&[u8]], bytes: &[u8]) -> Option<usize> {
-    (0..bytes.len()).find_map(|at| {
-        let rest = bytes.get(at..)?;
-        needles
-            .iter()
-            .position(|needle| !needle.is_empty() && rest.starts_with(needle))
-    })
 }
 
 /// Calls `f` with the path and size of each regular file that a process has open for

@@ -1,5 +1,5 @@
-use super::process::{Look, find_in_stream};
-use super::{Scout, Slow, maps_name, open_files, pss, writing};
+use super::process::{Look, each_line};
+use super::{Scout, Slow, mapped, open_files, pss, writing};
 use crate::{Cards, Pid, Reading, Reason};
 use Reading::{Unavailable, Value};
 use proptest::prelude::*;
@@ -151,7 +151,7 @@ fn a_process_that_ended_is_gone_and_not_absent() {
     let pid = ended();
     assert_eq!(pss(pid), Unavailable(Reason::Gone));
     assert_eq!(open_files(pid), Unavailable(Reason::Gone));
-    assert_eq!(maps_name(pid, &[b"libc"]), Unavailable(Reason::Gone));
+    assert_eq!(mapped(pid, &[b"libc"]), Unavailable(Reason::Gone));
     assert_eq!(writing(pid, |_, _| {}), Unavailable(Reason::Gone));
 }
 
@@ -217,12 +217,38 @@ fn every_open_file_is_counted_however_many() {
 }
 
 #[test]
-fn a_mapped_library_is_found_by_a_part_of_its_path() {
+fn a_mapped_library_is_found_by_a_part_of_its_path_and_its_data_are_counted() {
+    let needle = |needles: &[&[u8]]| mapped(me(), needles).value().unwrap().needle;
+    assert_eq!(needle(&[b"no-such-library", b"libc.so"]), Some(1));
+    assert_eq!(needle(&[b"no-such-library", b""]), None);
+
+    let before = mapped(me(), &[]).value().unwrap().library_data;
+    assert!((4096..64 << 20).contains(&before), "{before}");
+    let home = tempfile::tempdir().unwrap();
+    let map = |name: &str, rights, kind| {
+        let library = fs::File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(home.path().join(name))
+            .unwrap();
+        library.set_len(32 << 20).unwrap();
+        // SAFETY: anywhere, and nothing looks into it.
+        unsafe { rustix::mm::mmap(core::ptr::null_mut(), 32 << 20, rights, kind, &library, 0) }
+            .unwrap();
+        mapped(me(), &[]).value().unwrap().library_data
+    };
+    use rustix::mm::{MapFlags, ProtFlags};
+    let both = ProtFlags::READ | ProtFlags::WRITE;
     assert_eq!(
-        maps_name(me(), &[b"no-such-library", b"libc.so"]),
-        Value(Some(1))
+        map("libmade up.so.1", ProtFlags::READ, MapFlags::PRIVATE),
+        before
     );
-    assert_eq!(maps_name(me(), &[b"no-such-library", b""]), Value(None));
+    assert_eq!(map("libmade up.so.1", both, MapFlags::SHARED), before);
+    assert_eq!(map("model.sorted.bin", both, MapFlags::PRIVATE), before);
+    let after = map("libmade up.so.1", both, MapFlags::PRIVATE);
+    assert_eq!(after - before, 32 << 20);
 }
 
 #[test]
@@ -247,26 +273,37 @@ fn only_regular_living_files_open_for_writing_are_listed() {
 }
 
 proptest! {
-    /// Wherever the pieces of a stream end, a needle in it is found.
+    /// Wherever the pieces of a stream end, its lines are the same.
     #[test]
-    fn a_needle_is_found_across_any_pieces(
-        before in 0usize..9000, after in 0usize..5000, pieces in prop::collection::vec(1usize..3000, 1..50),
+    fn lines_are_whole_across_any_pieces(
+        lines in prop::collection::vec("[a-z]{0,3000}", 0..12), pieces in prop::collection::vec(1usize..3000, 1..50),
     ) {
-        let needle = b"libtensorflow_framework.so";
-        let hay = [vec![b'l'; before], needle.to_vec(), vec![b'l'; after]].concat();
-        let stream = |hay: Vec<u8>| {
-            let mut at = 0;
-            let mut sizes = pieces.clone().into_iter().cycle();
-            find_in_stream(&[b"absent", needle], move |space: &mut [u8]| {
-                let size = sizes.next().unwrap().min(space.len()).min(hay.len() - at);
-                space[..size].copy_from_slice(&hay[at..at + size]);
-                at += size;
-                Ok(size)
-            })
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let mut seen = Vec::new();
+        let mut at = 0;
+        let mut sizes = pieces.into_iter().cycle();
+        let next = |space: &mut [u8]| {
+            let size = sizes.next().unwrap().min(space.len()).min(text.len() - at);
+            space[..size].copy_from_slice(&text.as_bytes()[at..at + size]);
+            at += size;
+            Ok(size)
         };
-        prop_assert_eq!(stream(hay), Ok(Some(1)));
-        prop_assert_eq!(stream(vec![b'l'; before + after]), Ok(None));
+        each_line(next, |line| seen.push(String::from_utf8(line.to_vec()).unwrap())).unwrap();
+        prop_assert_eq!(seen, lines);
     }
+}
+
+#[test]
+fn a_line_that_is_too_long_does_not_hide_the_next() {
+    let text = [vec![b'x'; 30_000], b"\nlast\n".to_vec()].concat();
+    let mut rest = &text[..];
+    let mut last = Vec::new();
+    each_line(
+        |space| Ok(rest.read(space).unwrap()),
+        |line| last = line.to_vec(),
+    )
+    .unwrap();
+    assert_eq!(last, b"last");
 }
 
 #[test]
@@ -280,6 +317,7 @@ fn cards_that_are_awake_are_told_together() {
         (format!("{card}/gpu_busy_percent"), "97\n"),
         (format!("{card}/hwmon/hwmon3/temp1_input"), "71000\n"),
         (format!("{card}/hwmon/hwmon3/power1_average"), "90000000\n"),
+        (format!("{card}/hwmon/hwmon3/power1_cap"), "150000000\n"),
         (format!("{other}/mem_info_vram_total"), "4000\n"),
         (format!("{other}/mem_info_vram_used"), "100\n"),
         (format!("{other}/gpu_busy_percent"), "3\n"),
@@ -303,6 +341,11 @@ fn cards_that_are_awake_are_told_together() {
         busy: Value(97),
         hottest: Value(71_000),
         draw: Value(90_000_000),
+        limit: Value(150_000_000),
+        throttle: Unavailable(Reason::Absent),
+        fullest: Value(750),
+        count: Value(2),
+        lost: Unavailable(Reason::Absent),
     };
     assert_eq!(scout(home.path(), &files).cards, both);
 
@@ -314,6 +357,11 @@ fn cards_that_are_awake_are_told_together() {
         busy: Value(3),
         hottest: Unavailable(Reason::Absent),
         draw: Unavailable(Reason::Absent),
+        limit: Unavailable(Reason::Absent),
+        throttle: Unavailable(Reason::Absent),
+        fullest: Value(25),
+        count: Value(1),
+        lost: Unavailable(Reason::Absent),
     };
     assert_eq!(scout(home.path(), &files).cards, one);
 }

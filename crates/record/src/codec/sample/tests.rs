@@ -55,7 +55,7 @@ fn a_calm_sample_of_ten_processes_is_small() {
     let len = encoded(&sample).len();
     println!("a calm sample of ten processes takes {len} bytes");
     assert_eq!(decode_sample(&encoded(&sample)), Some(sample));
-    assert!(len <= 600, "{len} bytes");
+    assert!(len <= 610, "{len} bytes");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use crate::parse::{Io, Pss, io, open_for_writing, smaps_rollup, stat, status};
+use crate::parse::{Io, Mapping, Pss, io, mapping, open_for_writing, smaps_rollup, stat, status};
 use crate::{Pid, Reading, Reason};
 use Reading::{Unavailable, Value};
 
@@ -123,4 +123,41 @@ fn the_access_mode_tells_who_writes() {
     assert!(!open("0100000"));
     assert!(!open("nonsense"));
     assert!(!open_for_writing(b""));
+}
+
+#[test]
+fn a_mapping_has_its_size_its_path_and_whether_it_is_data() {
+    let line = b"7f1c2a000000-7f1c2a400000 rw-p 0001f000 fe:01 1234567          /opt/my env/libcufft.so.12";
+    let expected = Mapping {
+        bytes: 0x400000,
+        is_data: true,
+        path: b"/opt/my env/libcufft.so.12",
+    };
+    assert_eq!(mapping(line), Some(expected));
+    let of = |line: &'static str| mapping(line.as_bytes());
+    let heap = of("7f00-8f00 rw-p 00000000 00:00 0 ").unwrap();
+    assert_eq!(
+        (heap.bytes, heap.is_data, heap.path),
+        (0x1000, true, &b""[..])
+    );
+    assert!(of("7f00-8f00 rw-p 00000000 00:00 0").unwrap().is_data);
+    assert!(
+        !of("7f00-8f00 rw-s 00000000 00:00 7 /dev/shm/x")
+            .unwrap()
+            .is_data
+    );
+    assert!(
+        !of("7f00-8f00 r-xp 00000000 00:00 7 /lib/libc.so.6")
+            .unwrap()
+            .is_data
+    );
+    for strange in [
+        "",
+        "7f00 rw-p",
+        "8f00-7f00 rw-p 0 0:0 0 ",
+        "x-y rw-p 0 0:0 0 ",
+        "+7f-8f rw-p 0 0:0 0 ",
+    ] {
+        assert_eq!(of(strange), None, "{strange}");
+    }
 }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 /// All parsers on the same bytes.
 fn read_all(bytes: &[u8]) {
     let _ = (status(bytes), stat(bytes), io(bytes), smaps_rollup(bytes));
+    let _ = mapping(bytes);
     let _ = (
         meminfo(bytes),
         vmstat(bytes),

@@ -1,0 +1,146 @@
+//! Graphics cards that only a library can read. The guard is static and locked in memory and loads none: a
+//! process of its own, the probe, reads them, and what it reads comes through the page. A driver that hangs
+//! hangs the probe alone, and its readings grow old.
+
+use crate::shared::Shared;
+use antifreeze_cushion::page::{CARD_READINGS, Probed};
+use antifreeze_sense::{Cards, Reading, Reason};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// Readings older than this are not trusted.
+const STALE: u64 = 30_000_000_000;
+/// For a word that stays true, such as that there is no library.
+pub const FOR_EVER: u64 = u64::MAX;
+
+const NOT_YET: u64 = 0;
+const VALUE: u64 = 1;
+const REASON: u64 = 2;
+
+/// From now on there is a probe; it may never answer.
+pub fn expect(shared: Shared, now: u64) {
+    shared.head().cards.at.store(now, Release);
+}
+
+/// The probe's part: puts a look where the guard will find it.
+pub fn publish(shared: Shared, mut cards: Cards, at: u64) {
+    let place = &shared.head().cards;
+    for (slot, reading) in place.readings.iter().zip(each(&mut cards)) {
+        match *reading {
+            Reading::Value(value) => {
+                slot.value.store(value, Relaxed);
+                slot.state.store(VALUE, Release);
+            }
+            Reading::Unavailable(Reason::NotYet) => slot.state.store(NOT_YET, Release),
+            Reading::Unavailable(reason) => slot.state.store(REASON + reason as u64, Release),
+        }
+    }
+    place.at.store(at, Release);
+}
+
+/// The guard's: what the probe saw last; None where there is none.
+pub fn read(shared: Shared, now: u64) -> Option<Cards> {
+    let place: &Probed = &shared.head().cards;
+    let at = place.at.load(Acquire);
+    if at == 0 {
+        return None;
+    }
+    let mut cards = Cards::default();
+    for (slot, reading) in place.readings.iter().zip(each(&mut cards)) {
+        *reading = match slot.state.load(Acquire) {
+            NOT_YET => Reading::Unavailable(Reason::NotYet),
+            VALUE => Reading::Value(slot.value.load(Relaxed)),
+            other => Reading::Unavailable(Reason::from_code(
+                u8::try_from(other - REASON).unwrap_or(u8::MAX),
+            )),
+        };
+    }
+    Some(if now.saturating_sub(at) > STALE {
+        cards.stale()
+    } else {
+        cards
+    })
+}
+
+/// Each reading in its place. Taken apart without `..`, so that none is forgotten.
+fn each(cards: &mut Cards) -> [&mut Reading<u64>; CARD_READINGS] {
+    let Cards {
+        used,
+        total,
+        busy,
+        hottest,
+        draw,
+        limit,
+        throttle,
+        fullest,
+        count,
+        lost,
+    } = cards;
+    [
+        used, total, busy, hottest, draw, limit, throttle, fullest, count, lost,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Reading::{Unavailable, Value};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn look() -> Cards {
+        Cards {
+            used: Value(6000),
+            total: Value(8000),
+            busy: Value(0),
+            lost: Value(0),
+            ..Cards::unavailable(Reason::Absent)
+        }
+    }
+
+    #[test]
+    fn what_the_probe_saw_is_what_the_guard_reads_and_nothing_is_not_zero() {
+        let (shared, _) = Shared::create().unwrap();
+        assert_eq!(read(shared, SECOND), None);
+        expect(shared, SECOND);
+        assert_eq!(read(shared, SECOND), Some(Cards::default()));
+        publish(shared, look(), 3 * SECOND);
+        assert_eq!(read(shared, 4 * SECOND), Some(look()));
+        // A value that was there and is no more.
+        publish(shared, Cards::unavailable(Reason::Gone), 5 * SECOND);
+        assert_eq!(
+            read(shared, 5 * SECOND),
+            Some(Cards::unavailable(Reason::Gone))
+        );
+    }
+
+    #[test]
+    fn a_probe_that_is_silent_is_told_as_a_sensor_that_does_not_answer() {
+        let (shared, _) = Shared::create().unwrap();
+        expect(shared, SECOND);
+        let never = read(shared, 40 * SECOND).unwrap();
+        assert_eq!(never.used, Unavailable(Reason::Stale));
+        publish(shared, look(), 40 * SECOND);
+        let long_ago = read(shared, 90 * SECOND).unwrap();
+        assert_eq!(long_ago.busy, Unavailable(Reason::Stale));
+        assert_eq!(long_ago.total, Value(8000));
+    }
+
+    #[test]
+    fn a_word_for_ever_never_grows_old() {
+        let (shared, _) = Shared::create().unwrap();
+        publish(shared, Cards::unavailable(Reason::Absent), FOR_EVER);
+        let cards = read(shared, 9000 * SECOND).unwrap();
+        assert_eq!(cards.used, Unavailable(Reason::Absent));
+    }
+
+    #[test]
+    fn what_a_trainer_scribbles_there_is_read_as_some_reason() {
+        let (shared, _) = Shared::create().unwrap();
+        publish(shared, look(), SECOND);
+        shared.head().cards.readings[0]
+            .state
+            .store(u64::MAX, Release);
+        let cards = read(shared, SECOND).unwrap();
+        assert_eq!(cards.used, Unavailable(Reason::NotRecorded));
+    }
+}
