@@ -3,14 +3,14 @@
 use crate::ending::user_file;
 use crate::facts::Facts;
 use crate::kernel::{Incident, Kind};
-use crate::safe;
+use crate::printed::Printed;
 use crate::series::Growth;
 use crate::shim::Suspect;
 use crate::signal::{self, Exit};
 use crate::story::{Refusal, Story};
-use crate::traceback::{Traceback, tells_of_memory};
+use crate::traceback::{Doing, tells_of_memory};
 use crate::verdict::{EndKind, Location, written};
-use antifreeze_sense::Sample;
+use antifreeze_sense::{Sample, Stamp};
 
 /// Of pairs of points in the later half, so many must rise before growth is called steady.
 const STEADY: f64 = 0.85;
@@ -29,12 +29,13 @@ const LEAPING: f64 = 0.6;
 /// nanoseconds: whoever dies may leave a last word later.
 const BEFORE: u64 = 5_000_000_000;
 const AFTER: u64 = 120_000_000_000;
+const LAST: u64 = 30_000_000_000;
 
 pub(crate) struct Case<'a> {
     pub facts: &'a Facts,
     pub story: &'a Story,
     pub end: EndKind,
-    pub traceback: Option<&'a Traceback>,
+    pub printed: &'a Printed,
 }
 
 impl<'a> Case<'a> {
@@ -67,7 +68,7 @@ impl<'a> Case<'a> {
 
     /// The error that ended the script; empty without one.
     pub fn error(&self) -> &'a str {
-        match (self.end, self.traceback) {
+        match (self.end, &self.printed.traceback) {
             (EndKind::Finished | EndKind::Running, _) | (_, None) => "",
             (_, Some(traceback)) => &traceback.error,
         }
@@ -76,7 +77,9 @@ impl<'a> Case<'a> {
     /// Where it was raised, in the script.
     pub fn location(&self) -> Option<Location> {
         let frame = match self.end {
-            EndKind::Walled | EndKind::Exception => self.traceback?.frame.as_ref()?,
+            EndKind::Walled | EndKind::Exception => {
+                self.printed.traceback.as_ref()?.frame.as_ref()?
+            }
             _ => return None,
         };
         Some(Location {
@@ -86,12 +89,30 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The last line of its output that holds one of these, shown.
+    /// The last line of the ending of its output that holds one of these.
     pub fn line_with(&self, words: &[&str]) -> Option<String> {
-        safe::lines(&self.facts.last_output)
-            .rev()
-            .find(|line| words.iter().any(|word| line.contains(word)))
-            .map(|line| line.trim().to_owned())
+        last_with(self.printed.ending(), words)
+    }
+
+    /// The last line of all that it printed that holds one of these, whatever came after it.
+    pub fn any_line_with(&self, words: &[&str]) -> Option<String> {
+        last_with(self.printed.lines(), words)
+    }
+
+    /// A process that loads data for the training was ended.
+    pub fn is_of_loader(&self) -> bool {
+        self.line_with(&["DataLoader worker"]).is_some()
+    }
+
+    /// The signal that ended it, or one of its processes, where somebody tells.
+    pub fn signal(&self) -> Option<u32> {
+        let seen = self.exit().and_then(Exit::deadly_signal);
+        seen.or(self.printed.told.map(|told| told.signal))
+    }
+
+    /// A shell that started it says how it was ended, and ended with a code of its own.
+    pub fn is_told_by_shell(&self) -> bool {
+        self.end == EndKind::Failed && self.printed.told.is_some_and(|told| !told.is_part)
     }
 
     pub fn exit(&self) -> Option<Exit> {
@@ -157,6 +178,18 @@ impl<'a> Case<'a> {
         self.facts.told.suspect()
     }
 
+    /// It ended in the middle of its first step: there was nothing yet that steps could have left behind.
+    pub fn is_first_step(&self) -> bool {
+        let doing = self
+            .printed
+            .traceback
+            .as_ref()
+            .and_then(|traceback| traceback.doing);
+        let made = self.facts.told.out_of_memory.last().map(|error| error.step);
+        matches!(doing, Some(Doing::Forward | Doing::Backward))
+            && made.or(self.story.steps) == Some(0)
+    }
+
     /// The largest request that was refused, if it is large beside what was held.
     pub fn large_request(&self) -> Option<Refusal> {
         let largest = self.story.refusals.largest?;
@@ -165,26 +198,9 @@ impl<'a> Case<'a> {
         is_large.then_some(largest)
     }
 
-    /// What the system's log tells of the time of the run; of lines without a time, all.
+    /// What the system's log tells of the time of the run.
     pub fn incidents(&self) -> impl DoubleEndedIterator<Item = &'a Incident> {
-        let (begin, until) = (self.story.begin(), self.story.until());
-        let is_of_it = move |incident: &&Incident| {
-            let Some(until) = until else { return true };
-            let line = &incident.line;
-            let at = line
-                .at
-                .map(|at| at.as_nanosecond().clamp(0, u64::MAX.into()) as u64);
-            let since_boot = line.since_boot.map(|time| time.as_nanos() as u64);
-            let is_within = |at: u64, begin: u64, until: u64| {
-                (begin.saturating_sub(BEFORE)..=until.saturating_add(AFTER)).contains(&at)
-            };
-            match (at, since_boot) {
-                (Some(at), _) => is_within(at, begin.realtime, until.realtime),
-                (None, Some(at)) => is_within(at, begin.monotonic, until.monotonic),
-                (None, None) => true,
-            }
-        };
-        self.facts.log.incidents.iter().filter(is_of_it)
+        incidents(self.facts, self.story)
     }
 
     /// The last of them that is one of these.
@@ -203,4 +219,56 @@ impl<'a> Case<'a> {
         let cores = self.last()?.cpu.core_count;
         (cores > 0).then_some(cores.into())
     }
+}
+
+fn last_with<'a>(
+    lines: impl DoubleEndedIterator<Item = &'a str>,
+    words: &[&str],
+) -> Option<String> {
+    let holds = |line: &&str| words.iter().any(|word| line.contains(word));
+    lines.rev().find(holds).map(|line| line.trim().to_owned())
+}
+
+/// What the system's log tells of the time of a run; of lines without a time, all.
+pub(crate) fn incidents<'a>(
+    facts: &'a Facts,
+    story: &Story,
+) -> impl DoubleEndedIterator<Item = &'a Incident> + use<'a> {
+    incidents_since(facts, story, story.begin())
+}
+
+/// Of its last seconds: what came hours before its end did not end it.
+pub(crate) fn last_incidents<'a>(
+    facts: &'a Facts,
+    story: &Story,
+) -> impl DoubleEndedIterator<Item = &'a Incident> + use<'a> {
+    let mut since = story.until().unwrap_or_else(|| story.begin());
+    since.realtime = since.realtime.saturating_sub(LAST);
+    since.monotonic = since.monotonic.saturating_sub(LAST);
+    incidents_since(facts, story, since)
+}
+
+fn incidents_since<'a>(
+    facts: &'a Facts,
+    story: &Story,
+    begin: Stamp,
+) -> impl DoubleEndedIterator<Item = &'a Incident> + use<'a> {
+    let until = story.until();
+    let is_of_it = move |incident: &&Incident| {
+        let Some(until) = until else { return true };
+        let line = &incident.line;
+        let at = line
+            .at
+            .map(|at| at.as_nanosecond().clamp(0, u64::MAX.into()) as u64);
+        let since_boot = line.since_boot.map(|time| time.as_nanos() as u64);
+        let is_within = |at: u64, begin: u64, until: u64| {
+            (begin.saturating_sub(BEFORE)..=until.saturating_add(AFTER)).contains(&at)
+        };
+        match (at, since_boot) {
+            (Some(at), _) => is_within(at, begin.realtime, until.realtime),
+            (None, Some(at)) => is_within(at, begin.monotonic, until.monotonic),
+            (None, None) => true,
+        }
+    };
+    facts.log.incidents.iter().filter(is_of_it)
 }

@@ -1,6 +1,9 @@
 //! How a run ended, from its wait status, what the guard did, and what it printed last.
 
+use crate::case::last_incidents;
 use crate::facts::{Facts, Since};
+use crate::kernel::Kind;
+use crate::printed::Printed;
 use crate::signal::{self, Exit};
 use crate::story::{Ended, Story};
 use crate::time::between;
@@ -19,16 +22,16 @@ const OUT: f64 = 0.03;
 /// The widest an error's name is shown.
 const ERROR_COLUMNS: usize = 60;
 
-pub(crate) fn judge(facts: &Facts, story: &Story, traceback: Option<&Traceback>) -> End {
+pub(crate) fn judge(facts: &Facts, story: &Story, printed: &Printed) -> End {
+    let traceback = printed.traceback.as_ref();
     let exit = story.end.map(|end| Exit::from_status(end.status));
     let kind = match story.end {
-        Some(end) => kind_of(end, story, traceback),
+        Some(end) => kind_of(end, facts, story, traceback),
         None => match facts.since {
             Since::StillGuarded => EndKind::Running,
             Since::Rebooted => EndKind::MachineDied,
             Since::GuardGone | Since::Elsewhere => EndKind::Unknown,
-            Since::OnlyPrinted if traceback.is_some() => EndKind::Exception,
-            Since::OnlyPrinted => EndKind::Unknown,
+            Since::OnlyPrinted => kind_told(facts, story, printed),
         },
     };
     let (exit_code, signal) = match exit {
@@ -40,7 +43,7 @@ pub(crate) fn judge(facts: &Facts, story: &Story, traceback: Option<&Traceback>)
         EndKind::Running => None,
         _ => story.until().and_then(written),
     };
-    let detail = detail(kind, exit, facts, story, traceback);
+    let detail = detail(kind, exit, facts, story, printed);
     End {
         kind,
         at,
@@ -50,7 +53,44 @@ pub(crate) fn judge(facts: &Facts, story: &Story, traceback: Option<&Traceback>)
     }
 }
 
-fn kind_of(end: Ended, story: &Story, traceback: Option<&Traceback>) -> EndKind {
+/// Of a run that left only its output.
+fn kind_told(facts: &Facts, story: &Story, printed: &Printed) -> EndKind {
+    let of_signal = |signal: u32| match signal {
+        signal::KILL if log_tells_of_a_kill(facts, story) => EndKind::OomKilled,
+        number if signal::is_crash(number) => EndKind::Crashed,
+        _ => EndKind::Killed,
+    };
+    // A shell has the last word: what it says of came after all errors.
+    let told = printed.told;
+    let is_last = told.is_some_and(|told| !told.is_part && !signal::is_crash(told.signal));
+    match (&printed.traceback, told) {
+        (_, Some(told)) if is_last => of_signal(told.signal),
+        (Some(traceback), _) if traceback.is_interrupt() => EndKind::Killed,
+        (Some(traceback), Some(told)) if traceback.blames_another() => of_signal(told.signal),
+        (Some(_), _) => EndKind::Exception,
+        (None, Some(told)) => of_signal(told.signal),
+        (None, None) if is_interrupted(printed) => EndKind::Killed,
+        (None, None) => EndKind::Unknown,
+    }
+}
+
+/// Frameworks that save what they can when somebody interrupts them say so.
+pub(crate) fn is_interrupted(printed: &Printed) -> bool {
+    let by_trainer = [
+        "Detected KeyboardInterrupt",
+        "Interrupted by user",
+        "Keyboard interrupt received",
+    ];
+    printed
+        .traceback
+        .as_ref()
+        .is_some_and(Traceback::is_interrupt)
+        || printed
+            .ending()
+            .any(|line| by_trainer.iter().any(|words| line.contains(words)))
+}
+
+fn kind_of(end: Ended, facts: &Facts, story: &Story, traceback: Option<&Traceback>) -> EndKind {
     let exit = Exit::from_status(end.status);
     // The flag may be missing where the guard was replaced between asking and the end.
     let asked_for = matches!(exit, Exit::Signal(signal::KILL | signal::TERMINATE));
@@ -61,11 +101,12 @@ fn kind_of(end: Ended, story: &Story, traceback: Option<&Traceback>) -> EndKind 
         return EndKind::Finished;
     }
     match exit.deadly_signal() {
-        Some(signal::KILL) if was_out_of_memory(story) => EndKind::OomKilled,
+        Some(signal::KILL) if was_out_of_memory(facts, story) => EndKind::OomKilled,
         Some(number) if !signal::is_crash(number) => EndKind::Killed,
         // Some frameworks abort where others raise an error.
         _ if follows_a_refusal(end, story, traceback) => EndKind::Walled,
         Some(_) => EndKind::Crashed,
+        None if traceback.is_some_and(Traceback::is_interrupt) => EndKind::Killed,
         None if traceback.is_some() => EndKind::Exception,
         None => EndKind::Failed,
     }
@@ -79,13 +120,22 @@ fn follows_a_refusal(end: Ended, story: &Story, traceback: Option<&Traceback>) -
         || traceback.is_some_and(|traceback| tells_of_memory(&traceback.error))
 }
 
-/// The kernel's own count rose, or nothing was left when it happened.
-fn was_out_of_memory(story: &Story) -> bool {
-    kernel_killed(story) || story.last.as_deref().is_some_and(is_out)
+/// The kernel's own count rose or its log tells so, or nothing was left when it happened.
+fn was_out_of_memory(facts: &Facts, story: &Story) -> bool {
+    kernel_killed(facts, story) || story.last.as_deref().is_some_and(is_out)
 }
 
-/// The kernel's count of processes it killed for lack of memory rose.
-pub(crate) fn kernel_killed(story: &Story) -> bool {
+/// The kernel killed something for lack of memory, by its count or its log.
+fn kernel_killed(facts: &Facts, story: &Story) -> bool {
+    log_tells_of_a_kill(facts, story) || kernel_counted(story)
+}
+
+/// The last look may be older than the kill.
+fn log_tells_of_a_kill(facts: &Facts, story: &Story) -> bool {
+    last_incidents(facts, story).any(|incident| matches!(incident.kind, Kind::OomKill { .. }))
+}
+
+fn kernel_counted(story: &Story) -> bool {
     let kills = |sample: &Sample| sample.paging.oom_kills.value();
     let counts = story
         .first
@@ -112,17 +162,25 @@ fn detail(
     exit: Option<Exit>,
     facts: &Facts,
     story: &Story,
-    traceback: Option<&Traceback>,
+    printed: &Printed,
 ) -> String {
+    let traceback = printed.traceback.as_ref();
     let time = units::duration(story.duration());
+    // No clock is in what it printed.
+    let after = match facts.since {
+        Since::OnlyPrinted => String::new(),
+        _ => format!(" after {time}"),
+    };
     let status = match exit {
         Some(Exit::Code(code)) => format!("exit code {code}"),
         Some(Exit::Signal(number)) => signal::name(number),
         None => String::new(),
     };
+    let told = printed.told.map(|told| told.signal);
     let signal_name = exit
         .and_then(Exit::deadly_signal)
-        .map_or_else(String::new, signal::name);
+        .or(told)
+        .map_or_else(|| "a signal".into(), signal::name);
     match kind {
         EndKind::Finished => format!("well after {time}"),
         EndKind::Failed => format!("with {status} after {time}"),
@@ -133,15 +191,11 @@ fn detail(
             format!("unseen: the record stops {time} in, and it is not of this machine")
         }
         EndKind::Exception => {
-            let time = match facts.since {
-                Since::OnlyPrinted => String::new(),
-                _ => format!(" after {time}"),
-            };
             let error = traceback
                 .map(Traceback::kind)
                 .filter(|kind| !kind.is_empty());
             format!(
-                "with {}{time}{}",
+                "with {}{after}{}",
                 cut(error.unwrap_or("an error"), ERROR_COLUMNS),
                 place(traceback, facts)
             )
@@ -162,18 +216,26 @@ fn detail(
             format!("by antifreeze after {time}{force}{why}")
         }
         EndKind::OomKilled => {
-            let sure = if kernel_killed(story) {
+            let sure = if kernel_killed(facts, story) {
                 ""
             } else {
                 "probably "
             };
-            format!("{sure}by the kernel, for lack of memory, after {time}")
+            let after = after.replace(" after", ", after");
+            format!("{sure}by the kernel, for lack of memory{after}")
         }
-        EndKind::Killed if exit == Some(Exit::Signal(signal::INTERRUPT)) => {
-            format!("by Ctrl-C or another SIGINT after {time}")
+        EndKind::Killed
+            if exit == Some(Exit::Signal(signal::INTERRUPT)) || is_interrupted(printed) =>
+        {
+            format!("by Ctrl-C or another SIGINT{after}")
         }
-        EndKind::Killed => format!("by {signal_name} from outside after {time}"),
-        EndKind::Crashed => format!("by a crash ({signal_name}) after {time}"),
+        EndKind::Killed | EndKind::Crashed
+            if exit.is_none() && printed.told.is_some_and(|told| told.is_part) =>
+        {
+            format!("when one of its processes was ended by {signal_name}")
+        }
+        EndKind::Killed => format!("by {signal_name} from outside{after}"),
+        EndKind::Crashed => format!("by a crash ({signal_name}){after}"),
         EndKind::MachineDied => {
             format!("with the machine, {time} in: the record stops there, without a clean shutdown")
         }
@@ -257,12 +319,7 @@ mod tests {
             ..Facts::default()
         };
         let story = Story::tell(&facts, samples.iter().copied(), events.iter().copied());
-        judge(
-            &facts,
-            &story,
-            Traceback::last_in(&facts.last_output).as_ref(),
-        )
-        .kind
+        judge(&facts, &story, &Printed::read(&facts.last_output, false)).kind
     }
 
     const ERROR: &str =
@@ -335,7 +392,7 @@ mod tests {
                 ..Facts::default()
             };
             let story = Story::tell(&facts, [], []);
-            assert_eq!(judge(&facts, &story, None).kind, expected);
+            assert_eq!(judge(&facts, &story, &Printed::default()).kind, expected);
         }
     }
 

@@ -37,6 +37,8 @@ pub struct Facts {
     /// What that folder is a part of, such as "nfs4 server:/home on /home".
     pub mount: Option<String>,
     pub command: Vec<OsString>,
+    /// It ran already, and goes on when it is guarded no more. Known while it is guarded.
+    pub attached: bool,
     /// The command was longer than what was recorded of it.
     pub truncated: bool,
     pub started: Stamp,
@@ -66,8 +68,11 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The command, ready to paste; a mark at the end where some of it is missing.
+    /// The command, ready to paste; a mark at the end where some of it is missing. One to fill in where none is known.
     pub fn command_line(&self) -> String {
+        if self.command.is_empty() {
+            return "python train.py".into();
+        }
         let mark = if self.truncated { " …" } else { "" };
         format!("{}{mark}", safe::command(&self.command))
     }

@@ -2,12 +2,15 @@
 //! how sure that is, what was ruled out, and the way out. Everything read here is anybody's bytes.
 
 mod again;
+pub mod cards;
 mod case;
 pub mod course;
 pub mod detect;
 pub mod ending;
 mod facts;
 pub mod kernel;
+mod losses;
+mod printed;
 mod run;
 pub mod safe;
 mod series;

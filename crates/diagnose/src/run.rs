@@ -2,6 +2,7 @@
 
 use crate::facts::{Facts, Since};
 use crate::kernel::Log;
+use crate::printed::as_utf8;
 use crate::safe;
 use crate::shim::Told;
 use crate::stacks::Stacks;
@@ -39,7 +40,7 @@ impl Run {
     /// Reads what is left of a run. `last_output` is the tail of what it printed, standard
     /// error last.
     pub fn open(folder: &Path, last_output: Vec<u8>, now: Now) -> io::Result<Run> {
-        Run::open_with(folder, last_output, now, |_| Log::default())
+        Run::open_with(folder, last_output, now, |_, _| Log::default())
     }
 
     /// With what the system's log tells, of the boot in which it ended.
@@ -47,11 +48,12 @@ impl Run {
         folder: &Path,
         last_output: Vec<u8>,
         now: Now,
-        log: impl FnOnce(Since) -> Log,
+        log: impl FnOnce(Since, [u8; 16]) -> Log,
     ) -> io::Result<Run> {
         let record = Record::open(folder)?;
         let mut facts = facts(folder, &record, last_output, now);
-        facts.log = log(facts.since);
+        let boot = record.head().map_or(now.boot, |head| head.boot);
+        facts.log = log(facts.since, boot);
         Ok(Run::judge(
             facts,
             record.samples(),
@@ -62,7 +64,7 @@ impl Run {
     /// Judges a run by what it printed, where there is nothing else.
     pub fn of_output(output: Vec<u8>, log: Log) -> Run {
         let facts = Facts {
-            last_output: output,
+            last_output: as_utf8(output),
             log,
             since: Since::OnlyPrinted,
             ..Facts::default()

@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 const REMOVED: &str = "[removed]";
 
 /// Words in the name of an argument or a variable whose value nobody should see.
-const SECRET_NAMES: &str =
-    "(?i:key|token|secret|passwd|password|passphrase|credentials?|auth|authorization)";
+const SECRET_NAMES: &str = "(?i:key|token|secret|passwd|password|passphrase|pwd|pw|credentials?|signature|sig|cookie|auth|authorization)";
+
+/// Around what nobody should see, line by line.
+const KEY_BEGINS: &str = "-----BEGIN ";
+const KEY_ENDS: &str = "-----END ";
 
 /// Takes secrets out of texts.
 pub struct Sieve {
@@ -39,18 +42,27 @@ impl Sieve {
                 format!(r"(--?[0-9A-Za-z_-]*{SECRET_NAMES}[ \t]+)[^ \t\[-][^ \t]*"),
                 "${1}[removed]",
             ),
-            // user:password@ in an address
+            // user:password@ or token@ in an address, and as curl is given it
             (
-                r"([0-9A-Za-z]+://)[^/ \t:@]+:[^/ \t@]+@".into(),
+                r"([0-9A-Za-z+]+://)[^/ \t@]+@".into(),
                 "${1}[removed]@",
+            ),
+            (
+                r"((?:^|[ \t])(?:-u|--user)[ \t=]+)[^ \t:]+:[^ \t]+".into(),
+                "${1}[removed]",
+            ),
+            (
+                r"((?i:password|passphrase|token)[ \t]+is[ \t]+)[^ \t]+".into(),
+                "${1}[removed]",
             ),
             // By their own form: Hugging Face, GitHub, GitLab, OpenAI and its like, Slack, AWS, Google, JWT.
             (
-                r"(?:hf_[0-9A-Za-z]{16,}|gh[pousr]_[0-9A-Za-z]{16,}|github_pat_[0-9A-Za-z_]{16,}|glpat-[0-9A-Za-z_-]{16,}|sk-[0-9A-Za-z_-]{16,}|xox[abprs]-[0-9A-Za-z-]{8,}|AKIA[0-9A-Z]{12,}|AIza[0-9A-Za-z_-]{30,}|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*)".into(),
+                r"(?:hf_[0-9A-Za-z]{16,}|gh[pousr]_[0-9A-Za-z]{16,}|github_pat_[0-9A-Za-z_]{16,}|glpat-[0-9A-Za-z_-]{16,}|sk-[0-9A-Za-z_-]{16,}|xox[abprs]-[0-9A-Za-z-]{8,}|npm_[0-9A-Za-z]{16,}|pypi-[0-9A-Za-z_-]{16,}|dckr_pat_[0-9A-Za-z_-]{16,}|nvapi-[0-9A-Za-z_-]{16,}|ya29\.[0-9A-Za-z_.-]{16,}|AKIA[0-9A-Z]{12,}|AIza[0-9A-Za-z_-]{30,}|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*)".into(),
                 REMOVED,
             ),
             // Other people's folders, and addresses.
             (r#"(/(?:home|Users|users)/)[^/ \t:"']+"#.into(), "${1}someone"),
+            (r#"([A-Za-z]:\\{1,2}Users\\{1,2})[^\\ \t:"']+"#.into(), "${1}someone"),
             (
                 r"[0-9A-Za-z._+-]+@[0-9A-Za-z-]+\.[0-9A-Za-z.-]*[0-9A-Za-z]".into(),
                 "someone@example.org",
@@ -105,6 +117,24 @@ impl Sieve {
         pieces.iter().map(sift).collect()
     }
 
+    /// Whole lines, as a person would see them: a colour in the middle of a token hides nothing.
+    fn sift_lines(&self, output: &[u8]) -> Vec<u8> {
+        let mut is_key = false;
+        let sift = |line: String| {
+            let begins = line.contains(KEY_BEGINS) && line.contains("KEY-----");
+            let was_key = is_key;
+            is_key = (is_key || begins) && !line.contains(KEY_ENDS);
+            match was_key {
+                true => format!("{REMOVED}\n"),
+                false => self.sift(&line) + "\n",
+            }
+        };
+        safe::lines(output)
+            .map(sift)
+            .collect::<String>()
+            .into_bytes()
+    }
+
     fn sift_path(&self, path: &Path) -> PathBuf {
         self.sift(&path.to_string_lossy()).into()
     }
@@ -115,12 +145,15 @@ impl Sieve {
         sifted.record = self.sift_path(&facts.record);
         sifted.folder = self.sift_path(&facts.folder);
         sifted.command = self.sift_command(&facts.command);
-        // Whole lines, as a person would see them: a colour in the middle of a token hides nothing.
-        let lines = safe::lines(&facts.last_output).map(|line| self.sift(&line) + "\n");
-        sifted.last_output = lines.collect::<String>().into_bytes();
+        sifted.mount = facts.mount.as_deref().map(|mount| self.sift(mount));
+        sifted.last_output = self.sift_lines(&facts.last_output);
+        sifted.stacks = facts.stacks.changed(|text| self.sift(text));
         sifted.told.each_text(|text| *text = self.sift(text));
         for incident in &mut sifted.log.incidents {
             incident.line.text = self.sift(&incident.line.text);
+        }
+        for place in sifted.log.read.iter_mut().chain(&mut sifted.log.missing) {
+            *place = self.sift(place);
         }
         sifted
     }
@@ -155,6 +188,8 @@ pub fn machine_name() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Log;
+    use crate::stacks::Stacks;
     use proptest::prelude::*;
     use std::sync::LazyLock;
 
@@ -190,6 +225,22 @@ mod tests {
                 "login with hf_ABCDEFGHIJKLMNOPQRST now",
                 "login with [removed] now",
             ),
+            (
+                "git clone https://s3cret@host/x.git",
+                "git clone https://[removed]@host/x.git",
+            ),
+            ("redis://:s3cret@host:1/0", "redis://[removed]@host:1/0"),
+            ("curl -u me:s3cret host", "curl -u [removed] host"),
+            (
+                "pwd=s3cret; the password is s3cret",
+                "pwd=[removed]; the password is [removed]",
+            ),
+            (
+                "GET /x?sig=s3cret&X-Amz-Signature=s3cret",
+                "GET /x?sig=[removed]&X-Amz-Signature=[removed]",
+            ),
+            ("npm_ABCDEFGHIJKLMNOPQRST", "[removed]"),
+            (r"C:\Users\Bob\net", r"C:\Users\someone\net"),
             ("/home/ada/net/train.py", "~/net/train.py"),
             ("/home/bob/net/train.py", "/home/someone/net/train.py"),
             ("ada@babbage:~$ adam", "someone@this-machine:~$ adam"),
@@ -206,6 +257,9 @@ mod tests {
             "tokenizer = AutoTokenizer(…)  # 512 tokens a batch",
             "step 10 loss: 0.25 tokens/s: 1200",
             "File \"train.py\", line 7, in <module>",
+            "forward pass: 0.2 s, backward pass: 0.4 s",
+            "KeyError: 'label'",
+            "nfs4 server:/data on /data",
         ] {
             assert_eq!(sieve().sift(text), text);
         }
@@ -234,6 +288,36 @@ mod tests {
                 .unwrap()
                 .contains("api_key: abc")
         );
+    }
+
+    #[test]
+    fn nothing_of_a_run_keeps_them() {
+        let facts = Facts {
+            mount: Some("nfs4 server:/home/ada on /home/ada".into()),
+            last_output: b"-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----\nwell\n".to_vec(),
+            stacks: Stacks::of(
+                7,
+                b"Current thread 0x1 (most recent call first):\n  File \"/home/ada/net/train.py\", line 3 in step\n"
+                    .repeat(3)
+                    .as_slice(),
+            ),
+            log: Log {
+                missing: vec!["/home/ada/kern.log: permission denied".into()],
+                ..Log::default()
+            },
+            ..Facts::default()
+        };
+        let sifted = sieve().sift_facts(&facts);
+        let shown = format!("{sifted:?}");
+        assert!(!shown.contains("ada"), "{shown}");
+        assert_eq!(
+            sifted.last_output,
+            b"-----BEGIN RSA PRIVATE KEY-----\n[removed]\n[removed]\nwell\n\n"
+        );
+        let text = String::from_utf8(sifted.stacks.text.clone()).unwrap();
+        assert!(text.contains("~/net/train.py\", line 3 in step"), "{text}");
+        let standing = sifted.stacks.standing().unwrap();
+        assert_eq!(standing[0].frame.file, b"~/net/train.py");
     }
 
     proptest! {

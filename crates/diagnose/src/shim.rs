@@ -13,6 +13,10 @@ const MOST: u64 = 3;
 const LONGEST: u64 = 2 << 20;
 /// A graph of so many nodes was not made by one step of a model that memory is short for.
 const MANY_NODES: u64 = 100;
+/// Steps after which a container with as many elements got one in each; if it holds more than one part in so
+/// many of the memory.
+const ENOUGH_STEPS: u64 = 20;
+const MUCH: u64 = 10;
 
 /// All that is worth knowing of it.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +32,10 @@ pub struct Told {
     pub not_saved: Option<String>,
     /// The script can go on from a save, and this time did from this step.
     pub resumes: Option<u64>,
+    /// Steps that it means to make.
+    pub plan: Option<u64>,
+    /// Steps did not fit, and `antifreeze.step` took them in parts.
+    pub split: Option<Split>,
     /// Errors of the shim itself.
     pub faults: Vec<String>,
 }
@@ -50,6 +58,9 @@ pub struct Model {
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Holders {
+    /// Steps made by then.
+    #[serde(default)]
+    pub step: u64,
     /// What the whole process held.
     pub resident: u64,
     pub names: Vec<Holder>,
@@ -103,6 +114,13 @@ pub struct Saved {
     pub path: Option<String>,
     pub step: u64,
     pub bytes: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Split {
+    /// Items at a time, and of the whole batch.
+    pub size: u64,
+    pub of: u64,
 }
 
 /// Who fills the memory, as far as was seen from inside.
@@ -160,6 +178,10 @@ enum Line {
     Resumes {
         step: u64,
     },
+    Plan {
+        steps: u64,
+    },
+    Split(Split),
     Fault {
         doing: String,
         error: String,
@@ -252,6 +274,8 @@ impl Told {
                     }
                 }
                 Ok(Line::NotSaved { why }) => self.not_saved = Some(why),
+                Ok(Line::Plan { steps }) => self.plan = Some(steps),
+                Ok(Line::Split(split)) => self.split = Some(split),
                 Ok(Line::Resumes { step }) => self.resumes = Some(step),
                 Ok(Line::Fault { doing, error }) => self.faults.push(format!("{doing}: {error}")),
                 Ok(Line::Other) | Err(_) => {}
@@ -287,6 +311,22 @@ impl Told {
         }
         let adds = |holder: &&Holder| !holder.lines.is_empty();
         let most = holders.names.iter().filter(adds);
+        // As many elements as there were steps: one was added in each.
+        let keeps_pace = |holder: &&Holder| {
+            let is_first_look = holder.seconds == 0.0;
+            is_first_look
+                && holders.step >= ENOUGH_STEPS
+                && holder.length.abs_diff(holders.step) <= 1
+                && holder.bytes > holders.resident / MUCH
+        };
+        if let Some(holder) = most
+            .clone()
+            .filter(keeps_pace)
+            .max_by_key(|holder| holder.bytes)
+        {
+            let how = How::Step(holder.bytes / holder.length.max(1));
+            return Some(Suspect { holder, how });
+        }
         if let Some(holder) = most
             .clone()
             .filter(|holder| holder.length > 0 && holder.bytes > holders.resident / MOST)
@@ -346,6 +386,26 @@ mod tests {
         };
         assert_eq!(told(&line(1000)).suspect().unwrap().holder.name, "kept");
         assert!(told(&line(2000)).suspect().is_none());
+    }
+
+    #[test]
+    fn a_single_look_names_a_container_with_an_element_for_each_step() {
+        let line = |step, seconds| {
+            format!(
+                r#"{{"what":"holders","step":{step},"resident":2000,"names":[
+                {{"name":"kept","file":"t.py","bytes":300,"length":30,"grown":0,"steps":0,"seconds":{seconds},"lines":[12]}}]}}"#
+            )
+            .replace('\n', "")
+        };
+        let how = |step, seconds| {
+            told(&line(step, seconds))
+                .suspect()
+                .map(|suspect| suspect.how)
+        };
+        assert_eq!(how(30, 0), Some(How::Step(10)));
+        assert_eq!(how(31, 0), Some(How::Step(10)));
+        assert_eq!(how(35, 0), None);
+        assert_eq!(how(30, 9), None, "in nine seconds it did not grow");
     }
 
     #[test]

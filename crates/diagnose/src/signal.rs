@@ -52,7 +52,17 @@ impl Exit {
     }
 }
 
+/// Of a name as [`name`] writes it.
+pub fn by_name(text: &str) -> Option<u32> {
+    let is_name = |number: &u32| text.starts_with("SIG") && name(*number) == text;
+    (1..32).find(is_name)
+}
+
+pub const HANG_UP: u32 = 1;
+pub const CPU_LIMIT: u32 = 24;
+pub const FILE_LIMIT: u32 = 25;
 pub const INTERRUPT: u32 = 2;
+pub const ABORT: u32 = 6;
 pub const BUS: u32 = 7;
 pub const KILL: u32 = 9;
 pub const TERMINATE: u32 = 15;

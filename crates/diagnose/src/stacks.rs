@@ -74,6 +74,28 @@ impl Stacks {
         self.text.extend_from_slice(text);
     }
 
+    /// With every text in it changed.
+    pub fn changed(&self, change: impl Fn(&str) -> String) -> Stacks {
+        let lossy = |bytes: &[u8]| change(&String::from_utf8_lossy(bytes)).into_bytes();
+        let lines: Vec<Vec<u8>> = self.text.split(|byte| *byte == b'\n').map(lossy).collect();
+        let call = |call: &Call| Call {
+            frame: Frame {
+                file: lossy(&call.frame.file),
+                line: call.frame.line,
+            },
+            function: change(&call.function),
+        };
+        let mains = self
+            .mains
+            .iter()
+            .map(|stack| stack.iter().map(call).collect());
+        Stacks {
+            text: lines.join(&b'\n'),
+            pid: self.pid,
+            mains: mains.collect(),
+        }
+    }
+
     /// Where it stood each of the last times that it was asked, innermost first, if that is one place.
     pub fn standing(&self) -> Option<&[Call]> {
         let last = self.mains.last()?;

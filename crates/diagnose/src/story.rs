@@ -2,6 +2,7 @@
 //! that a week's record is read as easily as a minute's. Numbers only; what they mean is
 //! the verdict's matter.
 
+use crate::cards::CardStory;
 use crate::course::Course;
 use crate::facts::Facts;
 use crate::series::Series;
@@ -40,6 +41,7 @@ pub struct Story {
     pub steps: Option<u64>,
     pub phases: Phases,
     pub course: Course,
+    pub cards: CardStory,
     loaders: Loaders,
     latest: Option<Stamp>,
     started: Stamp,
@@ -55,6 +57,8 @@ pub struct Peak {
     /// What those of them that load data had taken since they were started. What they share with who started
     /// them was there before.
     pub taken_by_loaders: u64,
+    /// What had been mapped, and not used yet.
+    pub untouched: u64,
 }
 
 /// What the trainer was at, look by look, from its first step on.
@@ -208,6 +212,7 @@ impl Story {
     fn look(&mut self, sample: &Sample) {
         self.reach(sample.at);
         self.course.see(sample);
+        self.cards.see(sample);
         self.loaders.see(sample);
         if let Some(footprint) = sample.tree.footprint.value() {
             self.footprint.push(sample.at, footprint);
@@ -221,6 +226,7 @@ impl Story {
                     footprint,
                     largest: largest(sample),
                     taken_by_loaders: self.loaders.taken(sample),
+                    untouched: untouched(sample),
                 });
             }
         }
@@ -379,40 +385,62 @@ fn held(process: &Process) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// The processes that load data, and what each held when it was first seen.
+/// Of each process that may come to load data, what it held when it was born, as far as that was
+/// seen, and what it has taken since.
 #[derive(Clone, Debug, Default)]
-struct Loaders(HashMap<(Pid, u64), u64>);
+struct Loaders(HashMap<(Pid, u64), Taken>);
+
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    born_with: u64,
+    since: u64,
+}
 
 impl Loaders {
     fn see(&mut self, sample: &Sample) {
-        for process in sample
-            .processes
-            .as_slice()
-            .iter()
-            .filter(|process| loads_data(process))
-        {
-            // A run may start a new set for every epoch.
-            if self.0.len() < MOST_LOADERS {
-                self.0
-                    .entry((process.pid, process.started))
-                    .or_insert_with(|| held(process));
+        let all = sample.processes.as_slice();
+        for process in all {
+            let has = held(process);
+            let key = (process.pid, process.started);
+            // One that is just ending has nothing any more; what it had counts.
+            if has == 0 || (self.0.len() >= MOST_LOADERS && !self.0.contains_key(&key)) {
+                continue;
             }
+            let parent = all.iter().find(|parent| parent.pid == process.parent);
+            // What it has beyond its parent it did not inherit.
+            let born_with = has.min(parent.map_or(u64::MAX, held));
+            let taken = self.0.entry(key).or_insert(Taken {
+                born_with,
+                since: 0,
+            });
+            taken.since = has.saturating_sub(taken.born_with);
         }
     }
 
     fn taken(&self, sample: &Sample) -> u64 {
         let taken = |process: &Process| {
-            let first = self.0.get(&(process.pid, process.started))?;
-            Some(held(process).saturating_sub(*first))
+            let taken = self.0.get(&(process.pid, process.started))?;
+            Some(taken.since)
         };
         let processes = sample.processes.as_slice().iter();
-        processes.filter_map(taken).fold(0, u64::saturating_add)
+        processes
+            .filter(|process| loads_data(process))
+            .filter_map(taken)
+            .fold(0, u64::saturating_add)
     }
 }
 
 /// As PyTorch names its loaders.
 fn loads_data(process: &Process) -> bool {
     process.name.as_bytes().starts_with(b"pt_data_worker")
+}
+
+fn untouched(sample: &Sample) -> u64 {
+    let of = |process: &Process| {
+        let used = process.rss_anon.value()? + process.swap.value().unwrap_or(0);
+        Some(process.vm_data.value()?.saturating_sub(used))
+    };
+    sample.processes.as_slice().iter().filter_map(of).sum()
 }
 
 fn largest(sample: &Sample) -> Vec<(Name, Pid, u64)> {

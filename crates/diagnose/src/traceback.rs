@@ -2,16 +2,40 @@
 //! cut anywhere, with progress bars, colours and rank prefixes in between: whatever is not
 //! a traceback is passed over, and nothing panics.
 
+mod forms;
+
 use crate::safe;
 
-const HEADING: &[u8] = b"Traceback (most recent call last):";
+/// Python writes a colon after it; notebooks and Rich do not.
+const HEADING: &[u8] = b"Traceback (most recent call last)";
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Libraries through which the processes of one training speak to each other.
+pub(crate) const CONNECTS_RANKS: [&str; 6] = [
+    "gloo",
+    "NCCL",
+    "nccl",
+    "c10d",
+    "torch.distributed",
+    "ProcessGroup",
+];
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traceback {
     /// The innermost frame in the user's own code.
     pub frame: Option<Frame>,
     /// The last line, shown: "RuntimeError: …"; empty where the output was cut before it.
     pub error: String,
+    /// What a framework was doing for it.
+    pub doing: Option<Doing>,
+}
+
+/// A part of a training step, by the files of the framework that the error came through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    Loading,
+    Forward,
+    Backward,
+    Updating,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +45,29 @@ pub struct Frame {
 }
 
 impl Traceback {
+    /// The last one that tells why: neither what Python could not raise, nor what only says that another process
+    /// had an error, where that one's own is there.
     pub fn last_in(output: &[u8]) -> Option<Traceback> {
-        let start = find_last(output, HEADING)?;
+        let mut of_launcher = None;
+        let mut end = output.len();
+        while let Some(found) = output
+            .get(..end)
+            .and_then(|before| find_last(before, HEADING))
+        {
+            end = found;
+            if is_ignored(output.get(..found).unwrap_or_default()) {
+                continue;
+            }
+            let traceback = Traceback::at(output, found);
+            if !traceback.blames_another() {
+                return Some(traceback);
+            }
+            of_launcher = of_launcher.or(Some(traceback));
+        }
+        of_launcher.or_else(|| forms::syntax_error(output))
+    }
+
+    fn at(output: &[u8], start: usize) -> Traceback {
         let before = output.get(..start).unwrap_or_default();
         let line_start = before
             .iter()
@@ -31,11 +76,11 @@ impl Traceback {
         // torchrun and its like put "[rank0]: " before every line.
         let prefix = before.get(line_start..).unwrap_or_default();
         let body = output.get(start + HEADING.len()..).unwrap_or_default();
-
-        let mut traceback = Traceback {
-            frame: None,
-            error: String::new(),
+        let Some(body) = body.strip_prefix(b":") else {
+            return forms::drawn(prefix, body);
         };
+
+        let mut traceback = Traceback::default();
         for raw in body.split(|byte| *byte == b'\n').skip(1) {
             let drawn = safe::last_drawn(raw);
             let drawn = drawn.strip_prefix(prefix).unwrap_or(drawn);
@@ -44,11 +89,43 @@ impl Traceback {
                 traceback.error = safe::shown(&line);
                 break;
             }
-            if let Some(frame) = Frame::parse(&line).filter(Frame::is_users) {
-                traceback.frame = Some(frame);
+            if let Some(frame) = Frame::parse(&line) {
+                traceback.goes_through(frame);
             }
         }
-        Some(traceback)
+        traceback
+    }
+
+    /// The next frame, further in.
+    fn goes_through(&mut self, frame: Frame) {
+        // The innermost counts: an optimizer may have the whole step done for it.
+        self.doing = frame.doing().or(self.doing);
+        if frame.is_users() {
+            self.frame = Some(frame);
+        }
+    }
+
+    /// Somebody pressed Ctrl-C, or sent the signal for it.
+    pub fn is_interrupt(&self) -> bool {
+        self.kind() == "KeyboardInterrupt"
+    }
+
+    /// It says that another process failed, and not why; or that one was gone, which those that are left see.
+    pub fn blames_another(&self) -> bool {
+        const KINDS: [&str; 7] = [
+            "ChildFailedError",
+            "CalledProcessError",
+            "SignalException",
+            "ProcessExitedException",
+            "ProcessRaisedException",
+            "DistBackendError",
+            "BrokenProcessPool",
+        ];
+        let kind = self.kind().rsplit('.').next().unwrap_or_default();
+        let has = |words: &[&str]| words.iter().any(|words| self.error.contains(words));
+        let was_cut_off = has(&["closed by peer", "reset by peer"]) && has(&CONNECTS_RANKS);
+        let of_loader = has(&["is killed by signal: ", ") exited unexpectedly"]);
+        KINDS.contains(&kind) || was_cut_off || of_loader
     }
 
     /// "RuntimeError", from the error line.
@@ -76,6 +153,22 @@ impl Frame {
         })
     }
 
+    fn doing(&self) -> Option<Doing> {
+        const PLACES: [(&[u8], Doing); 8] = [
+            (b"/torch/utils/data/", Doing::Loading),
+            (b"/torch/nn/modules/", Doing::Forward),
+            (b"/torch/nn/functional.py", Doing::Forward),
+            (b"/keras/src/layers/", Doing::Forward),
+            (b"/flax/", Doing::Forward),
+            (b"/torch/autograd/", Doing::Backward),
+            (b"/torch/_tensor.py", Doing::Backward),
+            (b"/torch/optim/", Doing::Updating),
+        ];
+        let is_in = |place: &[u8]| find_last(&self.file, place).is_some();
+        let place = PLACES.iter().find(|(place, _)| is_in(place));
+        place.map(|(_, doing)| *doing)
+    }
+
     /// Neither an installed package, nor the standard library, nor code without a file.
     pub(crate) fn is_users(&self) -> bool {
         const OTHERS: [&[u8]; 4] = [
@@ -90,6 +183,13 @@ impl Frame {
                 .iter()
                 .all(|part| find_last(&self.file, part).is_none())
     }
+}
+
+/// `Exception ignored in: <function …>` stands above what was raised where nobody can catch it, and ended nothing.
+fn is_ignored(before: &[u8]) -> bool {
+    let mut lines = before.rsplit(|byte| *byte == b'\n');
+    let above = lines.nth(1).unwrap_or_default();
+    find_last(above, b"Exception ignored ").is_some()
 }
 
 /// Words with which frameworks say that memory was refused.
@@ -181,10 +281,82 @@ RuntimeError: can't allocate memory
     }
 
     #[test]
+    fn what_the_framework_did_is_told_by_its_files() {
+        let doing = |files: &[&str]| {
+            let frames: String = files
+                .iter()
+                .map(|file| format!("  File \"{file}\", line 1, in f\n"))
+                .collect();
+            let output = format!("Traceback (most recent call last):\n{frames}MemoryError\n");
+            Traceback::last_in(output.as_bytes()).unwrap().doing
+        };
+        let torch = "/venv/lib/python3.11/site-packages/torch";
+        let module = format!("{torch}/nn/modules/module.py");
+        let optimizer = format!("{torch}/optim/adam.py");
+        assert_eq!(doing(&["t.py"]), None);
+        assert_eq!(doing(&["t.py", &module, "t.py"]), Some(Doing::Forward));
+        assert_eq!(doing(&["t.py", &optimizer]), Some(Doing::Updating));
+        assert_eq!(doing(&[&optimizer, "t.py", &module]), Some(Doing::Forward));
+        let data = format!("{torch}/utils/data/_utils/collate.py");
+        assert_eq!(doing(&["t.py", &data]), Some(Doing::Loading));
+        let graph = format!("{torch}/autograd/graph.py");
+        assert_eq!(doing(&["t.py", &graph]), Some(Doing::Backward));
+    }
+
+    #[test]
+    fn the_error_of_a_child_comes_before_that_of_who_started_it() {
+        let child =
+            "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 1\n";
+        let launcher = "Traceback (most recent call last):\n  File \"/opt/bin/torchrun\", line 8, in <module>\ntorch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n";
+        let ignored = "Exception ignored in: <function f at 0x7f>\nTraceback (most recent call last):\n  File \"b.py\", line 2, in g\nAssertionError\n";
+        let expected = (Some(("a.py".into(), 1)), "KeyError: 1".to_owned());
+        assert_eq!(found(&format!("{child}{launcher}{ignored}")), expected);
+        assert!(found(launcher).1.contains("ChildFailedError"));
+        assert_eq!(Traceback::last_in(ignored.as_bytes()), None);
+    }
+
+    #[test]
+    fn notebooks_and_drawn_boxes_are_read() {
+        let notebook = "ValueError                                Traceback (most recent call last)\nCell In[3], line 2\n      1 for x in loader:\n----> 2     y = model(x)\n\nFile ~/env/lib/python3.11/site-packages/torch/module.py:1518, in Module._call(self)\n   1516 else:\n-> 1518     return f()\n\nFile /w/net.py:7, in forward(x)\n\nValueError: expected a sequence\n";
+        assert_eq!(
+            found(notebook),
+            (
+                Some(("/w/net.py".into(), 7)),
+                "ValueError: expected a sequence".into()
+            )
+        );
+        let own = notebook.replace("File /w/net.py:7, in forward(x)\n", "");
+        assert_eq!(found(&own).0, Some(("Cell In[3]".into(), 2)));
+        let rich = "╭───── Traceback (most recent call last) ─────╮\n│ /w/train.py:12 in main                       │\n│ ❱ 12     raise ValueError(\"bad\")             │\n╰──────────────────────────────────────────────╯\nValueError: bad shape\n";
+        assert_eq!(
+            found(rich),
+            (
+                Some(("/w/train.py".into(), 12)),
+                "ValueError: bad shape".into()
+            )
+        );
+        let stamped: String = rich.lines().map(|line| format!("0564Z {line}\n")).collect();
+        assert_eq!(found(&stamped).0, Some(("/w/train.py".into(), 12)));
+        assert!(found(&stamped).1.ends_with("ValueError: bad shape"));
+        let syntax = "  File \"/w/train.py\", line 3\n    for x in y\n              ^\nSyntaxError: expected ':'\n";
+        assert_eq!(
+            found(syntax),
+            (
+                Some(("/w/train.py".into(), 3)),
+                "SyntaxError: expected ':'".into()
+            )
+        );
+        assert_eq!(
+            Traceback::last_in(b"SyntaxError: in somebody's sentence\n"),
+            None
+        );
+    }
+
+    #[test]
     fn the_kind_is_the_word_before_the_message() {
         let traceback = |error: &str| Traceback {
-            frame: None,
             error: error.into(),
+            ..Traceback::default()
         };
         assert_eq!(traceback("ValueError: bad shape").kind(), "ValueError");
         assert_eq!(traceback("KeyboardInterrupt").kind(), "KeyboardInterrupt");

@@ -3,11 +3,18 @@
 use crate::case::Case;
 use crate::facts::Since;
 use crate::verdict::EndKind;
+use antifreeze_sense::{Reading, Reason};
 
 pub(crate) fn of(case: &Case<'_>) -> Vec<String> {
     if case.facts.since == Since::OnlyPrinted {
         let next = "memory, processor and disk: there is only what it printed; next time: antifreeze run -- …";
-        return vec![next.into()];
+        let mut unseen = vec![next.to_owned()];
+        if !case.knows_log() {
+            unseen.push(
+                "the kernel's log: journalctl -k > kernel.log, then --kernel-log kernel.log".into(),
+            );
+        }
+        return unseen;
     }
     let Some(last) = case.last() else {
         return vec!["everything: the record holds no look at the machine".into()];
@@ -23,11 +30,25 @@ pub(crate) fn of(case: &Case<'_>) -> Vec<String> {
         died && last.heat.hottest.value().is_none(),
         "temperature: no sensor that could be read",
     );
-    miss(died, "power: this version does not read it");
     miss(
-        died && last.cards.used.value().is_none(),
-        "graphics cards: those of AMD are read, and there is none, or it slept",
+        died && last.cards.draw.value().is_none(),
+        "power: no graphics card that tells what it draws, and the rest of the machine is not read",
     );
+    let cards = match (last.cards.used, last.cards.busy) {
+        _ if !died => None,
+        (Reading::Unavailable(Reason::Stale), _) => Some("their driver did not answer any more"),
+        (Reading::Unavailable(Reason::Gone), _) => Some("lost, as their driver tells"),
+        (Reading::Unavailable(Reason::Failed | Reason::Denied), _) => {
+            Some("their driver refused to tell")
+        }
+        (Reading::Unavailable(_), Reading::Unavailable(_)) => {
+            Some("those of NVIDIA and AMD are read, and there is none, or it slept")
+        }
+        _ => None,
+    };
+    if let Some(why) = cards {
+        miss(true, &format!("graphics cards: {why}"));
+    }
     if (died || case.end == EndKind::Killed) && !case.knows_log() {
         unseen.extend(case.facts.log.missing.iter().cloned());
     }

@@ -2,10 +2,10 @@
 //! `--json` promise to other programs. What is not known is null, never 0.
 
 use crate::case::Case;
-use crate::facts::Facts;
+use crate::facts::{Facts, Since};
+use crate::printed::Printed;
 use crate::story::Story;
 use crate::time::timestamp;
-use crate::traceback::Traceback;
 use crate::{detect, ending, unseen};
 use antifreeze_sense::{Phase, Stamp};
 use serde::{Deserialize, Serialize};
@@ -269,13 +269,13 @@ pub struct Steps {
 
 impl Verdict {
     pub fn reach(facts: &Facts, story: &Story) -> Verdict {
-        let traceback = Traceback::last_in(&facts.last_output);
-        let end = ending::judge(facts, story, traceback.as_ref());
+        let printed = Printed::read(&facts.last_output, facts.since == Since::OnlyPrinted);
+        let end = ending::judge(facts, story, &printed);
         let case = Case {
             facts,
             story,
             end: end.kind,
-            traceback: traceback.as_ref(),
+            printed: &printed,
         };
         let (causes, ruled_out) = detect::weigh(&case);
         Verdict {
@@ -292,7 +292,7 @@ impl Verdict {
             unseen: unseen::of(&case),
             peak: PeakUse {
                 tree_bytes: story.peak.as_ref().map(|peak| peak.footprint),
-                vram_bytes: None,
+                vram_bytes: story.cards.peak.map(|peak| peak.used),
                 swap_bytes: story.peak_swap,
             },
             steps: Steps::of(story),

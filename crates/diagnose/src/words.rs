@@ -18,8 +18,8 @@ pub fn reason(why: Why, facts: &Facts) -> Option<String> {
             )
         }
         Why::BudgetExceeded => match facts.budget {
-            Some(budget) => format!("it uses more than its budget of {}", units::bytes(budget)),
-            None => "it uses more than its budget".into(),
+            Some(budget) => format!("it has used up its budget of {}", units::bytes(budget)),
+            None => "it has used up its budget".into(),
         },
         Why::CgroupLimit => match facts.container {
             Some(limit) => format!("the container's limit of {} is near", units::bytes(limit)),

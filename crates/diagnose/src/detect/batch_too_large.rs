@@ -1,6 +1,6 @@
 //! # batch-too-large
 //!
-//! One request for memory is larger than what is left: a batch, a layer or an array that cannot fit.
+//! One request for memory, or one step, needs more than there is: a batch, a layer or an array that cannot fit.
 //!
 //! ## How it looks
 //!
@@ -10,7 +10,9 @@
 //! ## How it is told
 //!
 //! A single request was refused that is at least a quarter of all that was held. A leak's last request is small
-//! beside what it holds.
+//! beside what it holds. Or the first step was under way, forward or backward, when there was no more memory: it
+//! keeps what all layers made until it has gone back, and nothing can have leaked yet. Or `antifreeze.step` has taken
+//! steps in parts. Of a log alone, by the number in the error: from a gigabyte on it is called likely.
 //!
 //! ## What to do
 //!
@@ -25,16 +27,20 @@
 //!         optimizer.zero_grad()
 //! ```
 
-use super::{Finding, Found, container_limit};
+use super::{Finding, Found, container_limit, dataset_in_memory, vram_exhausted};
 use crate::case::Case;
+use crate::shim::Split;
 use crate::units;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
+    if let Some(split) = case.facts.told.split {
+        return Finding::Found(in_parts(case, split));
+    }
     let Some(refusal) = case
         .large_request()
         .filter(|_| case.was_short_of_memory())
     else {
-        return Finding::Nothing;
+        return first_step(case).or_else(|| by_error(case)).into();
     };
     let summary = format!(
         "asked for {} at once while it held {}",
@@ -49,8 +55,14 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         None if case.tells_of_memory() => 0.85,
         _ => 0.6,
     };
-    let found = Found::new(case, confidence, summary, "tree.footprint").at(case.location());
+    let mut found = Found::new(case, confidence, summary, "tree.footprint").at(case.location());
     let room = case.facts.may_use().saturating_sub(refusal.footprint);
+    let untouched = case.story.peak.as_ref().map_or(0, |peak| peak.untouched);
+    if refusal.bytes < room && untouched > 0 {
+        // Otherwise a refusal in front of free memory looks like a mistake.
+        let mapped = units::bytes(untouched);
+        found = found.and(case, format!("what it had mapped and not used yet, {mapped}, counts in part as well"), "");
+    }
     let fits = fitting(case, refusal.bytes, room);
     Finding::Found(match fits {
         Some((batch, parts)) => found.remedy(
@@ -61,6 +73,67 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             "ask for less at once: a smaller batch, with gradients summed over two of them",
             Some("batch_size //= 2".into()),
         ),
+    })
+}
+
+/// What did not fit was taken in parts, which is the remedy too.
+fn in_parts(case: &Case<'_>, split: Split) -> Found {
+    let Split { size, of } = split;
+    let parts = of.div_ceil(size.max(1));
+    let summary = format!("a step with {of} items did not fit; {size} at a time did");
+    Found::new(case, 0.9, summary, "tree.footprint").at(case.location()).remedy(
+        "it is taken in parts already. As quick, without trying first:",
+        Some(format!("batch_size = {size}; accumulation_steps = {parts}")),
+    )
+}
+
+/// Many requests, of which none is large, that one step makes.
+fn first_step(case: &Case<'_>) -> Option<Found> {
+    if !case.tells_of_memory() || !case.is_first_step() || case.suspect().is_some() {
+        return None;
+    }
+    let confidence = if dataset_in_memory::was_read(case) { 0.55 } else { 0.7 };
+    let summary = "the first step needs more than there is".to_owned();
+    let found = Found::new(case, confidence, summary, "tree.footprint").at(case.location());
+    Some(found.remedy(
+        "a smaller batch, with gradients summed over two of them; or have it taken in parts:",
+        Some("loss = antifreeze.step(forward, batch)".into()),
+    ))
+}
+
+/// Nobody looked at its memory, and the error names how much it asked for. Little of it may be a leak's last.
+fn by_error(case: &Case<'_>) -> Option<Found> {
+    const MUCH: u64 = 1_000_000_000;
+    if case.last().is_some() || !case.tells_of_memory() || vram_exhausted::said(case).is_some() {
+        return None;
+    }
+    let asked = asked_for(case.error())?;
+    let confidence = if asked >= MUCH { 0.75 } else { 0.4 };
+    let summary = format!("asked for {} at once", units::bytes(asked));
+    let found = Found::new(case, confidence, summary, "").at(case.location());
+    Some(found.remedy(
+        "ask for less at once: a smaller batch, with gradients summed over two of them",
+        Some("batch_size //= 2".into()),
+    ))
+}
+
+/// `tried to allocate 4294967296 bytes`, `Unable to allocate 560. GiB for an array`.
+fn asked_for(error: &str) -> Option<u64> {
+    const UNITS: [(&str, f64); 7] = [
+        ("bytes", 1.0),
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("TiB", 1_099_511_627_776.0),
+        ("MB", 1e6),
+        ("GB", 1e9),
+    ];
+    error.match_indices("allocat").find_map(|(at, _)| {
+        let mut words = error.get(at..)?.split(' ').skip(1);
+        let number: f64 = words.next()?.parse().ok()?;
+        let word = words.next()?;
+        let (_, each) = UNITS.iter().find(|(unit, _)| word.starts_with(unit))?;
+        (number >= 0.0).then_some((number * each) as u64)
     })
 }
 

@@ -10,7 +10,8 @@
 //! ## How it is told
 //!
 //! A limit above the run is below the machine's memory, the run came to it, with what it was refused, and the machine
-//! itself had more; or the kernel says that it killed for such a limit. Ruled out where there is none.
+//! itself had more; or the kernel, Slurm or Kubernetes says that it killed for such a limit. Ruled out where there is
+//! none.
 //!
 //! ## What to do
 //!
@@ -23,7 +24,9 @@
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::kernel::{Constraint, Kind};
+use crate::signal;
 use crate::units;
+use crate::words::cut;
 
 /// Of the limit: some of it is what others in the container hold.
 const NEAR: f64 = 0.85;
@@ -40,8 +43,20 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         )
     };
     if let Some(incident) = case.incident(is_kill).filter(|_| case.went_wrong()) {
-        let found = Found::said(case, 0.85, incident);
+        // It may have been another's process, where nobody says that one of this run was killed.
+        let confidence = if case.signal() == Some(signal::KILL) { 0.85 } else { 0.5 };
+        let found = Found::said(case, confidence, incident);
         return Finding::Found(found.remedy(REMEDY, None));
+    }
+    if let Some(line) = said(case).filter(|_| case.went_wrong()) {
+        let found = Found::new(case, 0.9, cut(&line, 160), "");
+        return Finding::Found(match line.contains("OOMKilled") {
+            true => found.remedy(REMEDY, None),
+            false => {
+                let paste = Some("#SBATCH --mem=64G".into());
+                found.remedy("ask for more memory, or give the run a smaller batch", paste)
+            }
+        });
     }
     if case.last().is_none() || !case.was_short_of_memory() {
         return Finding::Nothing;
@@ -66,6 +81,17 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             None,
         ),
     )
+}
+
+/// A cluster's own words for it, in the output.
+pub(super) fn said(case: &Case<'_>) -> Option<String> {
+    let slurm = case.line_with(&[
+        "oom_kill event",
+        "oom-kill event",
+        "Exceeded step memory limit",
+        "Exceeded job memory limit",
+    ]);
+    slurm.or_else(|| case.line_with(&["OOMKilled"]))
 }
 
 /// A limit below the machine's memory, and how near to it the run came, with what it was refused.

@@ -37,6 +37,9 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let Some(growth) = case.fills_up() else {
         return Finding::Nothing;
     };
+    if case.facts.told.split.is_some() && case.suspect().is_none() {
+        return Finding::Nothing;
+    }
     let remedy = "read samples when they are needed instead of all at once";
     let paste = Some("data = np.load(path, mmap_mode=\"r\")".to_owned());
     if let Some(suspect) = case.suspect() {
@@ -80,5 +83,6 @@ pub(super) fn was_read(case: &Case<'_>) -> bool {
     };
     let read = case.story.course.whole().asked;
     case.story.steps.is_none_or(|steps| steps == 0)
+        && !case.is_first_step()
         && read.is_some_and(|read| read as f64 >= growth.gained as f64 * READ_SHARE)
 }

@@ -32,6 +32,9 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         "Input and parameter tensors are not at the same device",
         "is on cpu, but expected",
         "is not on the expected device",
+        "indices should be either on cpu or on the same device",
+        "Expected object of device type",
+        "is on CPU, but expected them to be on GPU",
     ];
     let of_types = error.contains("Input type") && error.contains("weight type");
     let is_it = of_types || on_devices.iter().any(|words| error.contains(words));

@@ -9,7 +9,8 @@
 //! ## How it is told
 //!
 //! Less than 2 % was free where the run was started at the last look; the error in the output makes it sure. An
-//! error without a full disk there may be of another disk, or of its number of files, and is called likely.
+//! error without a full disk there may be of another disk, or of its number of files, and is called likely; so is
+//! `unexpected pos`, with which PyTorch tells that a file could not be written to its end.
 //!
 //! ## What to do
 //!
@@ -46,6 +47,10 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             },
             format!("{} were free where the run writes", units::bytes(free)),
         ),
+        // What PyTorch says when its file ends before its writing does.
+        None if case.error().contains("inline_container") && case.error().contains("unexpected pos") => {
+            (0.75, "a file could not be written to its end".into())
+        }
         _ if says_full(case) && !in_shm => {
             let line = case.line_with(&[SAYS_FULL, SAYS_QUOTA]);
             (0.8, line.unwrap_or_else(|| SAYS_FULL.into()))

@@ -9,7 +9,8 @@
 //!
 //! ## How it is told
 //!
-//! By those words in the output. Where one rank's own traceback is there as well, that error is told first.
+//! By those words in the output; those that other programs use too only beside the name of a library that connects
+//! ranks. Where one rank's own traceback is there as well, that error is told first.
 //!
 //! ## What to do
 //!
@@ -21,31 +22,62 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::signal;
+use crate::traceback::CONNECTS_RANKS;
 use crate::words::cut;
+
+/// An error of the connection itself.
+fn of_ranks(error: &str) -> bool {
+    CONNECTS_RANKS.iter().any(|name| error.contains(name)) || error.contains("Dist")
+}
+
+/// What started them says that one was killed.
+fn killed(case: &Case<'_>) -> Found {
+    let summary = "one of its processes was killed (SIGKILL): most often the kernel does that, for want of memory";
+    let mut found = Found::new(case, 0.85, summary.into(), "");
+    let told = case.line_with(&["exitcode: -9", "(SIGKILL)", "signal SIGKILL", "return code = -9"]);
+    if let Some(line) = told {
+        found = found.and(case, cut(&line, 160), "");
+    }
+    found.remedy(
+        "the kernel's log tells whether it did:",
+        Some("journalctl -k -g 'Killed process'".into()),
+    )
+}
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     if !case.went_wrong() {
         return Finding::Nothing;
     }
-    let time_out = case.line_with(&[
-        "Watchdog caught collective operation timeout",
-        "Timed out waiting",
-        "RendezvousTimeoutError",
-        "clients joined",
-        "Socket Timeout",
-    ]);
-    let broken = case.line_with(&[
-        "NCCL error",
-        "ncclSystemError",
-        "ncclRemoteError",
-        "ncclUnhandledCudaError",
-        "Connection closed by peer",
-        "Connection reset by peer",
-        "DistBackendError",
-    ]);
+    // A download uses these words too.
+    let with_ranks = |words: &[&str]| case.line_with(words).filter(|_| case.line_with(&CONNECTS_RANKS).is_some());
+    let time_out = case
+        .line_with(&["Watchdog caught collective operation timeout", "RendezvousTimeoutError", "clients joined"])
+        .or_else(|| with_ranks(&["Timed out waiting", "Socket Timeout"]));
+    let broken = case
+        .line_with(&[
+            "NCCL error",
+            "ncclSystemError",
+            "ncclRemoteError",
+            "ncclUnhandledCudaError",
+            "DistBackendError",
+            "DistNetworkError",
+            "DistStoreError",
+        ])
+        .or_else(|| with_ranks(&["Connection closed by peer", "Connection reset by peer"]));
     let child = case.line_with(&["ChildFailedError", "ProcessExitedException", "ProcessRaisedException"]);
+    // A rank that had an error of its own is why the others waited or were cut off.
+    let has_own = case.printed.traceback.as_ref().is_some_and(|traceback| {
+        !traceback.blames_another() && !of_ranks(&traceback.error)
+    });
+    let lost = case.printed.told.filter(|told| told.is_part && !has_own && !case.is_of_loader());
+    let was_killed = lost.is_some_and(|told| told.signal == signal::KILL);
+    // Those that find the others gone abort; another crash is why they were gone.
+    let has_crashed = lost.is_some_and(|told| signal::is_crash(told.signal) && told.signal != signal::ABORT);
     let (confidence, line) = match (time_out, broken, child) {
-        (Some(line), _, _) => (0.85, line),
+        _ if was_killed => return Finding::Found(killed(case)),
+        (Some(line), ..) | (None, Some(line), _) if has_own || has_crashed => (0.5, line),
+        (Some(line), ..) => (0.85, line),
         (None, Some(line), _) => (0.8, line),
         // Which error that was stands above it.
         (None, None, Some(line)) => (0.5, line),

@@ -5,13 +5,15 @@
 //! ## How it looks
 //!
 //! `CUDA driver version is insufficient for CUDA runtime version`, `Driver/library version mismatch`, `no kernel image
-//! is available for execution on the device`.
+//! is available for execution on the device`, `Found no NVIDIA driver on your system`, `Torch not compiled with CUDA
+//! enabled`.
 //!
 //! ## How it is told
 //!
 //! By those words in the output. Each means something else: a driver that is too old for the framework; a driver
 //! that was updated while the old one still runs (restart the machine); a card that this build of the framework
-//! no longer, or not yet, knows.
+//! no longer, or not yet, knows; no driver; a build of the framework that knows no cards. A mere warning that the card
+//! is not known is called likely.
 //!
 //! ## What to do
 //!
@@ -32,26 +34,52 @@ const OLD: &[&str] = &[
     "The NVIDIA driver on your system is too old",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
     "forward compatibility was attempted on non supported HW",
+    "the provided PTX was compiled with an unsupported toolchain",
 ];
 const UPDATED: &[&str] = &["Driver/library version mismatch"];
-const CARD: &[&str] = &[
-    "no kernel image is available for execution on the device",
-    "is not compatible with the current PyTorch installation",
-];
+const CARD: &[&str] = &["no kernel image is available for execution on the device"];
+const CARD_WARNING: &[&str] = &["is not compatible with the current PyTorch installation"];
+const NO_DRIVER: &[&str] = &["Found no NVIDIA driver on your system"];
+const NO_CARDS: &[&str] = &["Torch not compiled with CUDA enabled"];
+const LIBRARY: &[&str] = &["CuDNN library needs to have matching major version"];
+const ARCHITECTURES: &str = "python -c \"import torch; print(torch.cuda.get_arch_list())\"";
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     let kinds = [
+        (NO_DRIVER, 0.95, "install the driver of the card, or train on the processor: device = \"cpu\"", "nvidia-smi"),
+        (
+            NO_CARDS,
+            0.95,
+            "install a build of PyTorch for CUDA: pytorch.org/get-started tells the command; what this one is:",
+            "python -c \"import torch; print(torch.__version__, torch.version.cuda)\"",
+        ),
+        (
+            LIBRARY,
+            0.9,
+            "an older cuDNN is found before the framework's own: look at LD_LIBRARY_PATH, and at what is installed",
+            "python -m pip list | grep -i -e cudnn -e cuda",
+        ),
         (OLD, 0.95, "update the driver, or install a build of the framework for an older CUDA", "nvidia-smi"),
         (UPDATED, 0.95, "restart the machine: the driver was updated while the old one still runs", "sudo reboot"),
         (
             CARD,
             0.9,
             "install a build of the framework that knows this card; what this one knows:",
-            "python -c \"import torch; print(torch.cuda.get_arch_list())\"",
+            ARCHITECTURES,
+        ),
+        (
+            CARD_WARNING,
+            0.6,
+            "install a build of the framework that knows this card; what this one knows:",
+            ARCHITECTURES,
         ),
     ];
     let found = kinds.into_iter().find_map(|(words, confidence, text, paste)| {
-        let line = case.line_with(words)?;
+        // It may have gone on without the card, which is why it is slow.
+        let line = match words == OLD || words == UPDATED {
+            true => case.any_line_with(words),
+            false => case.line_with(words).filter(|_| case.went_wrong()),
+        }?;
         let found = Found::new(case, confidence, cut(&line, 160), "").at(case.location());
         Some(found.remedy(text, Some(paste.into())))
     });

@@ -9,26 +9,29 @@
 //! ## How it is told
 //!
 //! A signal ended it that antifreeze did not send and that no program sends itself. Where the kernel counts its own
-//! kills for want of memory and counted none, it is surer. A cluster that ran out of time says so in the output.
+//! kills for want of memory and counted none, it is surer. A cluster that ran out of time says so in the output, and
+//! Python says when somebody interrupted it. Of a log alone, the shell's `Killed` is only likely: the kernel kills so
+//! too, when memory is short.
 //!
 //! ## What to do
 //!
 //! Ask who sent it: `journalctl -g 'earlyoom|oomd|Killed process'`, the cluster's log, whoever else uses the machine.
 
-use super::{Finding, Found};
+use super::deadlock::stands_still;
+use super::{Finding, Found, container_limit};
 use crate::case::Case;
+use crate::ending::{is_interrupted, user_file};
 use crate::kernel::{Guard, Kind};
-use crate::signal::{self, Exit};
+use crate::signal;
 use crate::verdict::EndKind;
+use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
-    if case.end == EndKind::Killed
-        && let Some(line) = case.line_with(&["slurmstepd: error:", "DUE TO TIME LIMIT"])
-    {
-        return Finding::Found(
-            Found::new(case, 0.95, line, "")
-                .remedy("ask the cluster for more time or memory, or save and go on in a next job", None),
-        );
+    if !case.went_wrong() {
+        return Finding::Nothing;
+    }
+    if let Some(found) = cluster(case).or_else(|| person(case)) {
+        return Finding::Found(found);
     }
     let guard = case.incidents().rev().find_map(|incident| match incident.kind {
         Kind::OutsideGuard { who, .. } => Some((who, incident)),
@@ -55,10 +58,16 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         found.summary = "the machine was shut down or restarted in good order".into();
         return Finding::Found(found);
     }
-    let signal = case.exit().and_then(Exit::deadly_signal);
-    let Some(number) = signal.filter(|_| case.end == EndKind::Killed) else {
+    let is_killed = case.end == EndKind::Killed || case.is_told_by_shell();
+    let Some(number) = case.signal().filter(|number| is_killed && !signal::is_crash(*number)) else {
         return Finding::Nothing;
     };
+    if case.end != EndKind::Killed || case.exit().is_none() {
+        return Finding::Found(by_shell(case, number));
+    }
+    if let Some(found) = by_meaning(case, number, 0.9) {
+        return Finding::Found(found);
+    }
     let (confidence, kernel) = match (number, counts_kernel_kills(case)) {
         (signal::KILL, false) => (0.6, ""),
         (signal::KILL, true) => (0.85, ", and the kernel counted no kill for lack of memory"),
@@ -66,6 +75,87 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     };
     let summary = format!("antifreeze did not send {}{kernel}", signal::name(number));
     Finding::Found(Found::new(case, confidence, summary, ""))
+}
+
+/// In the words that a cluster puts into the output.
+fn cluster(case: &Case<'_>) -> Option<Found> {
+    let slurm = case
+        .line_with(&["CANCELLED AT", "DUE TO TIME LIMIT", "DUE TO PREEMPTION"])
+        .filter(|line| line.contains("slurmstepd: ") || line.contains("DUE TO "))
+        // Then it was cancelled for its memory.
+        .filter(|_| container_limit::said(case).is_none());
+    let ray = || {
+        let line = case.line_with(&["killed due to memory pressure", "killed due to the node running low on memory"]);
+        line.filter(|line| line.to_lowercase().contains("ray") || line.contains("Task") || line.contains("Workers"))
+    };
+    if let Some(line) = slurm {
+        let remedy = match line.contains("TIME LIMIT") {
+            true => "ask for more time (#SBATCH --time), or save and go on in a next job",
+            false => "save now and then, and go on in a next job; whoever cancelled it knows why: sacct",
+        };
+        return Some(Found::new(case, 0.95, cut(&line, 160), "").remedy(remedy, None));
+    }
+    let found = Found::new(case, 0.85, cut(&ray()?, 160), "");
+    let remedy = "Ray ends tasks when its node runs low on memory: ask for more of it for each, or run fewer";
+    Some(found.remedy(remedy, None))
+}
+
+/// Somebody pressed Ctrl-C; where it was then tells whether it hung.
+fn person(case: &Case<'_>) -> Option<Found> {
+    if !is_interrupted(case.printed) {
+        return None;
+    }
+    // Whoever loses patience with a run that stands still is not why it did.
+    let confidence = if stands_still(case).is_some() { 0.5 } else { 0.9 };
+    let mut found = Found::new(case, confidence, "somebody interrupted it (Ctrl-C, or SIGINT)".into(), "");
+    let frame = case.printed.traceback.as_ref().and_then(|traceback| traceback.frame.as_ref());
+    if let Some(frame) = frame {
+        let place = format!("{}:{}", user_file(&frame.file, case.facts), frame.line);
+        found = found.and(case, format!("it was at {place} then"), "");
+    }
+    Some(found)
+}
+
+/// Only the word of a shell or a launcher is left.
+fn by_shell(case: &Case<'_>, number: u32) -> Found {
+    let name = signal::name(number);
+    match number {
+        signal::KILL => {
+            let summary = format!("{name} ended it: most often the kernel sends that, for want of memory");
+            Found::new(case, 0.6, summary, "").remedy(
+                "the kernel's log tells whether it did; then a smaller batch, fewer workers, or antifreeze run:",
+                Some("journalctl -k -g 'Killed process'".into()),
+            )
+        }
+        _ => by_meaning(case, number, 0.85).unwrap_or_else(|| {
+            let summary = format!("{name} ended it, and a program does not send that to itself");
+            Found::new(case, 0.85, summary, "")
+        }),
+    }
+}
+
+/// Signals that are sent for one reason.
+fn by_meaning(case: &Case<'_>, number: u32, confidence: f64) -> Option<Found> {
+    let (why, remedy, paste) = match number {
+        signal::HANG_UP => (
+            "its terminal was closed",
+            "start it where it outlives the terminal: tmux, or nohup",
+            format!("nohup {} &", case.facts.command_line()),
+        ),
+        signal::CPU_LIMIT => (
+            "the processor time that a program may use here was used up",
+            "raise the limit as far as this machine allows; beyond that, whoever set it has to",
+            "ulimit -S -t $(ulimit -H -t)".into(),
+        ),
+        signal::FILE_LIMIT => (
+            "a file would have grown beyond the size that is allowed here",
+            "raise the limit as far as this machine allows; beyond that, whoever set it has to",
+            "ulimit -S -f $(ulimit -H -f)".into(),
+        ),
+        _ => return None,
+    };
+    let summary = format!("{} ended it: {why}", signal::name(number));
+    Some(Found::new(case, confidence, summary, "").remedy(remedy, Some(paste)))
 }
 
 fn counts_kernel_kills(case: &Case<'_>) -> bool {

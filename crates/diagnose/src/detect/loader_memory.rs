@@ -12,7 +12,7 @@
 //!
 //! At the moment of the peak the processes that PyTorch names as its loaders had taken 40 % of the tree's memory or
 //! more since they were started (what they share with the training process does not count), or the output says that
-//! a worker was killed.
+//! a worker was killed: without a record that is all there is, and it is called likely.
 //!
 //! ## What to do
 //!
@@ -25,6 +25,7 @@
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::units;
+use crate::words::cut;
 
 /// Of the memory of the tree.
 const MOST: f64 = 0.4;
@@ -37,7 +38,9 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         return Finding::Nothing;
     }
     let Some(peak) = case.story.peak.as_ref().filter(|peak| peak.footprint > 0) else {
-        return Finding::Nothing;
+        // Without a record the victim's name is all that is known.
+        let found = killed.map(|line| remedied(Found::new(case, 0.75, cut(&line, 160), "")));
+        return found.into();
     };
     let taken = peak.taken_by_loaders;
     let summary = format!(
@@ -57,8 +60,12 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if let Some(line) = killed {
         found = found.and(case, line, "");
     }
-    Finding::Found(found.remedy(
+    Finding::Found(remedied(found))
+}
+
+fn remedied(found: Found) -> Found {
+    found.remedy(
         "fewer workers and fewer batches ahead; keep arrays instead of lists of objects in the dataset",
         Some("num_workers=2, prefetch_factor=1".into()),
-    ))
+    )
 }

@@ -6,6 +6,7 @@
 mod pages;
 
 use crate::case::Case;
+use crate::facts::Since;
 use crate::kernel::Incident;
 use crate::verdict::{Cause, Code, EndKind, Evidence, Location, Remedy, RuledOut};
 use crate::words::cut;
@@ -105,6 +106,11 @@ pub(crate) fn weigh(case: &Case<'_>) -> (Vec<Cause>, Vec<RuledOut>) {
         .iter()
         .any(|cause| explains_the_end(cause.code, case) && cause.confidence >= SURE);
     causes.retain(|cause| !(explained && is_how_it_shows(cause.code)));
+    // What it said last is told for want of anything better.
+    let is_alone = causes.len() == 1;
+    let is_last_word =
+        |cause: &Cause| cause.code == Code::UserException && case.end == EndKind::Failed;
+    causes.retain(|cause| is_alone || !is_last_word(cause));
     // Whoever asks why it ended is told that first.
     let is_aside = |cause: &Cause| cause.code.is_about_speed() && case.went_wrong();
     causes.sort_by(|a, b| {
@@ -137,9 +143,27 @@ fn explains_the_end(code: Code, case: &Case<'_>) -> bool {
     let is_other = case.end == EndKind::Exception && !case.tells_of_memory();
     let is_bearable = matches!(
         code,
-        Code::NumericNan | Code::NumericDivergence | Code::ThermalThrottle | Code::PowerLimit
-    );
+        Code::NumericDivergence | Code::ThermalThrottle | Code::PowerLimit
+    ) || code == Code::NumericNan && !numeric_nan::is_raised(case);
     !(is_how_it_shows(code) || code.is_about_speed() || is_bearable || is_of_memory && is_other)
+}
+
+/// An error that a card or a disk may have made.
+fn is_of_hardware(error: &str) -> bool {
+    [
+        "CUDA",
+        "NCCL",
+        "HIP",
+        "GPU",
+        "cuDNN",
+        "CUDNN",
+        "CUBLAS",
+        "rrno 5",
+        "I/O error",
+        "Input/output error",
+    ]
+    .iter()
+    .any(|word| error.contains(word))
 }
 
 impl Found {
@@ -155,11 +179,17 @@ impl Found {
         found.and(case, summary, series)
     }
 
-    /// What a line of the system's log tells.
+    /// What a line of the system's log tells. A log of what was printed has no clock: whether that line is of its
+    /// time nobody knows, unless both tell of the same.
     pub fn said(case: &Case<'_>, confidence: f64, incident: &Incident) -> Found {
+        let most = match (case.facts.since, case.end) {
+            (Since::OnlyPrinted, EndKind::Exception) if !is_of_hardware(case.error()) => 0.4,
+            (Since::OnlyPrinted, EndKind::Unknown) => 0.75,
+            _ => 1.0,
+        };
         Found::new(
             case,
-            confidence,
+            confidence.min(most),
             cut(&incident.line.text, LONGEST_LINE),
             "kernel",
         )

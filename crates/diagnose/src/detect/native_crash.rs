@@ -8,9 +8,10 @@
 //!
 //! ## How it is told
 //!
-//! A signal that the kernel sends for what a program did ended it, and no request for memory had just been refused:
-//! then it would be that. `Illegal instruction` means that a library was built for another processor. The shim has the
-//! interpreter write where it was; the kernel's log names the library.
+//! A signal that the kernel sends for what a program did ended it, or one of its processes, by its status or in the
+//! words of the shell or the launcher; and no request for memory had just been refused: then it would be that. `Illegal
+//! instruction` means that a library was built for another processor. The shim has the interpreter write where it was;
+//! the kernel's log names the library.
 //!
 //! ## What to do
 //!
@@ -26,21 +27,34 @@ use crate::case::Case;
 use crate::ending::user_file;
 use crate::kernel::Kind;
 use crate::safe;
-use crate::signal::{self, Exit};
-use crate::stacks::own;
+use crate::signal;
+use crate::stacks::{Stacks, own};
 use crate::verdict::{EndKind, Location};
 
 /// Of a status: a core was written.
 const DUMPED: u32 = 0x80;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
-    let signal = case.exit().and_then(Exit::deadly_signal);
-    let Some(number) = signal.filter(|_| case.end == EndKind::Crashed) else {
-        return Finding::Nothing;
+    let signal = case.signal().filter(|number| signal::is_crash(*number));
+    let is_whole = case.end == EndKind::Crashed || case.is_told_by_shell();
+    // One of its processes may have crashed, and it ended with an error for that.
+    let is_part = case.went_wrong() && case.printed.told.is_some_and(|told| told.is_part);
+    let Some(number) = signal.filter(|_| is_whole || is_part) else {
+        let died = notebook_died(case).map(|line| Found::new(case, 0.35, line, ""));
+        return died.into();
     };
     let name = signal::name(number);
-    let summary = format!("{name} in the program or one of its libraries");
-    let mut found = Found::new(case, 0.7, summary, "");
+    let summary = match is_whole {
+        true => format!("{name} in the program or one of its libraries"),
+        false => format!("{name} in one of its processes"),
+    };
+    let confidence = match is_whole {
+        // Shared memory that is full looks so, and nobody looked at it.
+        true if number == signal::BUS && case.last().is_none() => 0.5,
+        true => 0.7,
+        false => 0.8,
+    };
+    let mut found = Found::new(case, confidence, summary, "");
     let library = case.incidents().rev().find_map(|incident| match &incident.kind {
         Kind::Segfault { library, .. } | Kind::Trap { library, .. } => library.clone(),
         _ => None,
@@ -50,20 +64,27 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         found.summary = format!("{name} in {library}");
         found.confidence = 0.9;
     }
-    if let Some(line) = case.line_with(&["Fatal Python error:"]) {
-        found = found.and(case, line, "");
+    let said = case.line_with(&["Fatal Python error:"]);
+    if let Some(line) = &said {
+        found = found.and(case, line.clone(), "");
         found.confidence = found.confidence.max(0.85);
     }
     if case.story.end.is_some_and(|end| end.status & DUMPED != 0) {
         found = found.and(case, "it left a core: `coredumpctl info`, or where /proc/sys/kernel/core_pattern says".into(), "");
     }
-    if let Some((said, stack)) = case.facts.stacks.crash() {
+    // What Python wrote where there is no shim stands in the output.
+    let printed = || Stacks::of(0, &case.facts.last_output).crash();
+    let crash = case.facts.stacks.crash().or_else(|| printed().filter(|(_, stack)| !stack.is_empty()));
+    if let Some((fatal, stack)) = crash {
         let location = own(&stack).map(|call| Location {
             file: user_file(&call.frame.file, case.facts),
             line: call.frame.line,
             name: Some(call.function.clone()),
         });
-        found = found.and(case, said, "stacks").at(location);
+        if said != Some(fatal.clone()) {
+            found = found.and(case, fatal, "stacks");
+        }
+        found = found.at(location);
         found.confidence = found.confidence.max(0.9);
         // What the script called there belongs to the package that crashed.
         let called = stack.iter().take_while(|call| !call.frame.is_users()).last();
@@ -78,6 +99,17 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             case.facts.command_line()
         )),
     ))
+}
+
+/// A notebook tells that its kernel went away, and not how.
+pub(super) fn notebook_died(case: &Case<'_>) -> Option<String> {
+    let said = case.line_with(&[
+        "restarting kernel (",
+        "appears to have died",
+        "The Kernel crashed while executing code",
+        "Kernel died",
+    ]);
+    said.filter(|_| case.end == EndKind::Unknown)
 }
 
 /// "torch", of a file in a folder of packages.

@@ -9,7 +9,9 @@
 //! ## How it is told
 //!
 //! The shim looks at losses and gradients and names the step, or the steps between two looks, at which it was first.
-//! Without the shim, a line of the output that says so.
+//! Without the shim, an error that says so, or the loss or the gradients that were printed last: one that was well
+//! again later is not told, since a scaler of half precision skips such steps. A best value that is still infinite is
+//! none.
 //!
 //! ## What to do
 //!
@@ -24,8 +26,12 @@
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::ending::user_file;
+use crate::losses;
 use crate::shim::Numbers;
 use crate::verdict::Location;
+use crate::words::cut;
+
+const WIDEST: usize = 160;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     let found = first(case).filter(|first| matches!(first.first.as_str(), "nan" | "inf"));
@@ -36,15 +42,40 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         };
         return Finding::Found(told(case, 0.95, became, first));
     }
-    let said = case.line_with(&["probability tensor contains either `inf`, `nan`", "Input contains NaN"]);
+    if is_raised(case) {
+        let found = Found::new(case, 0.9, cut(case.error(), WIDEST), "");
+        return Finding::Found(remedied(found.at(case.location())));
+    }
+    let said = case.line_with(&[
+        "probability tensor contains either `inf`, `nan`",
+        "Input contains NaN",
+        "Invalid loss, terminating training",
+    ]);
     if let Some(line) = said.filter(|_| case.went_wrong()) {
         return Finding::Found(remedied(Found::new(case, 0.8, line, "").at(case.location())));
     }
-    let printed = printed(case).map(|line| {
-        let summary = format!("it printed a loss that is no number: {line}");
-        remedied(Found::new(case, 0.8, summary, ""))
+    let printed = losses::last_bad(case.printed.lines()).map(|bad| {
+        let what = if bad.is_gradient { "gradient" } else { "loss" };
+        let summary = format!("it printed a {what} that is no number: {}", cut(&bad.line, WIDEST));
+        let confidence = if bad.is_gradient { 0.7 } else { 0.8 };
+        let found = remedied(Found::new(case, confidence, summary, ""));
+        match bad.before {
+            Some(before) => found.and(case, format!("before it: {}", cut(&before, WIDEST)), ""),
+            None => found,
+        }
     });
     printed.into()
+}
+
+/// The error that ended it says that the numbers were bad.
+pub(super) fn is_raised(case: &Case<'_>) -> bool {
+    let error = case.error().to_lowercase();
+    let words = error.split(|next: char| !next.is_alphanumeric() && next != '_');
+    let mut words = words.filter(|word| matches!(*word, "nan" | "nans" | "inf" | "infinite"));
+    let is_bad = words.next().is_some() || error.contains("non-finite");
+    // Numbers of the data may be bad as well, and that is another matter.
+    let is_of_training = ["loss", "grad", "backward", "(nan) encountered"].iter().any(|word| error.contains(word));
+    is_bad && is_of_training
 }
 
 /// What was wrong first.
@@ -80,26 +111,4 @@ fn remedied(found: Found) -> Found {
         "look for a division, a logarithm or a root of what may be 0; a smaller learning rate, or clipped gradients",
         Some("torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)".into()),
     )
-}
-
-/// A line of the output in which a loss is NaN.
-fn printed(case: &Case<'_>) -> Option<String> {
-    crate::safe::lines(&case.facts.last_output)
-        .rev()
-        .find(|line| {
-            let line = line.to_lowercase();
-            let after = line.split_once("loss").map(|(_, after)| after);
-            after.is_some_and(|after| {
-                let value = after.trim_start_matches([':', '=', ' ', '\'', '"', '(', '_']);
-                ["nan", "-nan", "inf", "-inf", "tensor(nan"]
-                    .iter()
-                    .any(|word| is_word(value, word))
-            })
-        })
-        .map(|line| line.trim().to_owned())
-}
-
-fn is_word(text: &str, word: &str) -> bool {
-    let rest = text.strip_prefix(word);
-    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_'))
 }

@@ -9,7 +9,8 @@
 //!
 //! ## How it is told
 //!
-//! Less than 2 % of `/dev/shm` was free at the last look, or the output says so; a bus error makes it likelier.
+//! Less than 2 % of `/dev/shm` was free at the last look, or the output says so; a bus error makes it likelier, and
+//! is all that tells where there is only the output.
 //!
 //! ## What to do
 //!
@@ -23,7 +24,7 @@
 use super::disk_full::{says_full, share_free};
 use super::{Finding, Found};
 use crate::case::Case;
-use crate::signal::{self, Exit};
+use crate::signal;
 use crate::units;
 
 /// Below this share it counts as full.
@@ -34,7 +35,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         return Finding::Nothing;
     }
     let said = said(case);
-    let bus_error = case.exit().and_then(Exit::deadly_signal) == Some(signal::BUS);
+    let bus_error = case.signal() == Some(signal::BUS);
     let free = case.last().and_then(|last| share_free(last.shm));
     let (confidence, summary) = match (free, &said) {
         (Some((share, free)), _) if share < FULL => {
@@ -52,6 +53,9 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         (_, Some(said)) => (0.9, said.clone()),
         (Some((_, free)), None) => {
             return Finding::RuledOut(format!("{} free in /dev/shm", units::bytes(free)));
+        }
+        (None, None) if bus_error => {
+            (0.65, "a bus error: in a training most often a full /dev/shm".into())
         }
         (None, None) => return Finding::Nothing,
     };

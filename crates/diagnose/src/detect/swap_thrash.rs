@@ -10,7 +10,8 @@
 //! ## How it is told
 //!
 //! For at least ten seconds everything waited for memory for a third of the time or more (pressure "full"), or
-//! antifreeze stopped the run for it. Or the machine was well and the run crawled: a tenth or more of it lay in swap,
+//! antifreeze stopped the run for it; or the kernel's log says that it killed the run for want of memory, and nothing
+//! that grew explains it. Or the machine was well and the run crawled: a tenth or more of it lay in swap,
 //! and so much went there and back that all of it was needed again within a minute. Ruled out when there was memory to
 //! be had at the last look and nothing had waited.
 //!
@@ -22,8 +23,10 @@
 //! antifreeze run --budget 10GB -- python train.py
 //! ```
 
+use super::native_crash::notebook_died;
 use super::{Finding, Found};
-use crate::case::Case;
+use crate::case::{Case, last_incidents};
+use crate::kernel::{Constraint, Incident, Kind};
 use crate::units;
 use crate::verdict::EndKind;
 use antifreeze_record::event::Why;
@@ -64,6 +67,21 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if let Some(found) = lives_on_swap(case) {
         return Finding::Found(found);
     }
+    if notebook_died(case).is_some() {
+        let summary = "the notebook's kernel died: most often it was killed for want of memory";
+        let found = Found::new(case, 0.5, summary.into(), "");
+        let remedy = "have its memory watched from the first cell on, and explained afterwards";
+        return Finding::Found(found.remedy(remedy, Some("%load_ext antifreeze".into())));
+    }
+    // Libraries that cannot raise an error abort; with a record, what was refused is known.
+    let aborted = case.line_with(&["std::bad_alloc"]).filter(|_| case.end == EndKind::Crashed);
+    if let Some(line) = aborted.filter(|_| case.last().is_none()) {
+        let found = Found::new(case, 0.75, format!("a library found no memory: {line}"), "");
+        return Finding::Found(remedied(case, found));
+    }
+    if let Some(found) = killed_by_kernel(case) {
+        return Finding::Found(found);
+    }
     if case.end != EndKind::MachineDied {
         return Finding::Nothing;
     }
@@ -96,8 +114,25 @@ fn lives_on_swap(case: &Case<'_>) -> Option<Found> {
     Some(remedied(case, Found::new(case, confidence, summary, "paging")))
 }
 
+/// It never came to a stall: the kernel was quicker.
+fn killed_by_kernel(case: &Case<'_>) -> Option<Found> {
+    let is_kill = |incident: &&Incident| {
+        matches!(&incident.kind, Kind::OomKill { constraint, .. } if !matches!(constraint, Constraint::Cgroup(_)))
+    };
+    let incident = last_incidents(case.facts, case.story).rfind(is_kill);
+    let incident = incident.filter(|_| case.end == EndKind::OomKilled)?;
+    let confidence = if case.fills_up().is_some() { 0.2 } else { 0.75 };
+    let mut found = Found::said(case, confidence, incident);
+    found.summary = "the kernel killed it for want of memory".into();
+    Some(remedied(case, found))
+}
+
 fn remedied(case: &Case<'_>, found: Found) -> Found {
     let command = case.facts.command_line();
+    if case.facts.total == 0 {
+        let guarded = Some(format!("antifreeze run -- {command}"));
+        return found.remedy("let it fail at its own line instead, under a guard; or a smaller batch", guarded);
+    }
     let budget = units::bytes(case.facts.may_use()).replace(' ', "");
     found.remedy(
         "let it fail at its own line instead, with a budget; or a smaller batch",

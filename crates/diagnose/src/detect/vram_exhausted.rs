@@ -10,7 +10,8 @@
 //! ## How it is told
 //!
 //! By the error that ended the script, in any of the spellings that frameworks use. In the first steps it is the
-//! size of a step; after hundreds of them it may be a leak as well, and both are named.
+//! size of a step; after hundreds of them it may be a leak as well, and both are named. Where the card's memory was
+//! read it is told how much of it was in use at the end, and whether it grew until then.
 //!
 //! ## What to do
 //!
@@ -24,19 +25,26 @@
 //! When the error says that much is "reserved but unallocated", memory is in pieces:
 //! `PYTORCH_ALLOC_CONF=expandable_segments:True` helps.
 
-use super::{Finding, Found};
+use super::{Finding, Found, vram_leak};
 use crate::case::Case;
+use crate::time::between;
+use crate::units;
 use crate::words::cut;
+use std::time::Duration;
 
 /// After so many steps the size of a step alone does not explain it.
 const LATE: u64 = 100;
 const WIDEST: usize = 160;
+/// A look so long before the end is of the end.
+const AT_THE_END: Duration = Duration::from_secs(15);
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     let Some((line, is_plain)) = said(case) else {
         return Finding::Nothing;
     };
     let confidence = match (is_plain, is_late(case)) {
+        _ if vram_leak::grew(case).is_some() => 0.4,
+        (true, true) if vram_leak::levelled_off(case) => 0.85,
         (true, false) => 0.92,
         (true, true) => 0.5,
         (false, _) => 0.6,
@@ -44,7 +52,10 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let in_pieces = case
         .line_with(&["reserved by PyTorch but unallocated"])
         .is_some_and(|line| line.contains("expandable_segments"));
-    let found = Found::new(case, confidence, cut(&line, WIDEST), "").at(case.location());
+    let mut found = Found::new(case, confidence, cut(&line, WIDEST), "").at(case.location());
+    if let Some(held) = held(case) {
+        found = found.and(case, held, "cards.used");
+    }
     let found = found.remedy(
         "a smaller batch, with gradients summed over two of them; or half precision",
         Some("batch_size //= 2".into()),
@@ -79,10 +90,12 @@ pub(super) fn said(case: &Case<'_>) -> Option<(String, bool)> {
     if !case.went_wrong() {
         return None;
     }
-    let on_card = |line: &String| line.contains("GPU") || line.contains("CUDA");
+    // The allocator that had no room is named beside the error; the machine's own memory may be short as well.
+    let on_card = |line: &str| line.contains("GPU") || line.contains("CUDA");
+    let allocator = case.line_with(&["Allocator (GPU", "by allocator GPU"]);
     let plain = case.line_with(&PLAIN).or_else(|| {
         let alike = case.line_with(&["OOM when allocating tensor", "RESOURCE_EXHAUSTED"]);
-        alike.filter(on_card)
+        alike.filter(|line| on_card(line) || allocator.is_some())
     });
     match plain {
         Some(line) => Some((line, true)),
@@ -94,4 +107,26 @@ pub(super) fn said(case: &Case<'_>) -> Option<(String, bool)> {
 pub(super) fn is_late(case: &Case<'_>) -> bool {
     let told = case.facts.told.out_of_memory.last().map(|error| error.step);
     told.or(case.story.steps).is_some_and(|step| step >= LATE)
+}
+
+/// "23.4 of 24 GB used at the end": what was held when it ended. When it was noticed, all may have been let go.
+pub(super) fn held(case: &Case<'_>) -> Option<String> {
+    let cards = &case.story.cards;
+    let (high, peak) = (cards.high?, cards.peak?);
+    let is_late = |until| between(high.at, until) <= AT_THE_END;
+    let (held, when) = match case.story.until().is_some_and(is_late) {
+        true => (high, "at the end"),
+        false => (peak, "at most"),
+    };
+    let of_all = match held.total {
+        Some(total) => units::bytes_of(held.used, total),
+        None => units::bytes(held.used),
+    };
+    Some(match held.fullest {
+        Some(fullest) => {
+            let share = units::percent(fullest as f64 / 1000.0);
+            format!("{of_all} of the cards' memory used {when}, {share} of the fullest card's")
+        }
+        None => format!("{of_all} of the card's memory used {when}"),
+    })
 }

@@ -54,13 +54,13 @@ pub fn read(root: &Path, boot: Boot) -> Result<Said, String> {
         .find(|program| program.exists())
         .ok_or("there is no journalctl here")?;
     let boot = match boot {
-        Boot::This => "--boot=0",
-        Boot::Previous => "--boot=-1",
+        Boot::This => "--boot=0".into(),
+        Boot::Past(number) => format!("--boot={:032x}", u128::from_be_bytes(number)),
     };
     let mut command = Command::new(program);
     command
         .args([
-            boot,
+            boot.as_str(),
             "--output=short-iso-precise",
             "--no-pager",
             "--quiet",

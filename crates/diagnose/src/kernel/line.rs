@@ -35,10 +35,12 @@ impl Line {
         if raw.is_empty() || is_property(raw) {
             return None;
         }
-        let line = Line::kmsg(raw).unwrap_or_else(|| {
-            let text = safe_text(raw.trim_ascii());
-            Line::stamped(without_level(&text), calendar)
-        });
+        let line = Line::kmsg(raw)
+            .or_else(|| Line::json(raw))
+            .unwrap_or_else(|| {
+                let text = safe_text(raw.trim_ascii());
+                Line::stamped(without_level(&text), calendar)
+            });
         (!line.text.is_empty()).then_some(line)
     }
 
@@ -60,6 +62,36 @@ impl Line {
             at: None,
             source,
             text: text.into(),
+        })
+    }
+
+    /// An entry of the journal as `journalctl -o json` writes it. Fields that begin with an underscore are journald's
+    /// own: no program can pass for the kernel there.
+    fn json(raw: &[u8]) -> Option<Line> {
+        #[derive(serde::Deserialize)]
+        struct Entry {
+            #[serde(rename = "MESSAGE")]
+            message: String,
+            #[serde(rename = "_TRANSPORT")]
+            transport: Option<String>,
+            #[serde(rename = "SYSLOG_IDENTIFIER")]
+            identifier: Option<String>,
+            #[serde(rename = "__REALTIME_TIMESTAMP")]
+            micros: Option<String>,
+        }
+        let entry: Entry = raw
+            .starts_with(b"{")
+            .then(|| serde_json::from_slice(raw).ok())??;
+        let source = match entry.transport.as_deref() {
+            Some("kernel") => Source::Kernel,
+            _ => Source::Program(safe_text(entry.identifier.unwrap_or_default().as_bytes())),
+        };
+        let micros = entry.micros.and_then(|micros| micros.parse().ok());
+        Some(Line {
+            since_boot: None,
+            at: micros.and_then(|micros| Timestamp::from_microsecond(micros).ok()),
+            source,
+            text: safe_text(entry.message.trim().as_bytes()),
         })
     }
 
@@ -92,6 +124,20 @@ impl Line {
                 true => Line::from_ring(None, Some(at), rest),
                 false => Line::from_daemon(Some(at), rest),
             });
+        }
+        // `Mon 2026-11-16 12:00:00 UTC host kernel: text`; only the machine's own zone is known by its name.
+        let (date, after) = word(rest);
+        let (time, after) = word(after);
+        if date.len() == 10
+            && clock::is_time(time)
+            && calendar.iso(&format!("{date}T{time}")).is_some()
+        {
+            let (zone, rest) = word(after);
+            let stamp = match zone {
+                "UTC" | "GMT" => format!("{date}T{time}Z"),
+                _ => format!("{date}T{time}"),
+            };
+            return Some(Line::from_daemon(calendar.iso(&stamp), rest));
         }
         // The month may be in any language; then the moment is not known.
         let ((day, rest), month) = (word(rest), first);
@@ -189,8 +235,17 @@ fn word(text: &str) -> (&str, &str) {
     (first, rest.trim_start())
 }
 
-/// `<6>` stands before each line of a crash dump.
+/// `<6>` stands before each line of a crash dump; `dmesg -x` writes `kern  :err   : `.
 fn without_level(text: &str) -> &str {
+    if let Some(rest) = text
+        .strip_prefix("kern ")
+        .and_then(|rest| rest.trim_start().strip_prefix(':'))
+    {
+        let level = rest.split_once(": [").filter(|(level, _)| level.len() <= 8);
+        if let Some((level, _)) = level {
+            return rest.get(level.len() + 2..).unwrap_or(rest);
+        }
+    }
     let rest = text.strip_prefix('<').and_then(scan::number);
     rest.and_then(|(_, rest)| rest.strip_prefix('>'))
         .unwrap_or(text)

@@ -58,6 +58,8 @@ fn the_kernel_is_known_under_every_stamp() {
             Some(NOON),
         ),
         ("2026-11-16T12:00:00,000000+00:00 ", None, Some(NOON)),
+        ("Mon 2026-11-16 12:00:00 UTC box kernel: ", None, Some(NOON)),
+        ("kern  :err   : [   12.250000] ", Some(12.25), None),
         ("listopad 16 12:00:00 box kernel: ", None, None),
     ] {
         is(
@@ -108,6 +110,23 @@ fn a_program_cannot_pass_for_the_kernel() {
         let line = read(format!("{stamp}{panic}").as_bytes()).unwrap();
         assert_ne!(line.source, Source::Kernel, "{stamp}");
     }
+}
+
+#[test]
+fn an_entry_of_the_journal_is_read() {
+    let entry = |transport: &str| {
+        let raw = format!(
+            r#"{{"__REALTIME_TIMESTAMP":"1794830400000000","_TRANSPORT":"{transport}","SYSLOG_IDENTIFIER":"kernel","MESSAGE":"made up"}}"#
+        );
+        read(raw.as_bytes()).unwrap()
+    };
+    let line = entry("kernel");
+    assert_eq!(
+        (line.source, line.text.as_str()),
+        (Source::Kernel, "made up")
+    );
+    assert_eq!(line.at, Some(NOON.parse().unwrap()));
+    assert_ne!(entry("syslog").source, Source::Kernel);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use super::incident::{Incident, Kind};
 use super::{incidents, journal, kmsg, pstore, tail};
+use crate::printed::as_utf8;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,8 +18,8 @@ const SLACK: SignedDuration = SignedDuration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boot {
     This,
-    /// The one that ended when the machine died or was restarted last.
-    Previous,
+    /// An earlier one, by the kernel's number for it: there may have been others since.
+    Past([u8; 16]),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub fn gather(boot: Boot, root: &Path) -> Log {
     }
     match boot {
         Boot::This => log.read_kmsg(root),
-        Boot::Previous => log.read_crash(booted, root),
+        Boot::Past(_) => log.read_crash(booted, root),
     }
     if log.incidents.iter().all(|found| found.line.at.is_some()) {
         log.incidents.sort_by_key(|found| found.line.at);
@@ -58,7 +59,7 @@ pub fn gather(boot: Boot, root: &Path) -> Log {
 
 /// A log that a person saved; any of the formats, of any boots.
 pub fn from_file(path: &Path) -> io::Result<Log> {
-    let text = tail::of_file(File::open(path)?)?;
+    let text = as_utf8(tail::of_file(File::open(path)?)?);
     if text.starts_with(&[0x1f, 0x8b]) {
         let why = "it is compressed: unpack it with gunzip first";
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
@@ -156,7 +157,7 @@ fn of_boot(mut all: Vec<Incident>, boot: Boot, booted: Option<Timestamp>) -> Vec
                     .is_none_or(|(at, first)| at >= first)
             });
         }
-        Boot::Previous => {
+        Boot::Past(_) => {
             all.truncate(last.unwrap_or(0));
             let first = all.iter().rposition(begins).unwrap_or(0);
             all.drain(..first);

@@ -29,6 +29,44 @@ fn an_error_of_the_script_is_told_with_its_line() {
 }
 
 #[test]
+fn what_was_said_last_is_told_where_nothing_else_is() {
+    let printed = |text: &str, status| Scene::new().steady(60, GB).printed(text).ended(60, status);
+    let scene = printed("epoch 1\nno config file\n", EXIT_1);
+    blames(&scene, Code::UserException, 0.4);
+    let cause = &scene.verdict().causes[0];
+    assert!(
+        cause.summary.ends_with("no config file") && cause.confidence < 0.5,
+        "{cause:#?}"
+    );
+    is_healthy(&printed("no config file\n", 0));
+    assert!(printed("", EXIT_1).verdict().causes.is_empty());
+    blames(&printed("", 127 << 8), Code::MissingDependency, 0.7);
+}
+
+#[test]
+fn a_shell_that_started_it_tells_how_it_was_ended() {
+    let told = |word: &str| {
+        let printed = format!("run.sh: line 1:  4242 {word}                  python3 train.py\n");
+        Scene::new()
+            .steady(60, GB)
+            .printed(&printed)
+            .ended(60, EXIT_1)
+    };
+    blames(&told("Killed"), Code::KilledExternally, 0.55);
+    blames(&told("Segmentation fault"), Code::NativeCrash, 0.65);
+    // It went on from that, and ended well.
+    let well = Scene::new().steady(60, GB).printed("Killed\n").ended(60, 0);
+    is_healthy(&well);
+}
+
+#[test]
+fn who_interrupted_it_is_told_whatever_its_status() {
+    let scene = failed("KeyboardInterrupt");
+    blames(&scene, Code::KilledExternally, 0.85);
+    spares(&scene, Code::UserException);
+}
+
+#[test]
 fn what_is_not_installed_is_named_with_how_to_get_it() {
     let scene = failed("ModuleNotFoundError: No module named 'cv2.dnn'");
     blames(&scene, Code::MissingDependency, 0.9);
@@ -118,6 +156,24 @@ fn a_kill_from_outside_is_told_and_a_cluster_named() {
         &Scene::new().steady(60, GB).last(counted).ended(60, 9),
         Code::KilledExternally,
     );
+}
+
+#[test]
+fn a_signal_that_is_sent_for_one_reason_is_told_with_it() {
+    for (number, why, paste) in [
+        (1, "its terminal was closed", "nohup "),
+        (24, "processor time", "ulimit -S -t"),
+        (25, "a file would have grown", "ulimit -S -f"),
+    ] {
+        let scene = Scene::new().steady(60, GB).ended(60, number);
+        blames(&scene, Code::KilledExternally, 0.9);
+        let cause = &scene.verdict().causes[0];
+        assert!(cause.summary.contains(why), "{cause:#?}");
+        let offered = cause.remedies[0].code.as_deref().unwrap();
+        assert!(offered.contains(paste), "{cause:#?}");
+    }
+    let terminated = Scene::new().steady(60, GB).ended(60, 15);
+    assert!(terminated.verdict().causes[0].remedies.is_empty());
 }
 
 #[test]

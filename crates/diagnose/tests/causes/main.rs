@@ -1,5 +1,7 @@
 //! Each cause in a made-up run in which it is the cause, and in one that looks much like it and is not.
 
+mod alone;
+mod cards;
 mod code;
 mod log;
 mod memory;

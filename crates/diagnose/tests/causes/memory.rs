@@ -4,7 +4,7 @@ use crate::scenes::{EXIT_1, GB, MB, Scene};
 use crate::{blames, is_healthy, rules_out, spares};
 use antifreeze_diagnose::Code;
 use antifreeze_record::event::{What, Why};
-use antifreeze_sense::{Name, Pid, Process, Reading, Sample};
+use antifreeze_sense::{Name, Pid, Process, Reading, Reason, Sample};
 
 const KILLED: u32 = 9;
 const BUS_ERROR: u32 = 7;
@@ -67,6 +67,31 @@ fn one_request_that_is_large_beside_what_is_held_is_a_batch() {
 }
 
 #[test]
+fn a_refusal_in_front_of_free_memory_is_explained_by_what_was_mapped() {
+    let mut scene = Scene::new()
+        .steady(60, 2 * GB)
+        .refused(59, GB, 2 * GB)
+        .ended(60, EXIT_1);
+    let says = |scene: &Scene| {
+        let causes = scene.verdict().causes;
+        let evidence = causes[0].evidence.iter();
+        evidence
+            .filter(|evidence| evidence.text.contains("not used yet, 3 GB"))
+            .count()
+    };
+    assert_eq!(says(&scene), 0);
+    for sample in &mut scene.samples {
+        sample.processes.clear();
+        sample.processes.push(Process {
+            vm_data: Reading::Value(5 * GB),
+            rss_anon: Reading::Value(2 * GB),
+            ..Process::default()
+        });
+    }
+    assert_eq!(says(&scene), 1);
+}
+
+#[test]
 fn the_batch_that_would_have_fitted_is_named() {
     let hello =
         r#"{"what":"hello","framework":"torch","version":"2.8","device":"cpu","batch":256}"#;
@@ -82,6 +107,46 @@ fn the_batch_that_would_have_fitted_is_named() {
         Some("batch_size = 64; accumulation_steps = 4"),
         "{remedy:?}"
     );
+}
+
+#[test]
+fn a_first_step_that_does_not_fit_is_a_batch_and_a_later_one_may_leak() {
+    let at_step = |step: u64, file: &str| {
+        let error = format!(
+            r#"{{"what":"out-of-memory","type":"RuntimeError","message":"can't allocate memory","step":{step}}}"#
+        );
+        filled(|second| 2 * GB + second * 90 * MB)
+            .said(&error)
+            .printed(&format!(
+                "Traceback (most recent call last):\n  File \"t.py\", line 3, in f\n  File \"{file}\", line 9, in g\n\
+                 RuntimeError: DefaultCPUAllocator: can't allocate memory\n"
+            ))
+    };
+    let module = "/lib/python3.11/site-packages/torch/nn/modules/module.py";
+    blames(&at_step(0, module), Code::BatchTooLarge, 0.6);
+    // Whatever was read before it.
+    let mut read = at_step(0, module);
+    for (second, sample) in (0..).zip(&mut read.samples) {
+        sample.tree.read_asked = Reading::Value(second * 90 * MB);
+    }
+    blames(&read, Code::BatchTooLarge, 0.6);
+    blames(&at_step(300, module), Code::MemoryLeak, 0.6);
+    // Before it has begun, and without a model.
+    blames(&at_step(0, "t.py"), Code::MemoryLeak, 0.6);
+}
+
+#[test]
+fn steps_that_were_taken_in_parts_are_told_and_nothing_is_said_to_leak() {
+    let scene = Scene::new()
+        .memory(120, |second| 2 * GB + (second % 10) * GB, |_| 0)
+        .refused(30, 40 * MB, 12 * GB)
+        .said(r#"{"what":"split","t":1,"size":2048,"of":8192}"#)
+        .ended(120, 0);
+    blames(&scene, Code::BatchTooLarge, 0.9);
+    let causes = scene.verdict().causes;
+    assert_eq!(causes.len(), 1, "{causes:#?}");
+    let paste = causes[0].remedies[0].code.as_deref();
+    assert_eq!(paste, Some("batch_size = 2048; accumulation_steps = 4"));
 }
 
 #[test]
@@ -108,6 +173,18 @@ fn loaders_that_take_most_of_it_are_named() {
     };
     blames(&grown(6_000), Code::LoaderMemory, 0.8);
     rules_out(&grown(500), Code::LoaderMemory);
+    // At the peak it is ending already, and has nothing any more.
+    let mut ending = grown(6_000);
+    let peak = ending.samples.last_mut().unwrap();
+    let all = peak.processes.as_slice().to_vec();
+    peak.processes.clear();
+    for mut process in all {
+        if process.pid == Pid(1240) {
+            process.rss_anon = Reading::Unavailable(Reason::Absent);
+        }
+        peak.processes.push(process);
+    }
+    blames(&ending, Code::LoaderMemory, 0.8);
 }
 
 #[test]

@@ -157,6 +157,12 @@ fn without_steps_what_it_waits_for_tells() {
 fn a_core_at_work_and_no_step_may_be_a_loop() {
     let scene = stuck(180, 100, Phase::Forward);
     blames(&scene, Code::InfiniteLoop, 0.5);
+    // Whoever lost patience with it is not why.
+    let interrupted = "Traceback (most recent call last):\n  File \"train.py\", line 3, in f\nKeyboardInterrupt\n";
+    let given_up = stuck(180, 100, Phase::Forward)
+        .printed(interrupted)
+        .ended(180, 2);
+    blames(&given_up, Code::InfiniteLoop, 0.5);
     assert!(scene.verdict().causes[0].confidence <= 0.6);
     // A long evaluation is nothing.
     is_healthy(&stuck(180, 100, Phase::Evaluation));

@@ -2,7 +2,7 @@
 
 use antifreeze_diagnose::{Facts, Story, Told, Verdict};
 use antifreeze_record::event::{Event, What};
-use antifreeze_sense::{Name, Phase, Pid, Process, Reading, Sample, Stamp};
+use antifreeze_sense::{Cards, Name, Phase, Pid, Process, Reading, Sample, Stamp};
 
 pub const GB: u64 = 1_000_000_000;
 pub const MB: u64 = 1_000_000;
@@ -163,6 +163,26 @@ impl Scene {
         for (second, sample) in (0..).zip(&mut self.samples) {
             sample.tree.steps = Reading::Value(steps(second));
             sample.tree.phase = Reading::Value(phase(second) as u64);
+        }
+        self
+    }
+
+    /// One card that is at work, cool, with room; and what is different about it, second by second.
+    pub fn card(mut self, shape: impl Fn(u64, &mut Cards)) -> Scene {
+        for (second, sample) in (0..).zip(&mut self.samples) {
+            sample.cards = Cards {
+                used: Reading::Value(12 * GB),
+                total: Reading::Value(24 * GB),
+                busy: Reading::Value(97),
+                hottest: Reading::Value(61_000),
+                draw: Reading::Value(300_000_000),
+                limit: Reading::Value(450_000_000),
+                throttle: Reading::Value(0),
+                fullest: Reading::Value(500),
+                count: Reading::Value(1),
+                lost: Reading::Value(0),
+            };
+            shape(second, &mut sample.cards);
         }
         self
     }

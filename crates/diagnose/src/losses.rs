@@ -1,0 +1,186 @@
+//! Losses and gradients in what a run printed, in the forms that trainers print them: `loss: 0.2`, `train_loss=nan`,
+//! `{'loss': 2.3, 'grad_norm': nan}`, and columns below a heading.
+
+/// A gradient may be bad for a step: a scaler of half precision skips it.
+const SKIPPED: usize = 2;
+
+/// What was printed when it was bad first, of those that were bad to the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bad {
+    pub line: String,
+    pub is_gradient: bool,
+    /// The last line that was well.
+    pub before: Option<String>,
+}
+
+/// None where the last values are numbers, or there are none.
+pub(crate) fn last_bad<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Bad> {
+    let (mut losses, mut gradients) = (Course::default(), Course::default());
+    let mut columns: Option<Vec<bool>> = None;
+    for line in lines {
+        let lower = line.to_lowercase();
+        if is_best(&lower) {
+            continue;
+        }
+        let cells = cells(&lower);
+        if let Some(is_well) = value(&lower, "loss").or_else(|| row(&cells, columns.as_deref())) {
+            losses.see(line, is_well);
+        }
+        if let Some(is_well) = value(&lower, "grad_norm") {
+            gradients.see(line, is_well);
+        }
+        columns = heading(&cells).or(columns);
+    }
+    let loss = losses.bad(1, false);
+    loss.or_else(|| gradients.bad(SKIPPED, true))
+}
+
+#[derive(Default)]
+struct Course<'a> {
+    well: Option<&'a str>,
+    bad: Option<&'a str>,
+    times: usize,
+}
+
+impl<'a> Course<'a> {
+    fn see(&mut self, line: &'a str, is_well: bool) {
+        if is_well {
+            (self.well, self.bad, self.times) = (Some(line), None, 0);
+        } else {
+            self.bad = self.bad.or(Some(line));
+            self.times += 1;
+        }
+    }
+
+    fn bad(&self, at_least: usize, is_gradient: bool) -> Option<Bad> {
+        let line = self.bad.filter(|_| self.times >= at_least)?;
+        Some(Bad {
+            line: line.trim().to_owned(),
+            is_gradient,
+            before: self.well.map(|line| line.trim().to_owned()),
+        })
+    }
+}
+
+/// What one begins to compare with is infinite, and well.
+fn is_best(line: &str) -> bool {
+    ["best", "improved from", "patience", "minimum"]
+        .iter()
+        .any(|word| line.contains(word))
+}
+
+/// Whether all values of this name are numbers; None where the line has none.
+fn value(line: &str, name: &str) -> Option<bool> {
+    let values = line.match_indices(name).filter_map(|(at, _)| {
+        let after = line.get(at + name.len()..)?;
+        let rest = after.trim_start_matches(|next: char| next.is_alphanumeric() || next == '_');
+        let more = after.get(..after.len() - rest.len())?;
+        // The scale of a loss is no loss.
+        let is_other = more.contains("scale") || rest.trim_start().starts_with("scale");
+        let value = rest.trim_start_matches([':', '=', ' ', '\'', '"', '(', '\t', '|']);
+        let value = value.strip_prefix("is ").unwrap_or(value);
+        let value = value.strip_prefix("tensor(").unwrap_or(value);
+        (!is_other).then(|| number(value)).flatten()
+    });
+    values.reduce(|all, is_well| all && is_well)
+}
+
+/// Whether the text begins with a number; None where it begins with something else.
+fn number(text: &str) -> Option<bool> {
+    let bare = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if bare.starts_with(|next: char| next.is_ascii_digit()) {
+        return Some(true);
+    }
+    let end = bare
+        .find(|next: char| !next.is_alphanumeric() && next != '_')
+        .unwrap_or(bare.len());
+    let word = bare.get(..end)?;
+    matches!(word, "nan" | "inf" | "infinity").then_some(false)
+}
+
+fn cells(line: &str) -> Vec<&str> {
+    let cells = line
+        .split(['|', ',', '\t'])
+        .flat_map(|part| part.split("  "));
+    cells
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect()
+}
+
+/// Which columns are losses, of a line of names.
+fn heading(cells: &[&str]) -> Option<Vec<bool>> {
+    let is_name = |cell: &&str| {
+        cell.len() <= 40
+            && !cell.contains(|next: char| next.is_ascii_digit() || ":=".contains(next))
+    };
+    let losses: Vec<bool> = cells.iter().map(|cell| cell.contains("loss")).collect();
+    (cells.len() > 1 && cells.iter().all(is_name) && losses.contains(&true)).then_some(losses)
+}
+
+/// A line of numbers below such a heading.
+fn row(cells: &[&str], columns: Option<&[bool]>) -> Option<bool> {
+    let columns = columns.filter(|columns| columns.len() == cells.len())?;
+    let numbers: Option<Vec<bool>> = cells.iter().map(|cell| number(cell)).collect();
+    let mut losses = numbers?
+        .into_iter()
+        .zip(columns)
+        .filter(|(_, is_loss)| **is_loss);
+    Some(losses.all(|(is_well, _)| is_well))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bad(text: &str) -> Option<String> {
+        last_bad(text.lines()).map(|bad| bad.line)
+    }
+
+    #[test]
+    fn the_first_of_the_bad_ones_that_last_is_told() {
+        let text = "step 1 loss 2.3\nstep 2 loss nan\nstep 3 loss 2.1\nstep 4 loss: nan\nstep 5 loss=inf\ndone";
+        let found = last_bad(text.lines()).unwrap();
+        assert_eq!(found.line, "step 4 loss: nan");
+        assert_eq!(found.before.as_deref(), Some("step 3 loss 2.1"));
+        assert_eq!(bad("step 1 loss nan\nstep 2 loss 0.3\n"), None);
+    }
+
+    #[test]
+    fn the_forms_of_trainers_are_read() {
+        for text in [
+            "{'loss': nan, 'epoch': 0.2}",
+            "50/100 [=>..] - loss: nan - accuracy: 0.1 - val_loss: nan",
+            "Epoch 0: 20%| 20/100 [00:02, v_num=3, train_loss=nan.0]",
+            "loss tensor(nan, grad_fn=<x>)",
+            "train/loss NaN",
+            "loss_cls: 0.2 loss_box: nan",
+            "epoch  train_loss  valid_loss  time\n0      nan         nan         00:03",
+            "| epoch | loss |\n|---|---|\n| 1 | nan |",
+            "epoch,loss\n0,nan",
+            "{'loss': 0.0, 'grad_norm': nan}\n{'loss': 0.0, 'grad_norm': nan}",
+        ] {
+            assert!(bad(text).is_some(), "{text}");
+        }
+        for text in [
+            "best val_loss: inf",
+            "val_loss improved from inf to 0.62",
+            "loss: nanometers",
+            "checking for nan loss: enabled",
+            "loss scale: inf",
+            "loss 0.2\nloss_scale=inf",
+            "{'loss': 1.0, 'grad_norm': inf}\n{'loss': 1.0, 'grad_norm': 2.0}",
+            "a  b\nnan  nan",
+        ] {
+            assert_eq!(bad(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text: String) {
+            last_bad(text.lines());
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! What a run printed, as far as it tells how it ended. An error after which the training went on ended nothing: it
+//! was caught, or was a word in somebody's sentence. Any bytes are read.
+
+use crate::safe;
+use crate::signal;
+use crate::traceback::Traceback;
+
+/// So many lines of progress show that it went on.
+const WENT_ON: usize = 5;
+/// A line of progress is short; a page of text is none.
+const LONGEST: usize = 600;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Printed {
+    lines: Vec<String>,
+    /// The line with which its ending begins.
+    ending: usize,
+    /// The last error there.
+    pub traceback: Option<Traceback>,
+    /// The signal that ended it, or a part of it, in the words of a shell or a launcher.
+    pub told: Option<Told>,
+}
+
+/// What is said of a process by who had started it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub signal: u32,
+    /// It was one of several. A shell speaks of the whole.
+    pub is_part: bool,
+}
+
+impl Printed {
+    /// `is_all` where nothing else is left of the run. A record keeps standard output and error apart, and what was
+    /// printed last is not known: there an ending without an error tells nothing.
+    pub fn read(output: &[u8], is_all: bool) -> Printed {
+        let start = start_of_ending(output);
+        let traceback = Traceback::last_in(output.get(start..).unwrap_or_default());
+        let (start, traceback) = match traceback {
+            None if !is_all => (0, Traceback::last_in(output)),
+            traceback => (start, traceback),
+        };
+        let before = output.get(..start).unwrap_or_default();
+        let mut printed = Printed {
+            lines: safe::lines(output).collect(),
+            ending: before.iter().filter(|byte| **byte == b'\n').count(),
+            traceback,
+            told: None,
+        };
+        let told: Vec<Told> = printed.ending().filter_map(Told::by).collect();
+        // Those that are left over are asked to end: that is not how it began.
+        let first = told.iter().find(|told| told.signal != signal::TERMINATE);
+        printed.told = first.or(told.first()).copied();
+        printed
+    }
+
+    /// All lines.
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.lines.iter().map(String::as_str)
+    }
+
+    /// Those after which it did not go on.
+    pub fn ending(&self) -> impl DoubleEndedIterator<Item = &str> {
+        let ending = self.lines.get(self.ending..).unwrap_or_default();
+        ending.iter().map(String::as_str)
+    }
+}
+
+/// Where the last few lines of progress begin. A bar that is drawn again and again is many lines.
+fn start_of_ending(output: &[u8]) -> usize {
+    let mut seen = 0;
+    let mut end = output.len();
+    while end > 0 {
+        let line_end = end;
+        let before = output.get(..end).unwrap_or_default();
+        let at = before
+            .iter()
+            .rposition(|byte| matches!(byte, b'\n' | b'\r'));
+        let start = at.map_or(0, |at| at + 1);
+        let line = output.get(start..line_end).unwrap_or_default();
+        if (1..=LONGEST).contains(&line.len())
+            && is_progress(&String::from_utf8_lossy(&safe::without_colour(line)))
+        {
+            seen += 1;
+        }
+        if seen == WENT_ON {
+            return start;
+        }
+        end = at.unwrap_or(0);
+    }
+    0
+}
+
+/// "epoch 3", "step: 40", "train_loss=0.2", "12/100 [", "3.9it/s"; a line of code or of an error is none.
+fn is_progress(line: &str) -> bool {
+    const NAMES: [&str; 6] = ["epoch", "step", "iter", "iteration", "batch", "loss"];
+    const PACES: [&str; 4] = ["it/s", "s/it", "ms/step", "s/step"];
+    let line = line.to_lowercase();
+    if ["error", "exception", "traceback", "file \""]
+        .iter()
+        .any(|word| line.contains(word))
+    {
+        return false;
+    }
+    // The lines of a traceback that show code are indented.
+    let is_named = !line.starts_with("  ")
+        && NAMES.iter().any(|name| {
+            line.match_indices(name).any(|(at, _)| {
+                let after = line.get(at + name.len()..).unwrap_or_default();
+                let value =
+                    after.trim_start_matches([':', '=', ' ', '\'', '"', '[', '#', '(', '|', '-']);
+                value.starts_with(|next: char| next.is_ascii_digit())
+            })
+        });
+    let is_paced = PACES.iter().any(|pace| {
+        line.match_indices(pace).any(|(at, _)| {
+            let before = line.get(..at).unwrap_or_default();
+            before.ends_with(|last: char| last.is_ascii_digit() || last == '?')
+        })
+    });
+    is_named || is_paced
+}
+
+impl Told {
+    fn by(line: &str) -> Option<Told> {
+        let line = line.trim();
+        // Of one of several, what started them tells its rank, its number or its name.
+        const PARTS: [&str; 5] = [
+            "exitcode",
+            "return code",
+            "received by PID",
+            "DataLoader worker",
+            "process ",
+        ];
+        let by_shell = by_shell(line).map(|signal| Told {
+            signal,
+            is_part: false,
+        });
+        by_shell.or_else(|| {
+            let is_part = PARTS.iter().any(|part| line.contains(part));
+            by_launcher(line).map(|signal| Told { signal, is_part })
+        })
+    }
+}
+
+/// As the C library calls them.
+const WORDS: [(&str, u32); 8] = [
+    ("Killed", signal::KILL),
+    ("Terminated", signal::TERMINATE),
+    ("Hangup", signal::HANG_UP),
+    ("Aborted", signal::ABORT),
+    ("Segmentation fault", 11),
+    ("Bus error", signal::BUS),
+    ("Illegal instruction", 4),
+    ("Floating point exception", 8),
+];
+
+/// The signal whose name this begins with.
+pub(crate) fn word_for(text: &str) -> Option<u32> {
+    let word = WORDS.iter().find(|(word, _)| text.starts_with(word));
+    word.map(|(_, signal)| *signal)
+}
+
+/// `Killed`, `run.sh: line 3: 4242 Killed  python train.py`, `[1]+  Killed  python train.py`, `zsh: killed  python`,
+/// `make: *** [train] Killed`, `srun: error: node1: task 0: Killed`.
+fn by_shell(line: &str) -> Option<u32> {
+    let is_word = |text: &str| {
+        let bare = text.strip_suffix("(core dumped)").unwrap_or(text).trim();
+        WORDS
+            .iter()
+            .find(|(word, _)| bare == *word)
+            .map(|(_, signal)| *signal)
+    };
+    if let Some(signal) = is_word(line) {
+        return Some(signal);
+    }
+    let without_number = |text: &'_ str| -> Option<String> {
+        let rest = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        (rest.len() < text.len()).then(|| rest.trim_start().to_owned())
+    };
+    if let Some((_, rest)) = line.split_once(": line ") {
+        let rest = without_number(rest)?;
+        let process = rest.strip_prefix(':')?.trim_start();
+        return word_for(&without_number(process)?);
+    }
+    if let Some(rest) = line.strip_prefix('[') {
+        let rest = without_number(rest)?;
+        return word_for(rest.strip_prefix(']')?.trim_start_matches(['+', '-', ' ']));
+    }
+    if let Some(rest) = line.strip_prefix("zsh: ") {
+        const ZSH: [(&str, u32); 6] = [
+            ("killed", signal::KILL),
+            ("terminated", signal::TERMINATE),
+            ("segmentation fault", 11),
+            ("bus error", signal::BUS),
+            ("abort", signal::ABORT),
+            ("illegal hardware instruction", 4),
+        ];
+        return ZSH
+            .iter()
+            .find(|(word, _)| rest.starts_with(word))
+            .map(|(_, signal)| *signal);
+    }
+    if line.starts_with("make") && line.contains(": *** [") {
+        return is_word(line.rsplit_once(']')?.1);
+    }
+    if line.starts_with("srun: error: ") {
+        return is_word(line.rsplit_once(": ")?.1);
+    }
+    None
+}
+
+/// `failed (exitcode: -9) local_rank: 0`, `Signal 9 (SIGKILL) received by PID 7`, `terminated with signal SIGKILL`,
+/// `exits with return code = -9`, `DataLoader worker (pid 7) is killed by signal: Killed`.
+fn by_launcher(line: &str) -> Option<u32> {
+    // What one is about to do to those that are left over.
+    if line.contains("closing signal") || line.contains("ending signal") {
+        return None;
+    }
+    let after = |mark: &str| {
+        line.split_once(mark)
+            .map(|(_, rest)| rest.trim_start_matches([' ', ':', '=']))
+    };
+    if let Some(rest) = after("is killed by signal") {
+        return word_for(rest);
+    }
+    for mark in [
+        "erminated with signal",
+        "erminated by signal",
+        "got signal",
+        "<Signals.",
+        "Signal",
+    ] {
+        let Some(rest) = after(mark) else { continue };
+        let end = rest
+            .find(|next: char| !next.is_ascii_alphanumeric())
+            .unwrap_or(rest.len());
+        let word = rest.get(..end).unwrap_or_default();
+        let number = word.parse().ok().or_else(|| signal::by_name(word));
+        if let Some(number) = number.filter(|number| (1..=64).contains(number)) {
+            return Some(number);
+        }
+    }
+    for mark in ["exitcode", "exit code", "return code", "exited with code"] {
+        let Some(rest) = after(mark) else { continue };
+        let is_below = rest.starts_with('-');
+        let digits = rest.trim_start_matches('-');
+        let end = digits
+            .find(|next: char| !next.is_ascii_digit())
+            .unwrap_or(digits.len());
+        let Some(code) = digits.get(..end).and_then(|digits| digits.parse().ok()) else {
+            continue;
+        };
+        let told = match is_below {
+            true => Some(code).filter(|number| (1..=64).contains(number)),
+            false => signal::Exit::Code(code).deadly_signal(),
+        };
+        if told.is_some() {
+            return told;
+        }
+    }
+    None
+}
+
+/// What PowerShell and some editors save: two bytes for each character, marked at the beginning.
+pub(crate) fn as_utf8(output: Vec<u8>) -> Vec<u8> {
+    let pairs = |each: fn([u8; 2]) -> u16| -> Vec<u8> {
+        let units: Vec<u16> = output
+            .get(2..)
+            .unwrap_or_default()
+            .chunks_exact(2)
+            .map(|pair| each([pair[0], pair[1]]))
+            .collect();
+        String::from_utf16_lossy(&units).into_bytes()
+    };
+    match output.get(..2) {
+        Some([0xff, 0xfe]) => pairs(u16::from_le_bytes),
+        Some([0xfe, 0xff]) => pairs(u16::from_be_bytes),
+        _ => output,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_word_of_a_shell_or_a_launcher_is_understood() {
+        for (line, signal, is_part) in [
+            ("Killed", 9, false),
+            ("Segmentation fault (core dumped)", 11, false),
+            (
+                "./run.sh: line 3: 12345 Segmentation fault      (core dumped) python train.py",
+                11,
+                false,
+            ),
+            ("[1]+  Killed                  python train.py", 9, false),
+            (
+                "zsh: illegal hardware instruction (core dumped)  python train.py",
+                4,
+                false,
+            ),
+            ("make: *** [Makefile:3: train] Killed", 9, false),
+            (
+                "srun: error: node01: task 0: Bus error (core dumped)",
+                7,
+                false,
+            ),
+            (
+                "E1116 api.py:869] failed (exitcode: -9) local_rank: 0 (pid: 7) of binary: python",
+                9,
+                true,
+            ),
+            ("  exitcode  : -11 (pid: 123)", 11, true),
+            (
+                "  traceback : Signal 9 (SIGKILL) received by PID 123",
+                9,
+                true,
+            ),
+            (
+                "ProcessExitedException: process 0 terminated with signal SIGKILL",
+                9,
+                true,
+            ),
+            (
+                "launch.py: ['python', 'train.py'] exits with return code = -9",
+                9,
+                true,
+            ),
+            ("trainer-1 exited with code 137", 9, false),
+            (
+                "Process finished with exit code 139 (interrupted by signal 11:SIGSEGV)",
+                11,
+                false,
+            ),
+            ("Command terminated by signal 9", 9, false),
+            (
+                "subprocess.CalledProcessError: Command '['python', 't.py']' died with <Signals.SIGKILL: 9>.",
+                9,
+                false,
+            ),
+            (
+                "fish: Job 1, 'python train.py' terminated by signal SIGKILL (Forced quit)",
+                9,
+                false,
+            ),
+            (
+                "RuntimeError: DataLoader worker (pid 7) is killed by signal: Segmentation fault. ",
+                11,
+                true,
+            ),
+        ] {
+            assert_eq!(Told::by(line), Some(Told { signal, is_part }), "{line}");
+        }
+        for line in [
+            "Killed it: 3 epochs in a row",
+            "The film was Killed",
+            "Terminated early: no improvement",
+            "Sending process 124 closing signal SIGTERM",
+            "failed (exitcode: 1) local_rank: 0 (pid: 7)",
+            "Signal to noise 9",
+            "the job exited with code 0",
+            "[1/3] Killed",
+        ] {
+            assert_eq!(Told::by(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn progress_is_told_from_code_and_errors() {
+        for line in [
+            "Epoch 3: train_loss=0.2",
+            "step 40",
+            "{'loss': 0.31, 'epoch': 0.1}",
+            " 10%|#         | 1/10 [00:00<00:04,  2.00it/s]",
+            "50/100 [=====>....] - ETA: 5s - loss: 0.2",
+        ] {
+            assert!(is_progress(line), "{line}");
+        }
+        for line in [
+            "    loss = 0.5 * x",
+            "  File \"train.py\", line 3, in step",
+            "RuntimeError: bad loss 3",
+            "the step that failed",
+            "",
+        ] {
+            assert!(!is_progress(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_was_printed_before_it_went_on_is_not_its_ending() {
+        let bad = "Killed\n";
+        let goes_on = "epoch 1 loss 0.2\n".repeat(9);
+        assert_eq!(
+            Printed::read(format!("{bad}{goes_on}").as_bytes(), true).told,
+            None
+        );
+        assert!(
+            Printed::read(format!("{goes_on}{bad}").as_bytes(), true)
+                .told
+                .is_some()
+        );
+        let drawn = "1/9 [00:01, 2.0it/s]\r".repeat(9);
+        assert_eq!(
+            Printed::read(format!("{bad}{drawn}").as_bytes(), true).told,
+            None
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(bytes: Vec<u8>, is_all: bool) {
+            let bytes = as_utf8(bytes);
+            let printed = Printed::read(&bytes, is_all);
+            prop_assert!(printed.ending().count() <= printed.lines().count());
+        }
+
+        #[test]
+        fn any_line_is_read(line: String) {
+            Told::by(&line);
+            is_progress(&line);
+        }
+    }
+}
