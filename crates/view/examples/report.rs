@@ -9,7 +9,7 @@ mod scenes;
 
 use antifreeze_diagnose::Run;
 use antifreeze_record::event::{Event, Rung, Text, What, Why};
-use antifreeze_sense::{Name, Phase, Pid, Process, Reading, Sample};
+use antifreeze_sense::{Cards, Name, Phase, Pid, Process, Reading, Sample};
 use antifreeze_view::Look;
 use scenes::{EXIT_1, GB, MB, Scene, at};
 use std::io;
@@ -103,8 +103,27 @@ fn busy(mut scene: Scene, seconds_apart: u64) -> Scene {
         count(sample, &sums, index as u64 * seconds_apart);
         sample.heat.hottest =
             Reading::Value(52_000 + (wave * 9_000.0 + late.min(3.0) * 14_000.0) as u64);
+        // It is read every two seconds, and once not at all.
+        sample.cards = match index {
+            60..64 => Cards::default(),
+            _ => card((index as f64 / 2.0).floor() / 4.5),
+        };
     }
     scene
+}
+
+fn card(time: f64) -> Cards {
+    let value = Reading::Value;
+    let wave = time.sin().abs();
+    Cards {
+        used: value(9 * GB + (wave * 40.0) as u64 * 10 * MB),
+        total: value(12 * GB),
+        busy: value(70 + (wave * 28.0) as u64),
+        hottest: value(58_000 + (wave * 14_000.0) as u64),
+        draw: value(120_000_000 + (wave * 78.0) as u64 * 1_000_000),
+        limit: value(200_000_000),
+        ..Cards::default()
+    }
 }
 
 fn count(sample: &mut Sample, sums: &[u64; 8], seconds: u64) {

@@ -201,7 +201,10 @@ fn training(facts: &Facts, verdict: &Verdict, story: &Story) -> Option<String> {
     if let Some(count) = verdict.steps.count {
         let pace = verdict.steps.per_second;
         let pace = pace.map_or_else(String::new, |pace| format!(", {pace:.1} a second"));
-        list.push(format!("{}{pace}", units::count(count, "step")));
+        list.push(match told.plan {
+            Some(plan) => format!("{count} of {}{pace}", units::count(plan, "step")),
+            None => format!("{}{pace}", units::count(count, "step")),
+        });
     }
     for (name, share, peak) in story.phases.told() {
         list.push(format!(

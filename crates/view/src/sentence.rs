@@ -78,6 +78,10 @@ pub(crate) fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
             ),
         ),
         What::Resumed { why, millis } => (Quiet, resumed(why, millis)),
+        What::StopSent { why, .. } if facts.attached => (
+            Quiet,
+            format!("interrupted what it was at{}", because(why, facts)),
+        ),
         What::StopSent { pid: Pid(0), why } => (
             Quiet,
             format!("asked the run to end at the end of its step{}", because(why, facts)),

@@ -52,7 +52,7 @@ impl Measure {
 
 pub(crate) const MEMORY: usize = 0;
 
-pub(crate) static CHARTS: [Chart; 9] = [
+pub(crate) static CHARTS: [Chart; 10] = [
     Chart {
         title: "Memory",
         tells: "What this run holds.",
@@ -205,6 +205,22 @@ pub(crate) static CHARTS: [Chart; 9] = [
             name: "busy",
             measure: Measure::High(|sample| number(sample.cards.busy, 0.01)),
         }],
+        instead: None,
+    },
+    Chart {
+        title: "Power of the graphics card",
+        tells: "What it draws, of what it may.",
+        unit: Unit::Watts,
+        lines: &[
+            Line {
+                name: "drawn",
+                measure: Measure::High(|sample| number(sample.cards.draw, 1e-6)),
+            },
+            Line {
+                name: "allowed",
+                measure: Measure::High(|sample| number(sample.cards.limit, 1e-6)),
+            },
+        ],
         instead: None,
     },
     Chart {

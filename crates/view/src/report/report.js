@@ -38,6 +38,7 @@
     'bytes/s': (value) => `${bytes(value)}/s`,
     'share': (value) => `${Math.round(value * 100)} %`,
     'celsius': (value) => `${Math.round(value)} °C`,
+    'watts': (value) => `${Math.round(value)} W`,
     '/s': (value) => `${value < 9.95 ? value.toFixed(1) : Math.round(value)}/s`,
   };
 

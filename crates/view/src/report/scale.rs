@@ -9,6 +9,7 @@ pub(crate) enum Unit {
     /// Of one, shown as percent.
     Share,
     Celsius,
+    Watts,
     PerSecond,
 }
 
@@ -20,6 +21,7 @@ impl Unit {
             Unit::BytesPerSecond => "bytes/s",
             Unit::Share => "share",
             Unit::Celsius => "celsius",
+            Unit::Watts => "watts",
             Unit::PerSecond => "/s",
         }
     }
@@ -31,6 +33,7 @@ impl Unit {
             Unit::BytesPerSecond => format!("{}/s", units::bytes(value as u64)),
             Unit::Share => units::percent(value),
             Unit::Celsius => format!("{value:.0} °C"),
+            Unit::Watts => format!("{value:.0} W"),
             Unit::PerSecond if value < 9.95 => format!("{value:.1}/s"),
             Unit::PerSecond => format!("{value:.0}/s"),
         }
@@ -43,6 +46,7 @@ impl Unit {
             Unit::BytesPerSecond => 1e6,
             Unit::Share => 0.1,
             Unit::Celsius => 20.0,
+            Unit::Watts => 10.0,
             Unit::PerSecond => 0.1,
         }
     }
@@ -92,7 +96,7 @@ fn round_up(unit: Unit, value: f64) -> f64 {
     let is_said = |step: f64| match unit {
         Unit::Bytes | Unit::BytesPerSecond => true,
         Unit::Share => step >= 0.2,
-        Unit::Celsius | Unit::PerSecond => step >= 20.0,
+        Unit::Celsius | Unit::Watts | Unit::PerSecond => step >= 20.0,
     };
     [1.0, 2.0, 2.5, 5.0, 10.0]
         .into_iter()
@@ -210,7 +214,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_value_has_a_place_below_a_few_marks(largest in 0.0..1e30f64, part in 0.0..1.0f64) {
-            for unit in [Unit::Bytes, Unit::Share, Unit::Celsius, Unit::PerSecond] {
+            for unit in [Unit::Bytes, Unit::Share, Unit::Celsius, Unit::Watts, Unit::PerSecond] {
                 let scale = Scale::of(unit, largest * part, largest, 4.0);
                 prop_assert!((2..=6).contains(&scale.ticks.len()), "{:?}", scale);
                 prop_assert!((0.0..=1.0).contains(&scale.place(largest * part)), "{:?}", scale);

@@ -85,7 +85,7 @@ impl Times {
                 ));
             }
         }
-        list.push("GPUs of other makers than AMD: not looked at by this version".into());
+        list.push("GPUs of other makers than NVIDIA and AMD: not looked at by this version".into());
         let mut lacks: Vec<Lack> = Vec::new();
         for event in &run.events {
             if let What::Lacks { lack, detail } = event.what

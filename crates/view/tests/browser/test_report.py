@@ -134,7 +134,7 @@ class Report(unittest.TestCase):
         self.shot("cursor")
         cursors = "return [...document.querySelectorAll('.cursor')].map((cursor) => cursor.getAttribute('d'));"
         drawn = self.run_js(cursors)
-        self.assertEqual(len(drawn), 8)
+        self.assertEqual(len(drawn), 11)
         self.assertEqual(len(set(drawn)), 1)
         self.browser.mouse((5, 5))
         self.assertEqual(self.texts(".legend .value"), at_rest)

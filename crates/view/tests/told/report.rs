@@ -136,19 +136,20 @@ fn the_leaks_line_the_bound_and_the_marks_are_drawn() {
 
 #[test]
 fn a_graphics_card_is_drawn_where_there_is_one() {
-    let mut scene = Scene::new().steady(60, GB);
-    assert!(!page(&scene).contains("<h3>Graphics card</h3>"));
-    for (second, sample) in (0..).zip(&mut scene.samples) {
-        sample.cards.used = Reading::Value(6 * GB + second * 1000);
-        sample.cards.total = Reading::Value(8 * GB);
-        sample.cards.busy = Reading::Value(97);
-        sample.cards.hottest = Reading::Value(71_000);
-    }
+    let without = Scene::new().steady(60, GB);
+    assert!(!page(&without).contains("<h3>Graphics card</h3>"));
+    let scene = Scene::new().steady(60, GB).card(|second, cards| {
+        cards.hottest = Reading::Value(71_000);
+        cards.draw = Reading::Value((300 + second) * 1_000_000);
+    });
     let page = page(&scene.ended(60, 0));
     assert_harmless(&page);
     for part in [
         "<h3>Memory of the graphics card</h3>",
         "<h3>Graphics card</h3>",
+        "<h3>Power of the graphics card</h3>",
+        "highest 359 W",
+        "highest 450 W",
         "highest 97 %",
         "highest 71 °C",
     ] {
