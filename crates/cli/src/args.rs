@@ -22,6 +22,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run a training command that cannot freeze the machine
     Run(Box<RunArguments>),
+    /// Guard a process that runs already, such as a notebook's kernel
+    Attach(AttachArguments),
     /// Find in training code, without running it, what will freeze the machine
     Check(Box<CheckArguments>),
     /// Show what antifreeze does, safely, in a few seconds
@@ -32,6 +34,12 @@ pub enum Command {
     Runs(RunsArguments),
     /// Let a run that antifreeze paused go on now
     Resume(ResumeArguments),
+    /// Read NVIDIA's graphics cards for a run
+    #[command(hide = true)]
+    ProbeCards {
+        /// The descriptor of its page
+        page: i32,
+    },
 }
 
 #[derive(Args)]
@@ -47,18 +55,8 @@ and starting again makes sense; 127 when it was not found, 126 when it could not
 Settings may also stand in antifreeze.toml, or under [tool.antifreeze] in pyproject.toml,
 and in variables such as ANTIFREEZE_RESERVE; flags win over variables, variables over files.")]
 pub struct RunArguments {
-    /// Memory kept free for you, as a size or a share (default: about a tenth)
-    #[arg(long, value_name = "SIZE|PERCENT", env = "ANTIFREEZE_RESERVE")]
-    pub reserve: Option<Size>,
-    /// Behave as if the command may have only this much memory
-    #[arg(long, value_name = "SIZE", env = "ANTIFREEZE_BUDGET", value_parser = size::bytes)]
-    pub budget: Option<u64>,
-    /// Let the command use this much swap (for cold data, or where zram is all there is)
-    #[arg(long, value_name = "SIZE", env = "ANTIFREEZE_ALLOW_SWAP", value_parser = size::bytes)]
-    pub allow_swap: Option<u64>,
-    /// Keep no limit on the command's memory; the ladder alone protects
-    #[arg(long, env = "ANTIFREEZE_NO_WALL", value_parser = clap::builder::FalseyValueParser::new())]
-    pub no_wall: bool,
+    #[command(flatten)]
+    pub terms: Terms,
     /// The signal at which the command saves a checkpoint, such as USR1
     #[arg(long, value_name = "SIGNAL", env = "ANTIFREEZE_CHECKPOINT_SIGNAL", value_parser = signal)]
     pub checkpoint_signal: Option<i32>,
@@ -73,12 +71,6 @@ pub struct RunArguments {
         overrides_with = "retries"
     )]
     pub retries: Option<u32>,
-    /// Say nothing unless the command is stopped
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Say more: every change, and what is missing
-    #[arg(short, long)]
-    pub verbose: bool,
     /// Keep a status line on the terminal
     #[arg(long)]
     pub live: bool,
@@ -88,6 +80,50 @@ pub struct RunArguments {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// What a command may take, and how much is said about it.
+#[derive(Args)]
+pub struct Terms {
+    /// Memory kept free for you, as a size or a share (default: about a tenth)
+    #[arg(long, value_name = "SIZE|PERCENT", env = "ANTIFREEZE_RESERVE")]
+    pub reserve: Option<Size>,
+    /// Behave as if the command may have only this much memory
+    #[arg(long, value_name = "SIZE", env = "ANTIFREEZE_BUDGET", value_parser = size::bytes)]
+    pub budget: Option<u64>,
+    /// Let the command use this much swap (for cold data, or where zram is all there is)
+    #[arg(long, value_name = "SIZE", env = "ANTIFREEZE_ALLOW_SWAP", value_parser = size::bytes)]
+    pub allow_swap: Option<u64>,
+    /// Keep no limit on the command's memory; the ladder alone protects
+    #[arg(long, env = "ANTIFREEZE_NO_WALL", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_wall: bool,
+    /// Say nothing unless the command is stopped
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more: every change, and what is missing
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  antifreeze attach 4711
+  antifreeze attach --budget 6G $(pgrep -n ipykernel)
+
+Until it ends, or you press Ctrl-C: then it goes on unguarded. What was not started by `antifreeze run` has
+no cushion: a request that is refused fails as it would on a machine without memory.")]
+pub struct AttachArguments {
+    /// The process; what it has started and will start is guarded with it
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: u32,
+    #[command(flatten)]
+    pub terms: Terms,
+    /// Say on standard output where the page is, and leave when told to on standard input
+    #[arg(long, hide = true)]
+    pub tether: bool,
+    /// Leave out what an exception tells in the process itself
+    #[arg(long, hide = true)]
+    pub tersely: bool,
 }
 
 #[derive(Args)]

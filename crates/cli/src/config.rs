@@ -1,7 +1,7 @@
 //! Settings from `antifreeze.toml`, or `[tool.antifreeze]` in `pyproject.toml`, of the
 //! folder the command is started in or the nearest one above it.
 
-use crate::args::{self, RunArguments};
+use crate::args::{self, RunArguments, Terms};
 use crate::size::{self, Size};
 use antifreeze_check::settings::Settings as CheckSettings;
 use serde::Deserialize;
@@ -124,21 +124,27 @@ impl Settings {
 
     /// Fills what neither flags nor variables said.
     pub fn fill(self, arguments: &mut RunArguments) {
-        let of = |text: Option<Text<Bytes>>| text.map(|Text(Bytes(bytes))| bytes);
-        arguments.reserve = arguments.reserve.or(self.reserve.map(|Text(size)| size));
-        arguments.budget = arguments.budget.or(of(self.budget));
-        arguments.allow_swap = arguments.allow_swap.or(of(self.allow_swap));
-        arguments.no_wall |= self.wall == Some(false);
+        self.fill_terms(&mut arguments.terms);
         arguments.checkpoint_signal = arguments.checkpoint_signal.or(self
             .checkpoint_signal
             .map(|Text(SignalNumber(number))| number));
         arguments.nice = arguments.nice.or(self.nice.map(|Nice(value)| value));
         arguments.retries = arguments.retries.or(self.retries);
-        if !arguments.quiet && !arguments.verbose {
-            arguments.quiet = self.quiet == Some(true);
-            arguments.verbose = self.verbose == Some(true) && !arguments.quiet;
-        }
         arguments.live |= self.live == Some(true);
+    }
+
+    /// The same, of what holds for any process.
+    pub fn fill_terms(&self, terms: &mut Terms) {
+        let of = |text: &Option<Text<Bytes>>| text.as_ref().map(|Text(Bytes(bytes))| *bytes);
+        let reserve = self.reserve.as_ref().map(|Text(size)| *size);
+        terms.reserve = terms.reserve.or(reserve);
+        terms.budget = terms.budget.or(of(&self.budget));
+        terms.allow_swap = terms.allow_swap.or(of(&self.allow_swap));
+        terms.no_wall |= self.wall == Some(false);
+        if !terms.quiet && !terms.verbose {
+            terms.quiet = self.quiet == Some(true);
+            terms.verbose = self.verbose == Some(true) && !terms.quiet;
+        }
     }
 }
 
@@ -172,10 +178,11 @@ mod tests {
         std::fs::write(folder.path().join("antifreeze.toml"), text).unwrap();
         let mut arguments = run(&["--budget", "1G"]);
         Settings::read(&below).unwrap().fill(&mut arguments);
-        assert_eq!(arguments.reserve, Some(Size::Bytes(3_000_000_000)));
-        assert_eq!(arguments.budget, Some(1_000_000_000));
+        let terms = &arguments.terms;
+        assert_eq!(terms.reserve, Some(Size::Bytes(3_000_000_000)));
+        assert_eq!(terms.budget, Some(1_000_000_000));
         assert_eq!(arguments.checkpoint_signal, Some(libc::SIGUSR2));
-        assert!(arguments.no_wall);
+        assert!(terms.no_wall);
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
         }
         None => None,
     };
+    let mut unexplained = None;
     let (report, own_page) = match &arguments.log {
         Some(path) => (
             Report::of_output(read_log(path)?, given.unwrap_or_default()),
@@ -34,7 +35,13 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
         ),
         None => {
             let run = find(arguments.run.as_deref())?;
-            let report = Report::read_with(&run, |since| given.unwrap_or_else(|| own_log(since)))?;
+            if arguments.run.is_none() {
+                unexplained = died_before(&run);
+            }
+            run.wait_until_written();
+            let report = Report::read_with(&run, |since, boot| {
+                given.unwrap_or_else(|| own_log(since, boot))
+            })?;
             (report.linked(), Some(run.folder.join("report.html")))
         }
     };
@@ -54,6 +61,13 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
         .html
         .or_else(|| own_page.filter(|page| write_page(page, &report.html(&look)).is_ok()));
     let told = report.explain(&look);
+    let told = match unexplained {
+        Some(run) => format!(
+            "antifreeze: the machine died under an earlier run: antifreeze explain {}\n{told}",
+            run.id
+        ),
+        None => told,
+    };
     print(match page {
         Some(page) => told + "\n" + &labelled("report", &look.path(&page), &look) + "\n",
         None => told + "\n",
@@ -70,9 +84,9 @@ fn sieve() -> Option<Sieve> {
 }
 
 /// This machine's log of the boot in which a run ended.
-fn own_log(since: Since) -> Log {
+fn own_log(since: Since, boot: [u8; 16]) -> Log {
     match since {
-        Since::Rebooted => gather(Boot::Previous, Path::new("/")),
+        Since::Rebooted => gather(Boot::Past(boot), Path::new("/")),
         Since::StillGuarded | Since::GuardGone => gather(Boot::This, Path::new("/")),
         Since::Elsewhere | Since::OnlyPrinted => Log::default(),
     }
@@ -92,6 +106,19 @@ fn find(name: Option<&str>) -> Result<Run, String> {
         return Ok(Run::at(folder));
     }
     Store::locate()?.find(name)
+}
+
+/// The last run before this one under which the machine died, and which nobody has asked about. Most others
+/// leave a verdict.
+fn died_before(run: &Run) -> Option<Run> {
+    let mut earlier = Store::locate().ok()?.runs();
+    earlier.retain(|other| other.id < run.id);
+    earlier.into_iter().rev().find(|run| {
+        let lacks = |name| !run.folder.join(name).exists();
+        lacks("verdict.json")
+            && lacks("report.html")
+            && Report::read(run).is_ok_and(|report| report.machine_died())
+    })
 }
 
 fn read_log(path: &Path) -> Result<Vec<u8>, String> {

@@ -10,6 +10,7 @@ mod explain;
 mod link;
 mod look;
 mod output;
+mod probe;
 mod report;
 mod run;
 mod runs;
@@ -24,11 +25,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Run(arguments) => return run::run(*arguments).into(),
+        Command::Attach(arguments) => return run::attach(arguments).into(),
         Command::Check(arguments) => return check::check(*arguments).into(),
         Command::Demo => return demo::demo().into(),
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Runs(arguments) => runs::runs(arguments),
         Command::Resume(arguments) => runs::resume(arguments.run.as_deref()),
+        Command::ProbeCards { page } => probe::probe(page),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,6 +4,7 @@ use crate::link::link;
 use crate::store;
 use antifreeze_diagnose::kernel::Log;
 use antifreeze_diagnose::share::Sieve;
+use antifreeze_diagnose::verdict::EndKind;
 use antifreeze_diagnose::{Again, Facts, Now, Run, Since};
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
@@ -26,11 +27,14 @@ impl Report {
 
     /// From a run's folder.
     pub fn read(run: &store::Run) -> Result<Report, String> {
-        Report::read_with(run, |_| Log::default())
+        Report::read_with(run, |_, _| Log::default())
     }
 
-    /// With what the system's log tells.
-    pub fn read_with(run: &store::Run, log: impl FnOnce(Since) -> Log) -> Result<Report, String> {
+    /// With what the system's log tells of the boot in which it ended.
+    pub fn read_with(
+        run: &store::Run,
+        log: impl FnOnce(Since, [u8; 16]) -> Log,
+    ) -> Result<Report, String> {
         let now = Now {
             boot: boot_id(),
             guarded: run.is_guarded(),
@@ -67,6 +71,10 @@ impl Report {
     pub fn has_end(&self) -> bool {
         let mut events = self.run.events.iter();
         events.any(|event| matches!(event.what, What::Ended { .. }))
+    }
+
+    pub fn machine_died(&self) -> bool {
+        self.run.verdict.end.kind == EndKind::MachineDied
     }
 
     /// The words at the end; none when little was asked for and nothing happened.

@@ -5,7 +5,6 @@ use crate::look::look_of;
 use crate::output::print;
 use crate::report::Report;
 use crate::store::Store;
-use antifreeze_guard::shared::Shared;
 use antifreeze_view::table;
 use std::sync::atomic::Ordering::Release;
 
@@ -56,15 +55,9 @@ pub fn resume(name: Option<&str>) -> Result<(), String> {
     let guardian = run
         .guardian()
         .ok_or_else(|| format!("run {} is not running", run.id))?;
-    let path = format!("/proc/{}/fd/{}", guardian.pid, guardian.page_fd);
-    let shared = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .map_err(|error| format!("reaching the guard of run {}: {error}", run.id))
-        .and_then(|page| {
-            Shared::open(page).map_err(|error| format!("the guard's page: {error}"))
-        })?;
+    let shared = guardian
+        .page()
+        .map_err(|message| format!("run {}: {message}", run.id))?;
     if !Report::read(&run).is_ok_and(|report| report.is_paused()) {
         return print(format!("run {} is not paused\n", run.id));
     }

@@ -1,14 +1,20 @@
 //! Where runs are kept: one folder a run, bounded in number and size.
 
+use antifreeze_guard::shared::Shared;
 use antifreeze_sense::parse;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Acquire;
+use std::time::{Duration, Instant};
 
 /// How many runs are kept. One takes 24 MB at most, and most of them less than one.
 const KEEP_RUNS: usize = 50;
 
 /// Of how many runs the saves are kept that we made for them: a model may be large.
 const KEEP_SAVES: usize = 3;
+
+/// A disk gets this long to take the rest of a record.
+const WRITING: Duration = Duration::from_secs(20);
 
 /// The name of the file that says which process guards a run.
 pub const GUARD_FILE: &str = "guard";
@@ -191,5 +197,30 @@ impl Run {
 
     pub fn is_guarded(&self) -> bool {
         self.guardian().is_some()
+    }
+
+    /// Where it has ended, and a slow disk has not taken the last of it yet, waits for that.
+    pub fn wait_until_written(&self) {
+        let Some(Ok(page)) = self.guardian().map(|guardian| guardian.page()) else {
+            return;
+        };
+        let began = Instant::now();
+        let has_ended = || page.head().root_status.load(Acquire) != 0;
+        while has_ended() && self.is_guarded() && began.elapsed() < WRITING {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Guardian {
+    /// The page of its run.
+    pub fn page(&self) -> Result<Shared, String> {
+        let path = format!("/proc/{}/fd/{}", self.pid, self.page_fd);
+        let page = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|error| format!("reaching the guard: {error}"))?;
+        Shared::open(page).map_err(|error| format!("the guard's page: {error}"))
     }
 }

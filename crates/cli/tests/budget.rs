@@ -112,18 +112,17 @@ fn every_leaking_worker_gets_an_error_of_its_own_and_the_pool_lives() {
 
 #[test]
 fn children_forked_at_once_share_the_room_instead_of_each_taking_it() {
-    let scene = Scene::new();
-    let script = scene.script("train.py", SIX_AT_ONCE);
-    let mut run = scene.run("400MB");
-    let ended = scene.finish(run.args(["--", "python3"]).arg(script), LIMIT);
-    ended.exits(0);
-    let held: u64 = ended.stdout.trim().parse().expect("a count");
-    assert!((1..=3).contains(&held), "{held} of 6 held 130 MB\n{ended}");
-    // A child may take the share it was forked with in the moment in which another is
-    // answered, and a third fits by the cushion's part; two percent is where the ladder
-    // calls it too much.
-    let bound = if held < 3 { 400 * MB } else { 408 * MB };
-    assert!(peak(&scene) <= bound, "{}", scene.verdict());
+    // Once is luck: what goes wrong here goes wrong in some of many runs.
+    for _ in 0..3 {
+        let scene = Scene::new();
+        let script = scene.script("train.py", SIX_AT_ONCE);
+        let mut run = scene.run("400MB");
+        let ended = scene.finish(run.args(["--", "python3"]).arg(script), LIMIT);
+        ended.exits(0);
+        let held: u64 = ended.stdout.trim().parse().expect("a count");
+        assert!((1..=2).contains(&held), "{ended}");
+        assert!(peak(&scene) <= 400 * MB, "{}", scene.verdict());
+    }
 }
 
 /// Six children take 130 MB each in the same moment, and hold it until all have tried.

@@ -6,6 +6,10 @@
 
 mod support;
 
+use antifreeze_record::codec::encode_sample;
+use antifreeze_record::frame::MAX_PAYLOAD;
+use antifreeze_record::{Head, Kind, Log, SCHEMA, Sizes};
+use antifreeze_sense::{Sample, Stamp};
 use std::fs;
 use std::time::Duration;
 use support::{Ended, Scene};
@@ -53,6 +57,45 @@ fn the_last_run_is_explained_with_evidence_and_a_way_out() {
     let verdict: serde_json::Value = serde_json::from_str(&json.exits(0).stdout).unwrap();
     assert_eq!(verdict["causes"][0]["code"], "memory-leak", "{verdict:#}");
     assert_eq!(verdict["causes"][0]["location"]["line"], 4, "{verdict:#}");
+}
+
+/// A run of an earlier boot, whose record has no end.
+fn machine_died(scene: &Scene, run: &str) {
+    let folder = scene.path("home/runs").join(run);
+    fs::create_dir_all(&folder).unwrap();
+    let head = Head {
+        schema: SCHEMA,
+        run: run.into(),
+        boot: [7; 16],
+        start: Stamp::default(),
+        total: 16 << 30,
+        reserve: 1 << 30,
+        budget: None,
+        folder: "/".into(),
+        command: vec!["python3".into(), "train.py".into()],
+        truncated: false,
+    };
+    let mut log = Log::create(&folder, Sizes::default(), &head).unwrap();
+    let mut bytes = [0; MAX_PAYLOAD];
+    let length = encode_sample(&Sample::default(), &mut bytes);
+    log.append(Kind::Sample, &bytes[..length]);
+    log.sync().unwrap();
+}
+
+#[test]
+fn a_machine_that_died_under_an_earlier_run_is_told_first_until_somebody_asks() {
+    let scene = leaked();
+    let note = "antifreeze: the machine died under an earlier run: antifreeze explain 20200101-000000-000\n";
+    let says_so = || explain(&scene, &[]).exits(0).stdout.starts_with(note);
+    assert!(!says_so());
+    machine_died(&scene, "20200101-000000-000");
+    // What is left of another run, of which nothing is known, does not hide it.
+    fs::create_dir_all(scene.path("home/runs/20210101-000000-000")).unwrap();
+    assert!(says_so());
+    explain(&scene, &["20200101-000000-000"])
+        .exits(0)
+        .prints("The machine died under this run");
+    assert!(!says_so());
 }
 
 #[test]

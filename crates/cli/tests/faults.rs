@@ -51,8 +51,12 @@ fn guard_pid(scene: &Scene) -> Option<u32> {
 }
 
 fn kill(pid: u32) {
+    signal(pid, rustix::process::Signal::KILL);
+}
+
+fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid as i32).expect("a process number");
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
+    rustix::process::kill_process(pid, signal).expect("it is ours");
 }
 
 fn started(scene: &Scene, command: &mut Command) -> (Child, u32) {
@@ -172,6 +176,29 @@ fn a_killed_front_loses_none_of_the_output() {
 }
 
 #[test]
+fn what_is_printed_last_is_explained_although_the_front_comes_to_it_late() {
+    let scene = Scene::new();
+    let last = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
+    let script = format!("while [ ! -e go ]; do sleep 0.05; done; echo '{last}'; exit 1");
+    let mut command = scene.antifreeze();
+    let mut front = scene.start(command.args(["run", "--", "sh", "-c", &script]));
+    scene.until("the guard", LIMIT, || guard_pid(&scene).is_some());
+    signal(front.id(), rustix::process::Signal::STOP);
+    fs::write(scene.path("go"), "").unwrap();
+    let guard = guard_pid(&scene).unwrap();
+    scene.until("the end of the guard", LIMIT, || {
+        let stat = fs::read_to_string(format!("/proc/{guard}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    });
+    signal(front.id(), rustix::process::Signal::CONT);
+    let ended = scene.ended(front.wait().unwrap());
+    ended
+        .exits(1)
+        .prints(last)
+        .tells("why      out of GPU memory");
+}
+
+#[test]
 fn with_front_and_guard_killed_the_command_goes_on_to_its_end() {
     let scene = Scene::new();
     let (mut child, guard) = started(&scene, &mut python(&scene, COUNT, &["80"]));
@@ -181,6 +208,35 @@ fn with_front_and_guard_killed_the_command_goes_on_to_its_end() {
     child.wait().unwrap();
     wait_for_count(&scene, 80);
     scene.until("the end of everything", LIMIT, || scene.living().is_empty());
+}
+
+/// The command waits on a pipe until it is let go. If the keeper held it too, a guard that dies before that would
+/// leave the command waiting for ever.
+#[test]
+fn the_keeper_holds_no_pipe_alone() {
+    let scene = Scene::new();
+    let (mut child, _) = started(&scene, &mut python(&scene, COUNT, &["20"]));
+    let pipes = |pid: u32| -> Vec<String> {
+        let open = fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten();
+        let links = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        let names = links.map(|link| link.to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("pipe:")).collect()
+    };
+    let is_keeper = |pid: &u32| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "af-keeper\n")
+    };
+    let (keepers, others): (Vec<u32>, Vec<u32>) = scene.living().into_iter().partition(is_keeper);
+    let shared: Vec<String> = others.into_iter().flat_map(pipes).collect();
+    let [keeper] = keepers[..] else {
+        panic!("one keeper: {keepers:?}")
+    };
+    assert!(!pipes(keeper).is_empty());
+    for pipe in pipes(keeper) {
+        assert!(shared.contains(&pipe), "{pipe}");
+    }
+    child.wait().unwrap();
 }
 
 #[test]

@@ -34,6 +34,45 @@ fn pytorch_catches_a_batch_that_is_too_large_and_trains_on() {
 }
 
 #[test]
+fn a_step_that_does_not_fit_ends_a_plain_loop_and_is_taken_in_parts_by_the_sdk() {
+    let losses = |ended: &support::Ended| -> Vec<f64> {
+        let lines = ended.stdout.lines();
+        lines
+            .filter_map(|line| line.split_once("loss ")?.1.parse().ok())
+            .collect()
+    };
+    let run = |budget: &str, flags: &[&str]| {
+        let scene = Scene::new();
+        let mut run = train(&scene, budget, &[], "torch_split.py")?;
+        let ended = scene.finish(run.args(flags), LIMIT);
+        Some((ended, scene.verdict()))
+    };
+    let Some((whole, _)) = run("4GB", &["--whole"]) else {
+        return;
+    };
+    whole.exits(0).prints("\ndone, 8192 items at a time\n");
+
+    let (dead, verdict) = run("900MB", &["--whole"]).unwrap();
+    dead.exits(1)
+        .tells("DefaultCPUAllocator: can't allocate memory");
+    assert!(losses(&dead).is_empty(), "{dead}");
+    assert_eq!(verdict["causes"][0]["code"], "batch-too-large", "{verdict}");
+
+    let (parts, verdict) = run("900MB", &[]).unwrap();
+    parts.exits(0).prints("\ndone, ");
+    assert_eq!(verdict["end"]["kind"], "finished", "{verdict}");
+    assert_eq!(verdict["causes"][0]["code"], "batch-too-large", "{verdict}");
+    let (here, there) = (losses(&parts), losses(&whole));
+    assert_eq!((here.len(), there.len()), (5, 5), "{parts}");
+    for (here, there) in here.iter().zip(there) {
+        assert!(
+            (here - there).abs() <= 1e-4 * there.abs() + 2e-5,
+            "{parts}{whole}"
+        );
+    }
+}
+
+#[test]
 fn a_leak_in_pytorch_ends_with_its_own_error_at_the_guilty_line() {
     let scene = Scene::new();
     let Some(mut run) = train(&scene, "1GB", &[], "torch_leak.py") else {

@@ -1,7 +1,9 @@
 //! The front at work: one loop over signals, the guard's words and the guard's death.
 
+use super::attach::{Tether, Word};
 use super::guard_process::{Equipment, GuardProcess};
 use super::notify;
+use super::probe_process::ProbeProcess;
 use super::relays::Relays;
 use super::screen::Screen;
 use super::signals::{Arrived, Signals};
@@ -11,11 +13,13 @@ use crate::report::Report;
 use crate::store::Run;
 use antifreeze_cushion::page::EVENT_BYTES;
 use antifreeze_diagnose::{Again, Facts, Told};
+use antifreeze_guard::cards;
 use antifreeze_guard::hands::limit;
 use antifreeze_guard::orders::Orders;
 use antifreeze_guard::shared::Shared;
 use antifreeze_guard::trainers;
 use antifreeze_guard::voice::stamp;
+use antifreeze_guard::writer::complete_tails;
 use antifreeze_record::codec::decode_event;
 use antifreeze_record::event::{Event, Lack, Rung, What};
 use antifreeze_sense::{Machine, Reading, Sample};
@@ -52,6 +56,8 @@ pub struct Front {
     streams: Streams,
     screen: Arc<Screen>,
     guard: GuardProcess,
+    /// None also when it has ended.
+    probe: Option<ProbeProcess>,
     restarts: u32,
     speaker: Speaker,
     detail: Detail,
@@ -63,6 +69,10 @@ pub struct Front {
     ended_by_guard: bool,
     tree_ended: bool,
     live: Option<Live>,
+    /// To whom has us guard it, where that is the process itself.
+    tether: Option<Tether>,
+    /// It tells of itself what happens in it.
+    tersely: bool,
 }
 
 /// What the status line needs.
@@ -95,13 +105,26 @@ impl Front {
         let signals = Signals::watch().map_err(|error| format!("watching signals: {error}"))?;
         set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(tried("becoming a subreaper"))?;
-        let mut streams = Streams::open().map_err(tried("opening the output"))?;
+        let mut streams = match orders.attach {
+            0 => Streams::open().map_err(tried("opening the output"))?,
+            // What it prints is not ours to pass on.
+            _ => Streams::default(),
+        };
         let (shared, page) = Shared::create().map_err(tried("making the shared page"))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(tried("making an eventfd"))?;
         let lives = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(tried("making a pipe"))?;
         shared.head().front_pid.store(std::process::id(), Release);
+        // Before the guard, which has to know that it is none of the command's.
+        let probe = crate::probe::is_worth_it()
+            .then(|| ProbeProcess::start(page.as_fd(), signals.before()).ok())
+            .flatten();
+        if let Some(probe) = probe {
+            let pid = probe.pid.as_raw_nonzero().get() as u32;
+            shared.head().probe_pid.store(pid, Release);
+            cards::expect(shared, antifreeze_guard::scout::now());
+        }
         let equipment = Equipment {
             orders: &orders,
             page: page.as_fd(),
@@ -136,6 +159,7 @@ impl Front {
             streams,
             screen: Arc::new(Screen::new()),
             guard,
+            probe,
             restarts: 0,
             detail,
             lacks: Vec::new(),
@@ -145,7 +169,15 @@ impl Front {
             ended_by_guard: false,
             tree_ended: false,
             live,
+            tether: None,
+            tersely: false,
         })
+    }
+
+    /// From now on it is said to the process what it needs to know, and done what it says.
+    pub fn hold(&mut self, tether: Tether, tersely: bool) {
+        self.tether = Some(tether);
+        self.tersely = tersely;
     }
 
     pub fn say(&self, text: &str) {
@@ -196,6 +228,11 @@ impl Front {
             self.say(&opening(&self.facts, self.means(), self.look.glyphs));
         }
         self.tell_all();
+        if let Some(tether) = &self.tether {
+            let guard = self.shared.head().guard_pid.load(Acquire);
+            let strip = self.shared.head().strip.load(Acquire);
+            tether.say(guard, self.page.as_fd(), strip, &self.facts);
+        }
         Ok(())
     }
 
@@ -223,6 +260,7 @@ impl Front {
         let timeout = self.live.as_ref().map(|_| LIVE_EVERY);
         self.wait(timeout);
         self.signals_arrived();
+        self.heed();
         self.hear();
         self.tell_all();
         for (index, broken) in self.shared.head().broken.iter().enumerate() {
@@ -241,12 +279,36 @@ impl Front {
             tv_sec: time.as_secs() as i64,
             tv_nsec: i64::from(time.subsec_nanos()),
         });
-        let mut both = [
+        let waker = self.tether.as_ref().map(Tether::as_fd);
+        let mut all = [
             PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.wake, PollFlags::IN),
+            PollFd::from_borrowed_fd(waker.unwrap_or(self.wake.as_fd()), PollFlags::IN),
         ];
-        let _ = poll(&mut both, timeout.as_ref());
+        let _ = poll(&mut all, timeout.as_ref());
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+    }
+
+    /// Does what the process that has us guard it says.
+    fn heed(&mut self) {
+        match self.tether.as_ref().map(Tether::hear) {
+            None | Some(Word::Nothing) => {}
+            // It has ended, or has become another program; the guard sees which.
+            Some(Word::Gone) => self.tether = None,
+            Some(Word::Leave(status)) => self.let_go(status),
+        }
+    }
+
+    /// Leaves a process that goes on.
+    fn let_go(&self, status: u8) {
+        let head = self.shared.head();
+        let status = u32::from(status) << 8;
+        let first = head
+            .root_status
+            .compare_exchange(0, status + 1, Release, Relaxed);
+        if first.is_ok() {
+            self.shared.kick();
+        }
     }
 
     /// Takes the guard's new words out of the page.
@@ -284,6 +346,9 @@ impl Front {
             if let What::Still { .. } = event.what {
                 self.look_where_it_stands();
             }
+            if self.is_told_there(&event.what) {
+                continue;
+            }
             let Some(sentence) = self.speaker.hear(&event, &self.facts) else {
                 continue;
             };
@@ -292,6 +357,16 @@ impl Front {
                 notify::notify(&sentence);
             }
         }
+    }
+
+    /// An exception tells it, in the process itself.
+    fn is_told_there(&self, what: &What) -> bool {
+        let is_it = match what {
+            What::Walled { .. } | What::StopSent { .. } => true,
+            What::Rung { to, .. } => *to >= Rung::Stop,
+            _ => false,
+        };
+        self.tersely && is_it
     }
 
     fn look_where_it_stands(&self) {
@@ -311,6 +386,12 @@ impl Front {
                     self.pass_signal(libc::SIGWINCH);
                 }
                 libc::SIGCONT => {}
+                signal if self.orders.attach != 0 => {
+                    if signal != libc::SIGALRM && signal != libc::SIGUSR1 && signal != libc::SIGUSR2
+                    {
+                        self.let_go(0);
+                    }
+                }
                 signal => self.deliver(Arrived { signal, ..arrived }),
             }
         }
@@ -348,6 +429,8 @@ impl Front {
                     .root_status
                     .store(status.as_raw() as u32 + 1, Release);
                 self.shared.kick();
+            } else if self.probe.is_some_and(|probe| probe.pid == pid) {
+                self.probe = None;
             }
         }
         let head = self.shared.head();
@@ -415,6 +498,14 @@ impl Front {
     /// The end: waits for the record, says the verdict, and gives the exit status.
     fn close(mut self, json: Option<&Path>) -> Closed {
         self.wait_for_closing();
+        let recorded = &self.facts.record;
+        if self.all_gone() && !recorded.as_os_str().is_empty() {
+            // Where the disk is full it was so for the guard as well, and that was said.
+            let _ = complete_tails(recorded, self.shared);
+        }
+        if let Some(probe) = self.probe.take().filter(|_| self.all_gone()) {
+            probe.collect();
+        }
         self.hear();
         self.tell_all();
         if let Some(line) = self.speaker.rest() {
@@ -428,6 +519,7 @@ impl Front {
         }
         let again = self.closing_words(json);
         let status = match self.root_status() {
+            _ if self.orders.attach != 0 => 0,
             _ if self.ended_by_guard => 75,
             Some(status) => exit_status(status as i32),
             None => super::OWN_FAILURE,
@@ -486,7 +578,8 @@ impl Front {
             .filter(Report::has_end)
             .unwrap_or_else(|| Report::by_front(self.facts.clone(), self.told.clone()))
             .linked();
-        if let Some(text) = report.closing(&self.look, self.detail) {
+        let closing = report.closing(&self.look, self.detail);
+        if let Some(text) = closing.filter(|_| !self.tersely) {
             self.screen.write(&text);
         }
         if !self.facts.record.as_os_str().is_empty() {

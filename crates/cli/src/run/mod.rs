@@ -1,9 +1,11 @@
 //! `antifreeze run`: the front. It holds the terminal, passes output and signals on, says
 //! what happens, and gives the verdict. It may die: the guard goes on without it.
 
+mod attach;
 mod front;
 mod guard_process;
 mod notify;
+mod probe_process;
 mod relays;
 mod retry;
 mod screen;
@@ -12,7 +14,7 @@ mod signals;
 mod standing;
 mod streams;
 
-use crate::args::RunArguments;
+use crate::args::{RunArguments, Terms};
 use crate::config::Settings;
 use crate::look::look_of;
 use crate::size;
@@ -23,7 +25,9 @@ use antifreeze_guard::orders::Orders;
 use antifreeze_lint::here::Here;
 use antifreeze_sense::{Machine, Sample};
 use antifreeze_view::Detail;
+pub use attach::attach;
 use front::Front;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A pause ends after this, room or no room.
@@ -46,53 +50,28 @@ pub fn run(mut arguments: RunArguments) -> u8 {
             return 2;
         }
     }
-    let (store, run, trouble) = run_folder();
-    let sample = first_look(&folder);
-    let total = memory_of(&sample);
-    let reserve = arguments
-        .reserve
-        .map_or_else(|| size::default_reserve(total), |reserve| reserve.of(total));
-    if reserve >= total && total > 0 {
-        eprintln!("antifreeze: --reserve keeps all of the memory; nothing is left for the command");
-        return 2;
-    }
-    let preload = store
+    let Prepared {
+        store,
+        trouble,
+        mut orders,
+        facts,
+        detail,
+    } = match prepare(&arguments.terms, &folder, arguments.command.clone()) {
+        Ok(prepared) => prepared,
+        Err(message) => {
+            eprintln!("antifreeze: {message}");
+            return 2;
+        }
+    };
+    orders.checkpoint_signal = arguments.checkpoint_signal.unwrap_or(0) as u32;
+    orders.nice = arguments.nice.unwrap_or(NICE);
+    orders.preload = store
         .as_ref()
-        .filter(|_| !arguments.no_wall)
-        .and_then(|store| crate::embed::cushion(&store.library_folders()));
-    let orders = Orders {
-        reserve,
-        budget: arguments.budget.unwrap_or(0),
-        allow_swap: arguments.allow_swap.unwrap_or(0),
-        wall: !arguments.no_wall,
-        checkpoint_signal: arguments.checkpoint_signal.unwrap_or(0) as u32,
-        nice: arguments.nice.unwrap_or(NICE),
-        pause_deadline_s: PAUSE_DEADLINE_S,
-        stop_deadline_s: STOP_DEADLINE_S,
-        preload: preload
-            .map(|path| path.to_string_lossy().into_owned())
-            .unwrap_or_default(),
-        run_id: run.id.clone(),
-        ..Orders::default()
-    };
-    let facts = Facts {
-        run: run.id.clone(),
-        record: run.folder.clone(),
-        folder: folder.clone(),
-        command: arguments.command.clone(),
-        total,
-        reserve,
-        budget: arguments.budget,
-        swap: orders.allow_swap,
-        container: sample.cgroup.limit.value().filter(|limit| *limit < total),
-        available: sample.memory.available.value(),
-        ..Facts::default()
-    };
-    let detail = match (arguments.quiet, arguments.verbose) {
-        (true, _) => Detail::Quiet,
-        (_, true) => Detail::Verbose,
-        _ => Detail::Normal,
-    };
+        .filter(|_| orders.wall)
+        .and_then(|store| crate::embed::cushion(&store.library_folders()))
+        .map(|path| path.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let total = facts.total;
     let look = look_of(rustix::stdio::stderr());
     let shim = store
         .as_ref()
@@ -130,6 +109,65 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     closed.status
 }
 
+/// What is settled before a guard is started.
+struct Prepared {
+    store: Option<Store>,
+    /// Why there will be no record.
+    trouble: Option<String>,
+    orders: Orders,
+    facts: Facts,
+    detail: Detail,
+}
+
+fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepared, String> {
+    let sample = first_look(folder);
+    let total = memory_of(&sample);
+    let reserve = terms
+        .reserve
+        .map_or_else(|| size::default_reserve(total), |reserve| reserve.of(total));
+    if reserve >= total && total > 0 {
+        return Err(String::from(
+            "--reserve keeps all of the memory; nothing is left for the command",
+        ));
+    }
+    let (store, run, trouble) = run_folder();
+    let orders = Orders {
+        reserve,
+        budget: terms.budget.unwrap_or(0),
+        allow_swap: terms.allow_swap.unwrap_or(0),
+        wall: !terms.no_wall,
+        pause_deadline_s: PAUSE_DEADLINE_S,
+        stop_deadline_s: STOP_DEADLINE_S,
+        run_id: run.id.clone(),
+        ..Orders::default()
+    };
+    let facts = Facts {
+        run: run.id,
+        record: run.folder,
+        folder: folder.to_owned(),
+        command,
+        total,
+        reserve,
+        budget: terms.budget,
+        swap: orders.allow_swap,
+        container: sample.cgroup.limit.value().filter(|limit| *limit < total),
+        available: sample.memory.available.value(),
+        ..Facts::default()
+    };
+    let detail = match (terms.quiet, terms.verbose) {
+        (true, _) => Detail::Quiet,
+        (_, true) => Detail::Verbose,
+        _ => Detail::Normal,
+    };
+    Ok(Prepared {
+        store,
+        trouble,
+        orders,
+        facts,
+        detail,
+    })
+}
+
 /// What the linter says about the script, for this machine or the budget it is given. A
 /// configuration that is wrong is the linter's to complain of, when it is asked.
 fn look_at_script(arguments: &RunArguments, folder: &Path, total: u64) -> Vec<String> {
@@ -140,8 +178,13 @@ fn look_at_script(arguments: &RunArguments, folder: &Path, total: u64) -> Vec<St
         return Vec::new();
     };
     let here = Here {
-        ram: Some(arguments.budget.map_or(total, |budget| budget.min(total)))
-            .filter(|ram| *ram > 0),
+        ram: Some(
+            arguments
+                .terms
+                .budget
+                .map_or(total, |budget| budget.min(total)),
+        )
+        .filter(|ram| *ram > 0),
         vram: None,
         cores: crate::check::cores(),
     };

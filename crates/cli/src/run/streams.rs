@@ -21,6 +21,7 @@ pub struct Stream {
 }
 
 /// Standard output, and standard error unless it goes to the same place.
+#[derive(Default)]
 pub struct Streams {
     pub output: Option<Stream>,
     pub error: Option<Stream>,

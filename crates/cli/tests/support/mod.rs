@@ -84,6 +84,9 @@ impl Scene {
             .env("ANTIFREEZE_HOME", self.path("home"))
             .env(marked::VARIABLE, self.folder.path())
             .env("PYTHONUNBUFFERED", "1")
+            // TensorFlow has another allocator with it, on processors that it likes: it takes memory in pieces that
+            // double, and crashes where another raises.
+            .env("TF_ENABLE_ONEDNN_OPTS", "0")
             .stdin(Stdio::null())
             .process_group(0);
         command

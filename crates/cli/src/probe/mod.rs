@@ -1,0 +1,116 @@
+//! `antifreeze probe-cards`: reads NVIDIA's graphics cards for as long as a run is guarded. Started by the front,
+//! never by hand.
+//!
+//! A process of its own, because a driver may hang in a call for ever, and because the guard loads no library. One
+//! thread asks the driver; the first one only watches for the end, and ends us whatever the other is stuck in.
+
+mod asleep;
+mod nvidia;
+
+use antifreeze_cushion::page::STALE_NS;
+use antifreeze_guard::scout::now;
+use antifreeze_guard::shared::Shared;
+use antifreeze_guard::{cards, title};
+use antifreeze_sense::{Cards, Reason};
+use asleep::Slots;
+use nvidia::{Driver, Unusable};
+use rustix::fd::{BorrowedFd, RawFd};
+use rustix::thread::futex;
+use std::sync::atomic::Ordering::Acquire;
+use std::time::Duration;
+
+/// Between two looks. Asking ten times a second was seen to slow cards down.
+const PACE: Duration = Duration::from_secs(2);
+/// While nothing is done on a card that may fall asleep: asking would keep it awake.
+const REST: Duration = Duration::from_secs(20);
+/// Looks in a row at which nothing was done on any card, before it may sleep.
+const IDLE_LOOKS: u32 = 5;
+/// How often somebody who died without a word is noticed.
+const WATCH: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
+/// As far back as the command.
+const NICE: i32 = 10;
+
+/// Whether there is a driver to ask.
+pub fn is_worth_it() -> bool {
+    nvidia::is_there()
+}
+
+/// Reads until the guard is gone.
+pub fn probe(page: RawFd) -> Result<(), String> {
+    // SAFETY: the front opened it for us, and nothing else owns the number.
+    let page = unsafe { BorrowedFd::borrow_raw(page) };
+    let shared = Shared::open(page).map_err(|errno| {
+        format!("the page: {errno}; this command is started by `antifreeze run`")
+    })?;
+    let _ = rustix::thread::set_name(c"af-probe");
+    title::set(b"af-probe");
+    // SAFETY: a system call on a number.
+    unsafe { libc::nice(NICE) };
+    std::thread::Builder::new()
+        .spawn(move || read_cards(shared))
+        .map_err(|error| format!("starting a thread: {error}"))?;
+    watch(shared);
+    // Not by `exit`: the driver's library would be asked to clean up, and may hang.
+    // SAFETY: ends the process; nothing of ours is left to write.
+    unsafe { libc::_exit(0) }
+}
+
+/// Returns when nobody needs us any more.
+fn watch(shared: Shared) {
+    let head = shared.head();
+    let started = now();
+    loop {
+        let beat = head.heartbeat.load(Acquire).max(started);
+        if head.closed.load(Acquire) != 0 || now().saturating_sub(beat) > STALE_NS {
+            return;
+        }
+        let _ = futex::wait(&head.closed, futex::Flags::empty(), 0, Some(&WATCH));
+    }
+}
+
+fn read_cards(shared: Shared) {
+    let slots = Slots::open(std::path::Path::new("/sys"));
+    let mut driver = None;
+    let mut idle = 0;
+    loop {
+        if slots.are_all_asleep() {
+            driver = None;
+            cards::publish(shared, Cards::unavailable(Reason::Absent), now());
+            std::thread::sleep(PACE);
+            continue;
+        }
+        let looked = match driver.take() {
+            Some(known) => Ok(known),
+            None => Driver::load(),
+        };
+        let pause = match looked {
+            Ok(mut known) => {
+                let look = known.look();
+                cards::publish(shared, look, now());
+                idle = if is_idle(&look) { idle + 1 } else { 0 };
+                if idle >= IDLE_LOOKS && slots.may_sleep() {
+                    REST
+                } else {
+                    driver = Some(known);
+                    PACE
+                }
+            }
+            Err(Unusable::ForEver(reason)) => {
+                return cards::publish(shared, Cards::unavailable(reason), cards::FOR_EVER);
+            }
+            Err(Unusable::Now(reason)) => {
+                cards::publish(shared, Cards::unavailable(reason), now());
+                REST
+            }
+        };
+        std::thread::sleep(pause);
+    }
+}
+
+/// Nothing is computed on any of them.
+fn is_idle(look: &Cards) -> bool {
+    look.busy.value() == Some(0)
+}

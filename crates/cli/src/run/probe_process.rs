@@ -1,0 +1,63 @@
+//! The probe of NVIDIA's cards as the front sees it: started once, left alone, and reaped like any other child.
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsRawFd, BorrowedFd};
+use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// How long its end is waited for when all is over. It takes a millisecond, unless the driver holds it fast.
+const PATIENCE: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ProbeProcess {
+    pub pid: Pid,
+}
+
+impl ProbeProcess {
+    /// Starts it. It shares nothing with the command: no output, no terminal, no session, so that nobody waits for
+    /// it, and it outlives us if we die.
+    pub fn start(page: BorrowedFd<'_>, signal_mask: libc::sigset_t) -> io::Result<ProbeProcess> {
+        let page = page.as_raw_fd();
+        let mut command = Command::new("/proc/self/exe");
+        command
+            .arg0("antifreeze")
+            .arg("probe-cards")
+            .arg(page.to_string())
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        // SAFETY: only calls that are safe between fork and exec, on values moved in.
+        unsafe {
+            command.pre_exec(move || {
+                libc::setsid();
+                libc::sigprocmask(libc::SIG_SETMASK, &signal_mask, std::ptr::null_mut());
+                // What we inherited from a shell, such as the pipe of a substitution, is not for it.
+                libc::syscall(
+                    libc::SYS_close_range,
+                    3,
+                    libc::c_uint::MAX,
+                    libc::CLOSE_RANGE_CLOEXEC,
+                );
+                libc::fcntl(page, libc::F_SETFD, 0);
+                Ok(())
+            });
+        }
+        let child = command.spawn()?;
+        let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::NotFound)?;
+        Ok(ProbeProcess { pid })
+    }
+
+    /// Collects it once the guard has closed the record, which ends it.
+    pub fn collect(self) {
+        if let Ok(ends) = pidfd_open(self.pid, PidfdFlags::empty()) {
+            let _ = poll(&mut [PollFd::new(&ends, PollFlags::IN)], Some(&PATIENCE));
+        }
+        let _ = waitpid(Some(self.pid), WaitOptions::NOHANG);
+    }
+}
