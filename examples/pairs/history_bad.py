@@ -16,5 +16,5 @@ for step in range(2000):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    history.append((step, torch.randn(500, 500) + outputs.detach().mean()))
+    history.append((step, torch.randn(600, 600) + outputs.detach().mean()))
 print("done")

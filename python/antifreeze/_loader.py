@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import os
+import sys
 import threading
 import time
 import warnings
 from typing import Any, Iterator
 
+from . import MemoryPressure
+from ._memory import give_back
+from ._shim import oom
 from ._tools import _bytes
 
 # Batches after which something can be said, and between two looks at the workers.
@@ -17,6 +23,8 @@ _MUCH = 0.4
 # By how much workers grow, together, that is more than what they need to begin with.
 _GREW = 1.3
 _GREW_BYTES = 200 << 20
+# Seconds before each further attempt at a batch: workers that are at theirs give memory back when they are done.
+_PAUSES = (0.0, 0.5, 2.0)
 
 
 def wrap(loader: Any, *, warn: bool = True) -> Wrapped:
@@ -30,6 +38,9 @@ def wrap(loader: Any, *, warn: bool = True) -> Wrapped:
 
     It warns of training that waits for its data, of batches that do not fit into `/dev/shm`, of workers that are forked
     from a process with threads, and of workers whose memory grows because they copy what they were given.
+
+    A batch of PyTorch's `DataLoader` for which a worker, or this process, found no memory is fetched once more, here, in
+    its turn: nothing is left out. Of a dataset without indices (`IterableDataset`) the error is raised as ever.
     """
     return Wrapped(loader, warn)
 
@@ -44,6 +55,8 @@ class Stats:
         self.batch_bytes = self.bytes_in_flight = 0
         # Of all workers together, that they share with nobody.
         self.worker_bytes = 0
+        # Batches for which there was no memory at first.
+        self.fetched_again = 0
 
     @property
     def input_bound(self) -> float:
@@ -75,12 +88,13 @@ class Wrapped:
         self._look_before()
         stats = self.stats
         before = time.perf_counter()
-        batches = iter(self._loader)
+        with _noting(self._loader):
+            batches = iter(self._loader)
         # Workers start, and the first of their batches is waited for, whatever they do.
         first = True
         while True:
             try:
-                batch = next(batches)
+                batch = self._next(batches)
             except StopIteration:
                 return
             came = time.perf_counter()
@@ -94,6 +108,38 @@ class Wrapped:
             now = time.perf_counter()
             stats.worked += now - before
             before = now
+
+    def _next(self, batches):
+        noted = getattr(batches, "_index_sampler", None)
+        asked_for = noted.waiting if isinstance(noted, _Noted) else ()
+        refused = None
+        try:
+            return next(batches)
+        except Exception as error:
+            if not asked_for or isinstance(error, MemoryPressure) or not oom.is_out_of_memory(error):
+                raise
+            # Its words only: the error itself leads to all that did not fit.
+            refused = type(error), str(error)
+            if self._workers() and "in DataLoader worker process" not in refused[1]:
+                # A worker that is gone, or memory that was short here: the loader has not gone on to the next, and
+                # may give this one yet.
+                raise
+        finally:
+            # They come in the order in which they were asked for.
+            index = asked_for.popleft() if asked_for else None
+        for pause in _PAUSES:
+            give_back()
+            time.sleep(pause)
+            try:
+                batch = _fetch(self._loader, index)
+            except Exception as error:
+                if isinstance(error, MemoryPressure) or not oom.is_out_of_memory(error):
+                    raise
+                refused = type(error), str(error)
+            else:
+                self.stats.fetched_again += 1
+                return batch
+        raise oom.again(*refused, f"the loader found no memory for this batch, {len(_PAUSES) + 1} times")
 
     def _look_before(self):
         context = getattr(self._loader, "multiprocessing_context", None)
@@ -151,6 +197,55 @@ class Wrapped:
         if self._warns and what not in self._said:
             self._said.add(what)
             warnings.warn(text, stacklevel=4)
+
+
+@contextlib.contextmanager
+def _noting(loader):
+    """In it, a loader of PyTorch makes iterators that note what they ask for."""
+    data = sys.modules.get("torch.utils.data")
+    is_known = data is not None and isinstance(loader, data.DataLoader)
+    if not is_known or type(loader).__iter__ is not data.DataLoader.__iter__:
+        yield
+        return
+    if isinstance(loader.dataset, data.IterableDataset):
+        yield
+        return
+    name = "sampler" if loader.batch_sampler is None else "batch_sampler"
+    sampler = getattr(loader, name)
+    # It refuses to be given another one by assignment, which is meant for what lasts.
+    vars(loader)[name] = _Noted(sampler)
+    try:
+        yield
+    finally:
+        vars(loader)[name] = sampler
+
+
+class _Noted:
+    """A sampler; what it gave is kept until the batch has come."""
+
+    def __init__(self, sampler):
+        self._sampler = sampler
+        self.waiting = collections.deque()
+
+    def __getattr__(self, name):
+        return getattr(self._sampler, name)
+
+    def __len__(self):
+        return len(self._sampler)
+
+    def __iter__(self):
+        self.waiting.clear()
+        for index in self._sampler:
+            self.waiting.append(index)
+            yield index
+
+
+def _fetch(loader, index):
+    """As a worker would."""
+    if loader.batch_sampler is None:
+        return loader.collate_fn(loader.dataset[index])
+    several = getattr(loader.dataset, "__getitems__", None)
+    return loader.collate_fn(several(index) if several else [loader.dataset[one] for one in index])
 
 
 def _forks(context):

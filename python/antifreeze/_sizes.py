@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import resource
 import sys
 from typing import Any, Callable, Optional
 
 from . import MemoryPressure
+from ._memory import give_back
 from ._shim import oom
 
 # Of what is available, left for everybody else where no guard sees to it.
@@ -61,9 +61,7 @@ def _fits_here(function, size):
     torch = sys.modules.get("torch")
     with _wall(), _as_if_never(torch):
         fits = _try(function, size)
-    gc.collect()
-    if torch is not None and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
+    give_back()
     return fits
 
 
@@ -83,9 +81,9 @@ def _as_if_never(torch):
     if torch is None:
         yield
         return
-    from ._split import _Before, _Known
+    from ._split import Known, _Before
 
-    before = _Before(torch, _Known())
+    before = _Before(torch, Known())
     try:
         with before.watching(False):
             yield

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import math
 import random
 import sys
 import warnings
 import weakref
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional, overload
 
 from . import MemoryPressure
-from ._shim import oom
+from ._memory import give_back
+from ._optimizer import take_step
+from ._shim import oom, report
 
 
 def step(
@@ -22,6 +23,7 @@ def step(
     *,
     items: Optional[Callable[[Any], float]] = None,
     backward: Optional[Callable[[Any], object]] = None,
+    optimizer: Any = None,
     batch_norm: str = "refuse",
     ddp: bool = False,
 ) -> Any:
@@ -47,6 +49,10 @@ def step(
     `backward` is called with each loss instead of `loss.backward()`, such as for a `GradScaler`. What fitted is
     remembered, and later steps begin with it.
 
+    With `optimizer` its step is taken too. If there is no memory for it, as for the state that many optimizers make in
+    their first step, it is tried once more with what could be given back; then the error is raised, which says whether
+    the model is still as it was.
+
     With dropout the gradients are equal in distribution only: the parts draw other numbers than the whole. Modules
     that look at the batch as a whole (BatchNorm in training) would learn something else in parts; `batch_norm` is
     "refuse" (the error that there is no memory is raised, with the reason), "warn" or "allow". Of a loss that is no
@@ -54,9 +60,24 @@ def step(
     gradients by hand, and tell each other how it went, if `ddp=True` allows it; otherwise a step that does not fit
     is refused.
     """
+    check(batch_norm)
+    loss = Step(function, batch, items, backward, batch_norm, ddp, _known_of(function)).take()
+    if optimizer is not None:
+        take_step(optimizer)
+    return loss
+
+
+def check(batch_norm: str) -> None:
     if batch_norm not in ("refuse", "warn", "allow"):
         raise ValueError(f'batch_norm is "refuse", "warn" or "allow", not {batch_norm!r}')
-    return _Step(function, batch, items, backward, batch_norm, ddp).take()
+
+
+@overload
+def splittable(function: Callable[[Any], Any]) -> Callable[[Any], Any]: ...
+
+
+@overload
+def splittable(**options: Any) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]: ...
 
 
 def splittable(function: Optional[Callable[[Any], Any]] = None, **options: Any) -> Any:
@@ -81,7 +102,7 @@ def splittable(function: Optional[Callable[[Any], Any]] = None, **options: Any) 
     return takes_step
 
 
-class _Known:
+class Known:
     """Of a function that goes forward: what earlier steps have shown."""
 
     def __init__(self):
@@ -91,10 +112,21 @@ class _Known:
         # The modules that it calls, and what has gradients and belongs to none of them.
         self.roots = weakref.WeakKeyDictionary()
         self.loose = []
+        # Some are made for one call, as a slice of a Sequential is; what they are made of stays.
+        self.norms = weakref.WeakSet()
+        self._first_parameters = {}
         self.is_learnt = False
 
-    def modules(self):
-        return [module for root in self.roots for module in root.modules()]
+    def note(self, root, state):
+        self.roots[root] = state
+        norm = sys.modules["torch"].nn.modules.batchnorm._BatchNorm
+        self.norms.update(module for module in root.modules() if isinstance(module, norm))
+        for parameter in state.parameters[:1]:
+            self._first_parameters[id(parameter)] = weakref.ref(parameter)
+
+    def is_of_the_living(self):
+        """Not of models that are gone."""
+        return any(kept() is not None for kept in [*self._first_parameters.values(), *self.loose])
 
     def parameters(self):
         own = [parameter for state in self.roots.values() for parameter in state.parameters]
@@ -110,29 +142,28 @@ class _Root:
         self.is_learnt = False
 
 
-_known = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Any, Known] = weakref.WeakKeyDictionary()
 
 
 def _known_of(function):
     """A function that is defined anew in each step has the same code."""
     code = getattr(getattr(function, "__func__", function), "__code__", function)
     try:
-        return _known.setdefault(code, _Known())
+        return _known.setdefault(code, Known())
     except TypeError:
-        return _Known()
+        return Known()
 
 
-class _Step:
-    def __init__(self, function, batch, items, backward, batch_norm, ddp):
+class Step:
+    def __init__(self, function, batch, items, backward, batch_norm, ddp, known):
         self._torch = sys.modules.get("torch")
         if self._torch is None:
             raise RuntimeError("antifreeze.step is for PyTorch, which is not imported")
         self._function, self._batch, self._items = function, batch, items
         self._backward = backward or (lambda loss: loss.backward())
         self._batch_norm, self._ddp = batch_norm, ddp
-        self._known = _known_of(function)
-        if not self._known.parameters():
-            # Of other models, that are gone.
+        self._known = known
+        if not self._known.is_of_the_living():
             self._known.__init__()
         self._length = length(batch)
         self._error = MemoryError, "no memory"
@@ -145,7 +176,7 @@ class _Step:
         if reason is not None:
             before.restore()
             before.give_back()
-            raise _no_memory(self._error, reason)
+            raise oom.again(*self._error, f"antifreeze.step did not take it in parts: {reason}")
         before.finish(self._divisor / self._count if self._count else 1.0)
         if self._ddp:
             _reduce(self._torch, self._known.parameters())
@@ -160,14 +191,14 @@ class _Step:
             if not fits:
                 # Out of the `except`: the error, and with it the frames that held what did not fit, is gone.
                 before.restore()
-                gc.collect()
-                if self._torch.cuda.is_initialized():
-                    self._torch.cuda.empty_cache()
+                give_back()
             # Which modules there are may be known only now.
             if not fits or size < self._length:
                 reason = self._reason_not_to_split()
                 if reason is not None or not fits and size == 1:
                     return reason or "not even one item fits"
+                if fits and known.fits != size:
+                    report.tell("split", size=size, of=self._length)
                 known.fits = size
             if fits:
                 return None
@@ -211,9 +242,7 @@ class _Step:
     def _reason_not_to_split(self):
         if not self._ddp and _ranks(self._torch) > 1:
             return "ranks that communicate in each forward have to agree; ddp=True has antifreeze see to that"
-        norm = self._torch.nn.modules.batchnorm._BatchNorm
-        norms = (module for module in self._known.modules() if isinstance(module, norm))
-        if self._batch_norm != "allow" and any(module.training for module in norms):
+        if self._batch_norm != "allow" and any(module.training for module in self._known.norms):
             if self._batch_norm == "refuse":
                 return 'BatchNorm would learn from parts of the batch; batch_norm="warn" or "allow" takes it in parts'
             if not self._known.is_warned:
@@ -235,15 +264,6 @@ class _Step:
         return reason
 
 
-def _no_memory(error, reason):
-    kind, text = error
-    text = f"{text} (antifreeze.step did not take it in parts: {reason})"
-    try:
-        return kind(text)
-    except Exception:
-        return MemoryError(text)
-
-
 class _Before:
     """What a step finds, to give it to another attempt: gradients, buffers, random numbers."""
 
@@ -251,7 +271,7 @@ class _Before:
         self._torch, self._known = torch, known
         self._gradients, self._buffers = {}, []
         self._seen = set()
-        self._random = _random_state(torch)
+        self._random = random_state(torch)
         for root, state in list(known.roots.items()):
             self._take(root, state)
         self._set_aside(known.parameters())
@@ -294,7 +314,8 @@ class _Before:
             # As in the steps before. Each call of a module costs less without a hook.
             self._hook.remove()
         elif state is None and id(module) not in self._seen:
-            state = self._known.roots[module] = _Root(module)
+            state = _Root(module)
+            self._known.note(module, state)
             self._take(module, state)
 
     def restore(self):
@@ -305,7 +326,7 @@ class _Before:
             for buffer, version, kept in self._buffers:
                 if buffer._version != version:
                     buffer.copy_(kept)
-        _set_random_state(self._torch, self._random)
+        set_random_state(self._torch, self._random)
 
     def give_back(self):
         """There will be none."""
@@ -344,7 +365,7 @@ def _leaves(loss):
         todo.extend(following for following, _ in node.next_functions)
 
 
-def _random_state(torch):
+def random_state(torch):
     numpy = sys.modules.get("numpy")
     return (
         torch.get_rng_state(),
@@ -354,7 +375,7 @@ def _random_state(torch):
     )
 
 
-def _set_random_state(torch, state):
+def set_random_state(torch, state):
     cpu, cards, plain, numbers = state
     torch.set_rng_state(cpu)
     if cards is not None:

@@ -38,7 +38,7 @@ class Scene:
             file.write(head.ljust(HEAD, b"\0") + SLOTS * struct.pack(f"={page.WORDS}I", *slot))
         self.stub = os.path.join(self.folder, "shim/stub")
         os.makedirs(os.path.dirname(self.stub))
-        os.symlink(os.path.join(PYTHON, "stub"), self.stub)
+        os.symlink(os.path.join(PYTHON, "antifreeze/_stub"), self.stub)
         os.symlink(PYTHON, os.path.join(self.folder, "shim/library"))
         self.run_folder = os.path.join(self.folder, "run")
         os.mkdir(self.run_folder)

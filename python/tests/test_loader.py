@@ -1,7 +1,8 @@
 """Real loaders of PyTorch: what is wrong with them is said once, and nothing of what is right."""
 
-import doctest
 import importlib.util
+import os
+import signal
 import threading
 import unittest
 import warnings
@@ -28,6 +29,43 @@ if HAS_TORCH:
             if self._objects:
                 sum(map(len, self._objects[index * 4000 : (index + 1) * 4000]))
             return torch.zeros(1000)
+
+    class Scarce(Dataset):
+        """Finds no memory for some of its items as often as it is told; in workers always."""
+
+        def __init__(self, times):
+            self._times = times
+
+        def __len__(self):
+            return 24
+
+        def __getitem__(self, index):
+            left = self._times.get(index, 0)
+            if left:
+                if torch.utils.data.get_worker_info() is None:
+                    self._times[index] = left - 1
+                raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: 8 bytes")
+            return torch.tensor(index)
+
+    class Killed(Dataset):
+        """Its third batch ends the worker, as the kernel does when memory runs out."""
+
+        def __len__(self):
+            return 24
+
+        def __getitem__(self, index):
+            if index == 8:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return torch.tensor(index)
+
+    class Several(Scarce):
+        def __getitems__(self, indices):
+            return [self[index] for index in indices]
+
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            yield torch.tensor(1)
+            raise MemoryError
 
 
 def used(loader, work=lambda: None):
@@ -119,6 +157,70 @@ class TorchTest(unittest.TestCase):
         self.assertIn("copies them, once for each worker", said[0])
 
 
+@unittest.skipUnless(HAS_TORCH, "there is no torch")
+@mock.patch.multiple(_loader, _MUCH=2.0, _PAUSES=(0.0,) * 4)
+class NoMemoryTest(unittest.TestCase):
+    def test_a_batch_that_found_no_memory_comes_in_its_turn(self):
+        shuffled = {"shuffle": True, "generator": "seeded"}
+        for kind in (Scarce, Several):
+            for options in (
+                {"batch_size": 4}, {"batch_size": 5, **shuffled}, {"batch_size": None}, {"batch_size": 4, "num_workers": 2},
+                {"batch_size": 4, "num_workers": 1, "persistent_workers": True, **shuffled},
+            ):
+                with self.subTest(kind.__name__, **options):
+                    plain, scarce = (self.loader(kind, times, options) for times in ({}, {9: 1, 15: 1, 16: 1}))
+                    wrapped = antifreeze.wrap(scarce)
+                    for _ in range(2):
+                        self.assertEqual([part.tolist() for part in wrapped], [part.tolist() for part in plain])
+                    self.assertGreaterEqual(wrapped.stats.fetched_again, 1)
+                    self.assertNotIsInstance(scarce.batch_sampler or scarce.sampler, _loader._Noted)
+
+    def loader(self, kind, times, options):
+        if "generator" in options:
+            options = {**options, "generator": torch.Generator().manual_seed(3)}
+        return DataLoader(kind(times), **options)
+
+    def test_a_worker_that_was_killed_is_no_batch_to_fetch_again(self):
+        """The loader has not gone on to the next: it might come twice."""
+        loader, came = antifreeze.wrap(DataLoader(Killed(), batch_size=4, num_workers=2)), []
+        with self.assertRaisesRegex(RuntimeError, "DataLoader worker"):
+            for batch in loader:
+                came += batch.tolist()
+        self.assertEqual((came, loader.stats.fetched_again), (sorted(set(came)), 0))
+
+    def test_no_memory_to_take_over_what_a_worker_made_is_raised_as_ever(self):
+        """It is still to come: fetched here, it would come twice."""
+        several = torch.utils.data.dataloader._MultiProcessingDataLoaderIter
+        take, refusals = several._try_get_data, [RuntimeError("can't allocate memory")]
+
+        def scarce(batches, *words, **named):
+            if refusals:
+                raise refusals.pop()
+            return take(batches, *words, **named)
+
+        loader, came = antifreeze.wrap(DataLoader(Scarce({}), batch_size=4, num_workers=1)), []
+        with mock.patch.object(several, "_try_get_data", scarce), self.assertRaisesRegex(RuntimeError, "can't allocate"):
+            for batch in loader:
+                came += batch.tolist()
+        self.assertEqual(came, [])
+
+    def test_one_that_never_fits_is_told(self):
+        loader = antifreeze.wrap(DataLoader(Scarce({9: 100}), batch_size=4))
+        with self.assertRaisesRegex(RuntimeError, "can't allocate memory.*found no memory for this batch, 5 times"):
+            list(loader)
+
+    def test_what_cannot_be_fetched_again_fails_as_ever(self):
+        with self.assertRaises(MemoryError) as raised:
+            list(antifreeze.wrap(DataLoader(Stream(), batch_size=None)))
+        self.assertEqual(str(raised.exception), "")
+
+        def broken(items):
+            raise ValueError("wrong")
+
+        with self.assertRaisesRegex(ValueError, "wrong"):
+            list(antifreeze.wrap(DataLoader(Scarce({}), batch_size=4, collate_fn=broken)))
+
+
 class Early:
     """The first so many of a loader."""
 
@@ -128,11 +230,6 @@ class Early:
     def __iter__(self):
         for _, batch in zip(range(self._number), self._loader):
             yield batch
-
-
-def load_tests(loader, tests, pattern):
-    tests.addTests(doctest.DocTestSuite(_loader))
-    return tests
 
 
 if __name__ == "__main__":

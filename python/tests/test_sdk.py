@@ -1,6 +1,5 @@
 """What scripts may call, without any framework; with those that this interpreter has, more of it."""
 
-import doctest
 import importlib.util
 import math
 import unittest
@@ -140,11 +139,6 @@ class ModuleTest(unittest.TestCase):
             self.assertTrue(getattr(antifreeze, name).__doc__)
         with self.assertRaises(AttributeError):
             antifreeze.nothing
-
-
-def load_tests(loader, tests, pattern):
-    tests.addTests(doctest.DocTestSuite(_tools))
-    return tests
 
 
 if __name__ == "__main__":

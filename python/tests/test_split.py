@@ -247,6 +247,16 @@ class SplitTest(unittest.TestCase):
         model.eval()
         antifreeze.step(lambda x: forward(x), x)
 
+    def test_batch_norm_in_a_module_that_is_made_for_one_call_is_seen(self):
+        model, x = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), torch.randn(8, 4)
+        narrow = Narrow(3)
+
+        def forward(x):
+            return model[-1](narrow.through(model[:-1](x))).sum(), len(x)
+
+        with self.assertRaisesRegex(RuntimeError, "BatchNorm would learn"):
+            antifreeze.step(forward, x)
+
     def test_what_is_no_lack_of_memory_is_raised_as_it_is(self):
         model, x = nn.Linear(4, 1), torch.randn(6, 4)
         model(x).sum().backward()
@@ -286,7 +296,7 @@ class SplitTest(unittest.TestCase):
             held.append(weakref.ref(large))
             return (model(narrow.through(x)) * large[0]).sum(), len(x)
 
-        with mock.patch.object(_split.gc, "collect", side_effect=lambda: self.assertIsNone(held[-1]())):
+        with mock.patch.object(_split, "give_back", side_effect=lambda: self.assertIsNone(held[-1]())):
             antifreeze.step(forward, torch.randn(6, 4))
 
     def test_bad_batches_and_answers_are_told(self):
@@ -366,14 +376,6 @@ class RanksTest(unittest.TestCase):
         ended = scene.run_command([*torchrun, script, scene.folder + "/rank"], PYTHONPATH=support.PYTHON)
         self.assertEqual(ended.returncode, 0, ended)
         self.assertTrue(all(os.path.exists(f"{scene.folder}/rank{rank}") for rank in range(2)), ended)
-
-
-def load_tests(loader, tests, pattern):
-    if HAS_TORCH:
-        import doctest
-
-        tests.addTests(doctest.DocTestSuite(_split))
-    return tests
 
 
 if __name__ == "__main__":

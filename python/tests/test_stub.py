@@ -25,7 +25,7 @@ class StubTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         # As it lies in the cache: the stub, and the package beside it.
         self.home = os.path.join(self.folder, "shim")
-        shutil.copytree(os.path.join(PYTHON, "stub"), os.path.join(self.home, "stub"))
+        shutil.copytree(os.path.join(PYTHON, "antifreeze/_stub"), os.path.join(self.home, "stub"))
         os.symlink(PYTHON, os.path.join(self.home, "library"))
         self.work = os.path.join(self.folder, "work")
         os.mkdir(self.work)

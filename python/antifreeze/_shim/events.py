@@ -10,7 +10,7 @@ import sys
 from . import report
 
 # Raised by what is called here, it is meant for the script.
-passing = ()
+passing = ()  # type: object
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
 
@@ -80,8 +80,8 @@ def nothing(*_):
 _nothing = bool
 
 # By the id of their code: to hash a code object is slow. The code is kept, so that ids stay its own.
-_watched = {}
-_kept = []
+_watched = {}  # type: dict
+_kept = []  # type: list
 _number = None
 
 

@@ -83,7 +83,7 @@ class Watch:
     def look(self, step, frame):
         began = time.monotonic()
         with report.safely("looking who holds the memory"):
-            self._tell(step, began, _resident(), look(frame))
+            self._tell(step, began, resident(), look(frame))
         self._looked = time.monotonic()
         self._took = self._looked - began
         self._interval = min(max(2 * self._interval, self._took / SHARE), CALM)
@@ -125,7 +125,7 @@ def look(frame):
         elif _is_tensor(value) or _is_array(value):
             found[path] = Holding(file, scope, 0, _bytes(value), _nodes(value))
         elif isinstance(value, _CONTAINERS):
-            found[path] = Holding(file, scope, len(value), _estimate(value, 2), _nodes_in(value))
+            found[path] = Holding(file, scope, len(value), estimate(value, 2), _nodes_in(value))
             if depth < DEPTH and len(value) <= SHORT:
                 for key, part in _items(value):
                     todo.append((f"{path}[{_shown(key)}]", part, file, scope, depth + 1))
@@ -306,7 +306,7 @@ def _some_of(value):
     return [part for _, part in zip(range(SAMPLE), value)]
 
 
-def _estimate(value, depth):
+def estimate(value, depth):
     """Bytes, from some of the elements."""
     if isinstance(value, _CONTAINERS) and depth:
         some = _some_of(value)
@@ -318,11 +318,11 @@ def _estimate(value, depth):
             storage = _storage(part)
             if storage is None or storage not in storages:
                 storages.add(storage)
-                total += _estimate(part, depth - 1)
+                total += estimate(part, depth - 1)
         return sys.getsizeof(value) + int(total / len(some) * len(value))
     own = _dict_of(value) if depth and not isinstance(value, _PLAIN) else None
     if own is not None and not (_is_tensor(value) or _is_array(value) or isinstance(value, type)):
-        return sys.getsizeof(value, 64) + _estimate(own, depth - 1)
+        return sys.getsizeof(value, 64) + estimate(own, depth - 1)
     return _bytes(value)
 
 
@@ -393,6 +393,6 @@ def _is_a_library_s(cls):
     return not isinstance(file, str) or not _is_the_script_s(file)
 
 
-def _resident():
+def resident():
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

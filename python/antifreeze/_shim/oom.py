@@ -43,3 +43,12 @@ def may_be_out_of_memory(error):
     """By what a library says when it has no memory left and does not know."""
     text = error.args[0] if error.args and isinstance(error.args[0], str) else ""
     return any(sign in text[:2000].lower() for sign in _DISGUISES)
+
+
+def again(kind, text, reason):
+    """The error once more, without what it led to, and with what is to be said to it."""
+    text = f"{text} ({reason})"
+    try:
+        return kind(text)
+    except Exception:
+        return MemoryError(text)

@@ -11,6 +11,8 @@ object a line, each with `what` and `t` (CLOCK_MONOTONIC). Readers ignore what t
 | `saved` | `path` (null when the script did not say), `step`, `bytes`, `seconds`, `by` |
 | `not-saved` | `why`, `step` |
 | `resumes` | the script knows how to go on: `step` that it goes on from, 0 from the beginning |
+| `plan` | `steps` that it means to make |
+| `split` | `antifreeze.step` takes steps in parts: `size` items at a time, `of` the batch |
 | `fault` | an error of ours: `doing`, `error` |
 
 Each of `names` has `name`, `file`, `scope`, `bytes`, `length` (of a container, else 0), `nodes` of graphs that it

@@ -8,7 +8,7 @@ import threading
 import time
 
 from .. import MemoryPressure
-from . import events, holders, oom, page, report, stacks
+from . import events, holders, hooks, landing, oom, page, report, stacks
 from .steps import Steps
 
 # Harmless to a process that does not expect it.
@@ -89,10 +89,27 @@ class Trainer:
 
     def _is_forked(self):
         """A child that trains as well says so itself; most do not."""
-        self._is_known = False
         self._offers_stacks = None
+        self.leave()
+
+    def join(self):
+        """There is a page now."""
+        self._is_known = False
+        self._claim()
+
+    def leave(self):
+        """There is none any more."""
+        self._is_known = False
         self._take(page.Slot(bytearray(4 * page.WORDS), 0))
         self.steps.write_to(self._slot)
+
+    def is_in_need(self):
+        """The guard is worried about memory."""
+        return self._words[page.RUNG] >= holders.WATCH_RUNG
+
+    def forget(self):
+        """What was asked for is about something that is over."""
+        self._words[page.STOP_ANSWERED] = self._words[page.STOP_ASKED]
 
     # At the end of a step nothing is half done.
 
@@ -100,7 +117,7 @@ class Trainer:
         """When something is asked for, or it is due."""
         self._keep_pace()
         words = self._words
-        if words[page.SAVE_ASKED] != words[page.SAVE_ANSWERED]:
+        if self.is_asked_to_save() and not hooks.saves_itself:
             self._save(words[page.SAVE_ASKED])
         if words[page.STOP_ASKED] != words[page.STOP_ANSWERED]:
             self._stop(sys._getframe(1))
@@ -115,6 +132,27 @@ class Trainer:
             seconds = self.rhythm(now, self.step_time) if self.rhythm else PACE
             self.steps.due = count + max(1, int(seconds / max(self.step_time, 1e-6)))
 
+    # By a framework itself, when it comes to it.
+
+    def is_asked_to_save(self):
+        return self._words[page.SAVE_ASKED] != self._words[page.SAVE_ANSWERED]
+
+    def saving_begins(self):
+        self.steps.saving_begins()
+        self._saving_since = time.monotonic()
+
+    def saving_ends(self, path):
+        """None: it could not."""
+        asked, step = self._words[page.SAVE_ASKED], self.steps.count
+        took = time.monotonic() - self._saving_since
+        with report.safely("saving"):
+            if path is None:
+                report.tell("not-saved", step=step, why="the framework did not save")
+            else:
+                report.tell("saved", step=step, seconds=round(took, 3), path=os.path.abspath(path), by="framework")
+                self._slot.longs[page.SAVED_STEP // 2] = step
+        self._answer(asked, took, asked if path is None else 0)
+
     def _save(self, asked, frame=None):
         self.steps.saving_begins()
         began, step = time.monotonic(), self.steps.count
@@ -128,7 +166,10 @@ class Trainer:
                 report.tell("saved", step=step, seconds=round(time.monotonic() - began, 3), **saved)
                 self._slot.longs[page.SAVED_STEP // 2] = step
                 failed = 0
-        self._words[page.SAVE_MS] = int(1000 * (time.monotonic() - began))
+        self._answer(asked, time.monotonic() - began, failed)
+
+    def _answer(self, asked, seconds, failed):
+        self._words[page.SAVE_MS] = int(1000 * seconds)
         self._words[page.SAVE_FAILED] = failed
         self._words[page.SAVE_ANSWERED] = asked
         self.steps.saving_ends()
@@ -137,9 +178,7 @@ class Trainer:
         # The last look is the one that tells most.
         self._holders.look(self.steps.count, frame)
         self._words[page.STOP_ANSWERED] = self._words[page.STOP_ASKED]
-        raise MemoryPressure(
-            "antifreeze asks this run to end: memory is running out, and it would freeze the machine"
-        )
+        raise MemoryPressure(hooks.ending)
 
     # By signal, where steps are not seen or do not end.
 
@@ -163,7 +202,8 @@ class Trainer:
         if asked != self._looked_for:
             self._looked_for = asked
             self._holders.step(self.steps.count, words[page.RUNG], frame)
-        if words[page.STOP_ASKED] != words[page.STOP_ANSWERED] and not self.steps.is_saving():
+        is_asked = words[page.STOP_ASKED] != words[page.STOP_ANSWERED]
+        if is_asked and not self.steps.is_saving() and hooks.may_stop(frame):
             self._stop(frame)
 
     # Errors.
@@ -183,6 +223,7 @@ class Trainer:
     def _is_ended_by(self, error, trace):
         if not oom.is_out_of_memory(error):
             return
+        landing.open_up()
         frame = holders.innermost(trace)
         if not self._sees_all:
             self._tell(error, frame)
@@ -195,6 +236,7 @@ class Trainer:
     def _raised(self, error):
         if not oom.is_out_of_memory(error):
             return
+        landing.open_up()
         # Raised again on its way out, it is still the same. It is not kept: it holds all that failed.
         mark = id(error), self.steps.count
         if mark != self._last:

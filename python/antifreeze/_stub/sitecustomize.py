@@ -101,8 +101,10 @@ def begin():
         sys.meta_path.append(Library)
 
 
-try:
-    begin()
-except Exception:
-    pass
-make_way()
+# Not when it is only read for what is in it.
+if __name__ == "sitecustomize":
+    try:
+        begin()
+    except Exception:
+        pass
+    make_way()

@@ -1,0 +1,183 @@
+"""In a notebook: a cell for which there is no memory ends with an exception that says so, and the kernel lives.
+
+What would kill the kernel is never done: no exception is raised while it is idle, or in a cell that awaits. And
+what the failed cell held is given back, although its traceback would keep it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from typing import Any, List, Optional
+
+from . import _attach
+from ._memory import give_back, trim
+from ._shim import holders, hooks, landing, oom
+
+# Names that are told, and what they hold at least.
+MOST, LEAST = 3, 1_000_000
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_shim", "")
+_HOLD_NOTHING = (types.ModuleType, types.FunctionType, types.MethodType, type)
+
+_notebook: Optional[Notebook] = None
+
+
+def load(shell: Any) -> None:
+    """`%load_ext antifreeze`."""
+    if not _attach.is_guarded():
+        _attach.guard()
+    hook(shell)
+
+
+def hook(shell: Any) -> None:
+    global _notebook
+    if _notebook is None:
+        _notebook = Notebook(shell)
+
+
+def unhook() -> None:
+    global _notebook
+    if _notebook is not None:
+        _notebook.leave()
+        _notebook = None
+
+
+class Notebook:
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        # This is called in a cell, as a rule, which is under way already and may be any.
+        self._is_in_cell = False
+        self._before = hooks.may_stop, hooks.ending
+        hooks.may_stop = self._may_stop
+        hooks.ending = "antifreeze ended this cell: memory is running out, and it would freeze the machine"
+        shell.events.register("pre_run_cell", self._begins)
+        shell.events.register("post_run_cell", self._ends)
+        self._show, self._show_lines = shell.showtraceback, shell._showtraceback
+        shell.showtraceback, shell._showtraceback = self._shows, self._shows_lines
+
+    def leave(self) -> None:
+        shell = self._shell
+        hooks.may_stop, hooks.ending = self._before
+        shell.events.unregister("pre_run_cell", self._begins)
+        shell.events.unregister("post_run_cell", self._ends)
+        # Unless somebody has put something of his own there since.
+        if shell.showtraceback == self._shows:
+            del shell.showtraceback
+        if shell._showtraceback == self._shows_lines:
+            del shell._showtraceback
+
+    # When an exception may be raised.
+
+    def _begins(self, info=None):
+        from ._shim.trainer import trainer
+
+        # What was asked of the cell before is not meant for this one.
+        trainer().forget()
+        self._is_in_cell = not self._awaits(getattr(info, "raw_cell", None))
+
+    def _ends(self, result=None):
+        from ._shim.trainer import trainer
+
+        self._is_in_cell = False
+        if trainer().is_in_need():
+            trim()
+
+    def _awaits(self, cell):
+        """Whether it runs in the kernel's own loop, which an exception would end."""
+        if cell is None:
+            return True
+        try:
+            return self._shell.should_run_async(cell, transformed_cell=self._shell.transform_cell(cell))
+        except Exception:
+            # It is not Python, and will not run.
+            return False
+
+    def _may_stop(self, frame):
+        """Only where a cell's own code is at work."""
+        while self._is_in_cell and frame is not None:
+            if frame.f_globals is self._shell.user_ns:
+                return True
+            frame = frame.f_back
+        return False
+
+    # What is said, and given back.
+
+    def _shows(self, exc_tuple=None, *arguments, **named):
+        error = (exc_tuple or sys.exc_info())[1]
+        if error is not None and oom.is_out_of_memory(error):
+            landing.open_up()
+            _cut(error.__traceback__)
+        return self._show(exc_tuple, *arguments, **named)
+
+    def _shows_lines(self, kind, error, lines):
+        if isinstance(error, BaseException) and oom.is_out_of_memory(error):
+            release(error)
+            lines = [*lines, *self._told()]
+        return self._show_lines(kind, error, lines)
+
+    def _told(self) -> List[str]:
+        resident, may_use = holders.resident(), _attach.may_use()
+        of = f" of the {shown(may_use)} it may use" if may_use else ""
+        told = [
+            "",
+            "antifreeze: there was no memory left for this cell. The kernel and its variables are still here, with "
+            f"{shown(resident)}{of}.",
+        ]
+        largest = self._largest()
+        if largest:
+            names = ", ".join(f"{name} ({shown(size)})" for name, size in largest)
+            told.append(f"            Largest: {names}. What you do not need: del {largest[0][0]}")
+        told.append("            Otherwise: smaller batches, data in parts. `antifreeze explain` tells more.")
+        return told
+
+    def _largest(self):
+        """Names of the notebook, and about how much each holds."""
+        held = []
+        for name, value in list(self._shell.user_ns.items()):
+            if not name.startswith("_") and name != "In" and not isinstance(value, _HOLD_NOTHING):
+                held.append((holders.estimate(value, 2), name))
+        return [(name, size) for size, name in sorted(held, reverse=True)[:MOST] if size >= LEAST]
+
+
+def release(error: Optional[BaseException], seen: Optional[set] = None) -> None:
+    """Lets go of what the functions that failed held. Their traceback stays, without the values."""
+    first = seen is None
+    seen = seen if seen is not None else set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        trace = error.__traceback__
+        while trace is not None:
+            _clear(trace.tb_frame)
+            trace = trace.tb_next
+        release(error.__context__, seen)
+        error = error.__cause__
+    if first:
+        give_back()
+
+
+def _cut(trace):
+    """Takes our own frames off the end: the cell's line is what matters."""
+    while trace is not None and trace.tb_next is not None:
+        if trace.tb_next.tb_frame.f_code.co_filename.startswith(_OURS):
+            trace.tb_next = None
+        trace = trace.tb_next
+
+
+def _clear(frame):
+    try:
+        frame.clear()
+    except RuntimeError:
+        # It still runs.
+        return
+    # Whoever has asked for its variables before, as the one who shows the traceback has, was given a copy, which
+    # is brought up to date when it is asked for.
+    if frame.f_locals is not frame.f_globals:
+        frame.f_locals
+
+
+def shown(size: int) -> str:
+    for unit, bytes in (("GB", 1e9), ("MB", 1e6)):
+        if size >= bytes:
+            return f"{size / bytes:.3g} {unit}"
+    return f"{size / 1e3:.0f} kB"
