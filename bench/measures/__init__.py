@@ -1,6 +1,6 @@
 """The parts of `bench/guard`, in the order in which they run."""
 
-from . import cpu, output, record, shim, size, speed, start
+from . import cpu, output, record, sdk, shim, size, speed, start
 
 PARTS = {
     "size": size,
@@ -10,4 +10,5 @@ PARTS = {
     "output": output,
     "record": record,
     "shim": shim,
+    "sdk": sdk,
 }
