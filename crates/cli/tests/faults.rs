@@ -164,6 +164,40 @@ fn a_killed_guard_is_replaced_and_the_command_notices_nothing() {
     assert!(scene.shown().contains("exit code 7"), "{}", scene.shown());
 }
 
+/// At each moment of its start: the command runs under another guard, or was never run, and what is said is so.
+#[test]
+fn a_guard_that_is_killed_while_it_starts_is_replaced_or_the_command_was_not_run() {
+    for delay in 0..12 {
+        let scene = Scene::new();
+        let script = "touch begun; while [ ! -e over ]; do sleep 0.02; done; exit 6";
+        let mut run = scene.antifreeze();
+        let mut child = scene.start(run.args(["run", "--", "sh", "-c", script]));
+        let name = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm"));
+        let is_guard = |pid: &u32| name(*pid).is_ok_and(|name| name == "antifreeze-guar\n");
+        // Without a rest: its start takes a few milliseconds.
+        let guard = loop {
+            if let Some(guard) = scene.living().into_iter().find(is_guard) {
+                break guard;
+            }
+            assert!(child.try_wait().unwrap().is_none(), "no guard was started");
+        };
+        std::thread::sleep(Duration::from_millis(delay));
+        kill(guard);
+        let said = || fs::read_to_string(scene.path("stderr")).unwrap_or_default();
+        scene.until("a word about it", LIMIT, || {
+            said().contains("was not run") || said().contains("replaced")
+        });
+        fs::write(scene.path("over"), "").unwrap();
+        let ended = scene.ended(child.wait().unwrap());
+        if said().contains("was not run") {
+            assert!(!scene.path("begun").exists(), "{ended}");
+        } else {
+            ended.exits(6);
+        }
+        ended.never_tells("could not be replaced");
+    }
+}
+
 #[test]
 fn a_killed_front_loses_none_of_the_output() {
     let scene = Scene::new();

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// "AFPG".
 pub const MAGIC: u32 = 0x4746_5041;
 /// Raised whenever the layout changes; the cushion ignores a page of another version.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Where the processes of the tree find the page: paths to try, separated by `:`.
 pub const ENV: &str = "ANTIFREEZE_PAGE";
 /// The same, as C spells it.
@@ -172,6 +172,8 @@ pub struct Head {
     pub probe_pid: AtomicU32,
 
     // The guard's, for the front.
+    /// 1 once a guard has said that the run has begun. The first may die before it comes to that.
+    pub begun: AtomicU32,
     /// errno of a command that could not be started; 0 otherwise.
     pub exec_errno: AtomicI32,
     /// The root's wait status plus one, once it has ended; 0 before.

@@ -37,7 +37,7 @@ use rustix::thread::futex;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 #[global_allocator]
@@ -169,20 +169,22 @@ fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
         head.root_started.store(root.process.started, Relaxed);
     }
     sentinel.tick(scout::now());
-    if sentinel.orders.adopt != 0 {
-        sentinel.voice.say(What::GuardRestored);
-        return;
-    }
     if let Some(held) = held {
         held.release();
     }
-    sentinel.voice.say(What::Started {
-        guard: Pid(std::process::id()),
-        root: sentinel.root,
-        total: sentinel.sample.memory.total.value().unwrap_or(0),
-        reserve: sentinel.terms.reserve,
-        budget: sentinel.terms.budget,
-    });
+    if head.begun.load(Acquire) == 0 {
+        sentinel.voice.say(What::Started {
+            guard: Pid(std::process::id()),
+            root: sentinel.root,
+            total: sentinel.sample.memory.total.value().unwrap_or(0),
+            reserve: sentinel.terms.reserve,
+            budget: sentinel.terms.budget,
+        });
+        head.begun.store(1, Release);
+    }
+    if sentinel.orders.adopt != 0 {
+        sentinel.voice.say(What::GuardRestored);
+    }
 }
 
 fn prepare<'a>(

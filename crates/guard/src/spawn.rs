@@ -64,7 +64,12 @@ pub fn spawn(orders: &Orders, shared: Shared, command: &[OsString]) -> std::io::
         -1 => Err(std::io::Error::last_os_error()),
         0 => {
             drop(go);
-            let _ = wait.read(&mut [0]);
+            let is_released = wait.read(&mut [0]).is_ok_and(|bytes| bytes > 0);
+            if !is_released && shared.head().root_pid.load(Acquire) == 0 {
+                // The guard died before anybody could know of us.
+                // SAFETY: ends the child without running what belongs to the guard.
+                unsafe { libc::_exit(126) }
+            }
             // Open until the program is executed, which closes it, or we end.
             let _starting = starting;
             become_trainer(orders, shared, &arguments)

@@ -15,6 +15,7 @@ use antifreeze_sense::{Cards, Reason};
 use asleep::Slots;
 use nvidia::{Driver, Unusable};
 use rustix::fd::{BorrowedFd, RawFd};
+use rustix::process::{Pid, getppid};
 use rustix::thread::futex;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
@@ -58,13 +59,16 @@ pub fn probe(page: RawFd) -> Result<(), String> {
     unsafe { libc::_exit(0) }
 }
 
-/// Returns when nobody needs us any more.
+/// Returns when nobody needs us any more. While the front lives, a dead guard will be replaced, however long that takes
+/// on a machine that struggles.
 fn watch(shared: Shared) {
     let head = shared.head();
     let started = now();
+    let front = Pid::from_raw(head.front_pid.load(Acquire) as i32);
     loop {
         let beat = head.heartbeat.load(Acquire).max(started);
-        if head.closed.load(Acquire) != 0 || now().saturating_sub(beat) > STALE_NS {
+        let is_unguarded = now().saturating_sub(beat) > STALE_NS;
+        if head.closed.load(Acquire) != 0 || is_unguarded && getppid() != front {
             return;
         }
         let _ = futex::wait(&head.closed, futex::Flags::empty(), 0, Some(&WATCH));

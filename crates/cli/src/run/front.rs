@@ -59,6 +59,8 @@ pub struct Front {
     /// None also when it has ended.
     probe: Option<ProbeProcess>,
     restarts: u32,
+    /// The guard is dead and nobody took its place.
+    unguarded: bool,
     speaker: Speaker,
     detail: Detail,
     lacks: Vec<Lack>,
@@ -161,6 +163,7 @@ impl Front {
             guard,
             probe,
             restarts: 0,
+            unguarded: false,
             detail,
             lacks: Vec::new(),
             heard: 0,
@@ -212,17 +215,13 @@ impl Front {
                 .iter()
                 .any(|event| matches!(event.what, What::Started { .. }))
         };
-        while !started(self) {
-            if self.guard.has_ended() {
-                self.hear();
-                if started(self) {
-                    break;
-                }
-                return Err("the guard could not start; the command was not run".to_owned());
-            }
+        while !started(self) && self.root_status().is_none() && !self.unguarded {
             self.wait(None);
             self.signals_arrived();
             self.hear();
+        }
+        if self.unguarded && self.shared.head().root_pid.load(Acquire) == 0 {
+            return Err("the guard could not start; the command was not run".to_owned());
         }
         if self.detail > Detail::Quiet && self.shared.head().exec_errno.load(Acquire) == 0 {
             self.say(&opening(&self.facts, self.means(), self.look.glyphs));
@@ -452,12 +451,14 @@ impl Front {
             signal_mask: self.signals.before(),
             shim: None,
         };
-        let adopted = Pid::from_raw(root as i32);
-        let replaced = (self.restarts <= MOST_RESTARTS && adopted.is_some())
-            .then(|| GuardProcess::start(&equipment, adopted).ok())
-            .flatten();
+        let replaced = Pid::from_raw(root as i32)
+            .filter(|_| self.restarts <= MOST_RESTARTS)
+            .and_then(|root| GuardProcess::start(&equipment, Some(root)).ok());
+        self.unguarded = replaced.is_none();
         match replaced {
             Some(guard) => self.guard = guard,
+            // It died before the command was there.
+            None if root == 0 => {}
             None => {
                 self.shared.head().wall.store(0, Release);
                 limit::lift(antifreeze_sense::Pid(root), None);
@@ -538,11 +539,18 @@ impl Front {
     fn wait_for_closing(&mut self) {
         let head = self.shared.head();
         let began = Instant::now();
+        let mut asked_at = None;
         while head.closed.load(Acquire) == 0 && began.elapsed() < CLOSING {
+            let tick = head.tick.load(Acquire);
             self.hear();
             if !self.tree_ended && began.elapsed() > LEFTOVERS {
-                self.say("some processes of the command still run; the guard stays with them");
-                return;
+                // The guard may only be late. One look of its own that began after this, and it knows.
+                let asked_at = *asked_at.get_or_insert(tick);
+                if tick.wrapping_sub(asked_at) >= 2 {
+                    self.say("some processes of the command still run; the guard stays with them");
+                    return;
+                }
+                self.shared.kick();
             }
             self.wait(Some(Duration::from_millis(50)));
             while self.signals.next().is_some() {}
