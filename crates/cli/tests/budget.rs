@@ -99,6 +99,52 @@ except MemoryError:
     assert!(peak(&scene) <= 200 * MB, "{}", scene.verdict());
 }
 
+/// As `torch.load(mmap=True)` and `numpy.memmap(mode="c")` map a file: it takes no memory until it is written to.
+#[test]
+fn a_file_far_larger_than_the_budget_may_be_mapped_and_memory_is_as_limited_as_before() {
+    let scene = Scene::new();
+    let script = scene.script("train.py", MAPPED_FILE);
+    let mut run = scene.run("300MB");
+    let ended = scene.finish(run.args(["--", "python3"]).arg(&script), LIMIT);
+    ended
+        .exits(0)
+        .prints("mapped 4 times 1000 MB")
+        .prints("took 100 MB");
+    let held = ended
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("refused with "));
+    let held: u64 = held.unwrap_or_else(|| panic!("{ended}")).parse().unwrap();
+    assert!((150..=300).contains(&held), "{ended}");
+    assert!(peak(&scene) <= 300 * MB, "{}", scene.verdict());
+}
+
+const MAPPED_FILE: &str = "\
+import mmap, time
+size = 1_000_000_000
+with open('weights.bin', 'wb') as file:
+    file.truncate(size)
+maps = []
+with open('weights.bin', 'r+b') as file:
+    for _ in range(4):
+        maps.append(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY))
+print('mapped', len(maps), 'times', size // 1_000_000, 'MB')
+# At once: nobody outside had time to count anything.
+data = bytearray(100_000_000)
+print('took', len(data) // 1_000_000, 'MB')
+assert sum(each[::50_000_000] != bytes(20) for each in maps) == 0
+maps[0][size // 2] = 7
+history = [data]
+try:
+    for step in range(100):
+        history.append(bytearray(4_000_000))
+        time.sleep(0.02)
+except MemoryError:
+    held = sum(map(len, history)) // 1_000_000
+    del history
+    print('refused with', held)
+";
+
 #[test]
 fn every_leaking_worker_gets_an_error_of_its_own_and_the_pool_lives() {
     let scene = Scene::new();

@@ -66,6 +66,9 @@ pub struct Slot {
     pub drawn: AtomicU64,
     /// Size of a request that waits for the guard's answer; 0 while none does.
     pub wanted: AtomicU64,
+    /// Bytes of files it has ever mapped to write to privately, large pieces only. They count against
+    /// the limit, and take memory only where they are written to.
+    pub files: AtomicU64,
     /// 1 while the landing strip is open.
     pub landed: AtomicU32,
     /// 1 when the process lifted its limit because the heartbeat was stale.

@@ -16,6 +16,8 @@ mod page;
 
 #[path = "preload/birth.rs"]
 mod birth;
+#[path = "preload/files.rs"]
+mod files;
 #[path = "preload/guard.rs"]
 mod guard;
 #[path = "preload/heap.rs"]

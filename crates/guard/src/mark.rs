@@ -2,16 +2,50 @@
 
 use crate::hands::limit::Limits;
 use crate::policy::WallState;
+use crate::scout::FileData;
 
 #[derive(Clone, Copy, Default)]
 pub struct Mark {
     pub wall: WallState,
     /// Seen before.
     pub met: bool,
+    pub files: Files,
     /// Its limits as they were found at this look.
     pub limits: Option<Limits>,
     /// We stopped it; what the user stopped is not marked.
     pub paused: bool,
     /// Setting its limit was refused: another user's, or setuid.
     pub refused: bool,
+}
+
+/// How much of a process's data comes from files: what the scout has counted, and what the cushion has told of
+/// since.
+#[derive(Clone, Copy, Default)]
+pub struct Files {
+    counted: FileData,
+    /// What the cushion had told of when they were counted.
+    told_then: u64,
+    /// At the look before.
+    told_before: u64,
+}
+
+impl Files {
+    /// Takes in both at a look.
+    pub fn observe(&mut self, counted: FileData, told: u64) {
+        if counted.at != self.counted.at {
+            self.counted = counted;
+            self.told_then = self.told_before;
+        }
+        self.told_before = told;
+    }
+
+    /// Without what it may have been born with.
+    pub fn of_its_own(&self) -> u64 {
+        self.bytes().min(self.told_before)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        let since = self.told_before.saturating_sub(self.told_then);
+        self.counted.bytes.saturating_add(since)
+    }
 }

@@ -67,12 +67,14 @@ impl Default for Errand {
     }
 }
 
-/// What a process has mapped of the data of libraries.
+/// What of a process's data comes from files.
 #[derive(Clone, Copy, Default)]
-struct Libraries {
+pub struct FileData {
     pid: Pid,
     started: u64,
-    bytes: u64,
+    pub bytes: u64,
+    /// When that was; 0: never.
+    pub at: u64,
 }
 
 /// What the scout has found so far.
@@ -86,8 +88,8 @@ pub struct Findings {
     share_count: usize,
     pub shares_at: u64,
     pub files: Reading<u64>,
-    /// The data of libraries in each of the named processes.
-    libraries: [Libraries; NAMED],
+    /// Of each of the named processes.
+    file_data: [FileData; NAMED],
     /// When they were looked at last.
     pub mapped_at: u64,
     /// A library is mapped whose programs do not survive a refused request.
@@ -101,29 +103,32 @@ impl Findings {
         &self.shares[..self.share_count]
     }
 
-    /// The data of libraries in a process; 0 where it is not known.
-    pub fn library_data(&self, pid: Pid, started: u64) -> u64 {
-        let mut known = self.libraries.iter();
+    /// Nothing, at no time, where it is not known.
+    pub fn file_data(&self, pid: Pid, started: u64) -> FileData {
+        let mut known = self.file_data.iter();
         known
             .find(|known| (known.pid, known.started) == (pid, started))
-            .map_or(0, |known| known.bytes)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Looks through what the process in this place has mapped.
     fn look_at_maps(&mut self, errand: &Errand, place: usize) {
-        let (Some(&(pid, started)), Some(libraries)) =
-            (errand.named.get(place), self.libraries.get_mut(place))
+        let (Some(&(pid, started)), Some(file_data)) =
+            (errand.named.get(place), self.file_data.get_mut(place))
         else {
             return;
         };
+        let at = now();
         let Reading::Value(mapped) = mapped(pid, &FRAGILE) else {
             return;
         };
         self.fragile |= mapped.needle.is_some();
-        *libraries = Libraries {
+        *file_data = FileData {
             pid,
             started,
-            bytes: mapped.library_data,
+            bytes: mapped.file_data,
+            at,
         };
     }
 
@@ -161,7 +166,7 @@ impl Default for Findings {
             share_count: 0,
             shares_at: 0,
             files: Reading::default(),
-            libraries: [Libraries::default(); NAMED],
+            file_data: [FileData::default(); NAMED],
             mapped_at: 0,
             fragile: false,
             saved: None,

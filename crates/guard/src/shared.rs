@@ -102,6 +102,7 @@ impl Shared {
                 slot.own_limit.store(0, Relaxed);
                 slot.drawn.store(0, Relaxed);
                 slot.wanted.store(0, Relaxed);
+                slot.files.store(0, Relaxed);
                 slot.landed.store(0, Relaxed);
                 slot.lifted.store(0, Relaxed);
                 slot.pid.store(0, Release);

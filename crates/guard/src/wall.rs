@@ -5,7 +5,7 @@ use crate::hands::limit::{self, Limits};
 use crate::mark::Mark;
 use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, WallState, closed, plan};
 use crate::room::{Room, Terms};
-use crate::scout::Findings;
+use crate::scout::{FileData, Findings};
 use crate::shared::Shared;
 use crate::stride::Stride;
 use antifreeze_cushion::page::SLOTS;
@@ -100,7 +100,9 @@ impl Wall {
         self.candidates.clear();
         greet_forks(tree);
         for tracked in tree.processes_mut() {
-            self.observe(now, tracked, strip, footprint, shared);
+            let process = &tracked.process;
+            let counted = findings.file_data(process.pid, process.started);
+            self.observe(now, tracked, counted, strip, footprint, shared);
             let slot = shared.slot(tracked.process.pid.0);
             let state = tracked.state.wall;
             let wants = slot.map_or(0, |(place, _)| self.wants[place]);
@@ -111,7 +113,10 @@ impl Wall {
                 wants,
                 asks: slot.is_some(),
                 open: open.map_or(0, |stands| stands.saturating_sub(closed(&state))),
-                libraries: findings.library_data(tracked.process.pid, tracked.process.started),
+                files: match state.is_forgiven() {
+                    true => tracked.state.files.bytes(),
+                    false => tracked.state.files.of_its_own(),
+                },
             });
         }
         let wall_room = WallRoom {
@@ -187,6 +192,7 @@ impl Wall {
         &mut self,
         now: u64,
         tracked: &mut Tracked<Mark>,
+        counted: FileData,
         strip: u64,
         footprint: u64,
         shared: Shared,
@@ -194,6 +200,10 @@ impl Wall {
         let process = &tracked.process;
         let value = |reading: Reading<u64>| reading.value().unwrap_or(0);
         let mark = &mut tracked.state;
+        let slot = shared.slot(process.pid.0);
+        let files = slot.map_or(0, |(_, slot)| slot.files.load(Acquire));
+        mark.files.observe(counted, files);
+        mark.wall.hear_of_files(files);
         mark.wall.observe(
             now,
             value(process.vm_data),
@@ -202,7 +212,6 @@ impl Wall {
             value(process.threads),
         );
         self.stride.observe(now, mark.wall.growth());
-        let slot = shared.slot(process.pid.0);
         let own = slot.map_or(OwnLimit::default(), |(_, slot)| OwnLimit {
             limit: slot.own_limit.load(Acquire),
             landed: slot.landed.load(Acquire) == 1,

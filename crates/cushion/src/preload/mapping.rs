@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
+use crate::files;
 use crate::next::Next;
 use crate::sys::{self, MAP_FAILED};
 use crate::wall::{Request, rescue};
@@ -58,20 +59,34 @@ unsafe fn map(
         return MAP_FAILED;
     };
     let before = sys::errno();
+    let file = files::Announced::of(bytes, is_counted(prot, flags) && is_of_file(flags));
     // SAFETY: passed on as it came.
     let mut found = unsafe { next(at, bytes, prot, flags, fd, offset) };
-    if found != MAP_FAILED || sys::errno() != sys::ENOMEM || !is_counted(prot, flags) {
+    if found != MAP_FAILED {
+        file.stands();
         return found;
     }
-    let met = rescue(Request::Mapping(bytes), &mut || {
+    if sys::errno() != sys::ENOMEM || !is_counted(prot, flags) {
+        return found;
+    }
+    let request = match file.is_one() {
+        true => Request::File(bytes),
+        false => Request::Mapping(bytes),
+    };
+    let met = rescue(request, &mut || {
         // SAFETY: passed on as it came; the attempt before has mapped nothing.
         found = unsafe { next(at, bytes, prot, flags, fd, offset) };
         found != MAP_FAILED
     });
     if met {
+        file.stands();
         sys::set_errno(before);
     }
     found
+}
+
+fn is_of_file(flags: c_int) -> bool {
+    flags & sys::MAP_ANONYMOUS == 0
 }
 
 /// What the kernel holds against RLIMIT_DATA: private and writable, of a file or not. Other

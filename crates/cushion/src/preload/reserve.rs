@@ -59,6 +59,35 @@ pub fn land() {
     }
 }
 
+/// Room made by [`make_room`].
+pub struct Room {
+    before: u64,
+    raised: u64,
+}
+
+/// Raises the limit by what a file takes of it. None where it cannot be raised.
+pub fn make_room(bytes: u64) -> Option<Room> {
+    let turn = Turn::take()?;
+    let limit = turn.limit()?;
+    let raised = limit.raised(bytes)?;
+    turn.raise(limit, raised).then_some(Room {
+        before: limit.soft,
+        raised,
+    })
+}
+
+impl Room {
+    /// It was of no use. If somebody has moved the limit since, it is not ours any more.
+    pub fn give_back(self) {
+        let Some(turn) = Turn::take() else { return };
+        if let Some(limit) = turn.limit()
+            && limit.soft == self.raised
+        {
+            turn.raise(limit, self.before);
+        }
+    }
+}
+
 /// A child after fork has granted itself nothing, and the thread that may have been raising
 /// the limit is not in it.
 pub fn forget() {

@@ -12,6 +12,7 @@ pub const EINVAL: c_int = 22;
 
 pub const PROT_WRITE: c_int = 2;
 pub const MAP_PRIVATE: c_int = 2;
+pub const MAP_ANONYMOUS: c_int = 0x20;
 pub const MAP_FAILED: *mut c_void = usize::MAX as *mut c_void;
 
 #[cfg(target_arch = "x86_64")]

@@ -19,6 +19,8 @@ const STEP: u64 = 8 << 20;
 const THREAD_STEP: u64 = 9 << 20;
 /// Draws of one request; the reserve is used up long before.
 const MOST_DRAWS: u32 = 64;
+/// Moves of the wall for one file.
+const MOST_MOVES: u32 = 4;
 
 #[derive(Clone, Copy)]
 pub enum Request {
@@ -26,13 +28,15 @@ pub enum Request {
     Heap(usize),
     /// A private writable mapping.
     Mapping(usize),
+    /// The same of a file, and large.
+    File(usize),
     Thread,
 }
 
 impl Request {
     fn bytes(self) -> u64 {
         match self {
-            Self::Heap(bytes) | Self::Mapping(bytes) => bytes as u64,
+            Self::Heap(bytes) | Self::Mapping(bytes) | Self::File(bytes) => bytes as u64,
             Self::Thread => THREAD_STEP,
         }
     }
@@ -42,6 +46,7 @@ impl Request {
         match self {
             Self::Heap(bytes) => (bytes as u64) < SMALL_REQUEST,
             Self::Mapping(bytes) => bytes as u64 <= SMALL_REQUEST,
+            Self::File(_) => false,
             Self::Thread => true,
         }
     }
@@ -49,7 +54,7 @@ impl Request {
     fn step(self) -> u64 {
         match self {
             Self::Thread => THREAD_STEP,
-            Self::Heap(_) | Self::Mapping(_) => STEP,
+            Self::Heap(_) | Self::Mapping(_) | Self::File(_) => STEP,
         }
     }
 
@@ -79,6 +84,11 @@ pub fn rescue(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
         // No wall of the guard's: the limit is the user's own.
         if head.wall.load(Acquire) != 1 {
             return false;
+        }
+        if let Request::File(bytes) = request
+            && make_room(bytes as u64, attempt)
+        {
+            return true;
         }
         if appeal(head, request, attempt) {
             return true;
@@ -111,6 +121,23 @@ fn appeal(head: &Head, request: Request, attempt: &mut dyn FnMut() -> bool) -> b
         }
     }
     guard::is_gone(head) && lift() && attempt()
+}
+
+/// Moves the wall by what a file takes of it. The guard may move it back in the same moment, and does not the next
+/// time, for it has heard of the file.
+fn make_room(bytes: u64, attempt: &mut dyn FnMut() -> bool) -> bool {
+    for _ in 0..MOST_MOVES {
+        match reserve::make_room(bytes) {
+            Some(room) => {
+                if attempt() {
+                    return true;
+                }
+                room.give_back();
+            }
+            None => return false,
+        }
+    }
+    false
 }
 
 fn lift() -> bool {
@@ -147,7 +174,9 @@ fn refuse(request: Request) {
             reserve::land();
             shared::report_refusal(bytes as u64);
         }
-        Request::Mapping(bytes) if !request.is_small() => shared::report_refusal(bytes as u64),
-        Request::Mapping(_) | Request::Thread => {}
+        Request::Mapping(bytes) | Request::File(bytes) if !request.is_small() => {
+            shared::report_refusal(bytes as u64);
+        }
+        Request::Mapping(_) | Request::File(_) | Request::Thread => {}
     }
 }

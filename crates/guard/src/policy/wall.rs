@@ -63,6 +63,11 @@ pub struct WallState {
     first_seen: Option<u64>,
     last_seen: u64,
     vm_data: u64,
+    /// Bytes of files that were told of: in all, since the last look, and before it but not seen at it.
+    files: u64,
+    files_new: u64,
+    files_awaited: u64,
+    moved_for_file: bool,
     high_water: u64,
     growth: u64,
     shrank: bool,
@@ -99,14 +104,25 @@ impl WallState {
         self.forked && self.young()
     }
 
+    /// Takes in what the cushion has told of so far: bytes of files that were mapped to be written to privately,
+    /// each a moment before it was mapped. They are no growth.
+    pub fn hear_of_files(&mut self, files: u64) {
+        self.files_new = files.saturating_sub(self.files);
+        self.files = files;
+    }
+
     /// Takes in one look at the process. A second one of the same moment goes on with the first.
     pub fn observe(&mut self, now_ns: u64, vm_data: u64, rss_anon: u64, swap: u64, threads: u64) {
         let (grown, shrank) = match self.last_seen == now_ns {
             true => (self.growth, self.shrank),
             false => (0, false),
         };
+        let mapped = vm_data.saturating_sub(self.vm_data);
+        let of_files = mapped.min(self.files_new.saturating_add(self.files_awaited));
+        self.files_awaited = self.files_new.saturating_sub(of_files);
+        self.moved_for_file = of_files > 0 || self.files_new > 0;
         self.growth = match self.first_seen {
-            Some(_) => grown.saturating_add(vm_data.saturating_sub(self.vm_data)),
+            Some(_) => grown.saturating_add(mapped - of_files),
             None => 0,
         };
         self.shrank = shrank || vm_data < self.vm_data;
@@ -149,6 +165,10 @@ impl WallState {
         };
         let mut sign = detect(found, set, own);
         if sign == WallSign::Foreign && self.young() {
+            sign = WallSign::None;
+        }
+        // Not drawn, but moved by the size of a file: nothing of it may be used for anything else.
+        if sign == WallSign::DrewSmall && self.moved_for_file {
             sign = WallSign::None;
         }
         match sign {

@@ -105,8 +105,9 @@ pub struct Candidate {
     pub asks: bool,
     /// What it may take without asking, as its limit stands; 0 while it waits for an answer.
     pub open: u64,
-    /// What of its data are the libraries', which nobody fills.
-    pub libraries: u64,
+    /// What of its data comes from files, its libraries' most of all: next to nothing of it is ever written to. Of a
+    /// fork, what it mapped itself.
+    pub files: u64,
 }
 
 /// What a plan leaves.
@@ -211,10 +212,10 @@ impl Shares {
         };
         let forgiven = room.forgiven();
         let charged = candidates.iter().fold(0u64, |sum, candidate| {
-            let known = candidate.libraries.saturating_add(forgiven / 2);
+            let known = candidate.files.saturating_add(forgiven / 2);
             let allowance = match candidate.state.is_forgiven() {
                 true => known.max(forgiven),
-                false => 0,
+                false => candidate.files,
             };
             let slack = candidate.state.recent_slack();
             sum.saturating_add(slack.saturating_sub(allowance))

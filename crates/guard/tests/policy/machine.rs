@@ -183,7 +183,7 @@ impl Play<'_> {
                 wants: 0,
                 asks: false,
                 open: 0,
-                libraries: 0,
+                files: 0,
             }],
             &mut limits,
         );

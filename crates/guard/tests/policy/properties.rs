@@ -145,7 +145,7 @@ proptest! {
             state.observe(BOOT, held * MB, held * MB, 0, 1);
             state.placed((held + open) * MB);
             let open = if wants == 0 { open * MB } else { 0 };
-            Candidate { state, wants: wants * MB, asks: true, open, libraries: 0 }
+            Candidate { state, wants: wants * MB, asks: true, open, files: 0 }
         }).collect();
         let (_, room) = wall_case(room, 0, true, &[(1, 0, 0)]);
         let pool = room.room as u64;
@@ -234,7 +234,7 @@ fn wall_case(
                 wants: 0,
                 asks: false,
                 open: 0,
-                libraries: 0,
+                files: 0,
             }
         })
         .collect();

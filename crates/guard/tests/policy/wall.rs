@@ -49,7 +49,7 @@ fn limits(room: &WallRoom, states: &[WallState]) -> Vec<Option<u64>> {
             wants: 0,
             asks: false,
             open: 0,
-            libraries: 0,
+            files: 0,
         })
         .collect();
     let mut limits = vec![None; states.len()];
@@ -434,7 +434,7 @@ fn more_places_than_processes_are_left_empty() {
             wants: 0,
             asks: false,
             open: 0,
-            libraries: 0,
+            files: 0,
         }],
         &mut places,
     );
@@ -448,7 +448,7 @@ fn those_who_ask_at_once_are_not_promised_the_same_room_twice() {
         wants,
         asks: false,
         open: 0,
-        libraries: 0,
+        files: 0,
     });
     let mut limits = [None; 3];
     plan(&room(300 * MB as i64), &askers, &mut limits);
@@ -466,14 +466,14 @@ fn who_asks_alone_gets_all_there_is() {
             wants: 10 * MB,
             asks: false,
             open: 0,
-            libraries: 0,
+            files: 0,
         },
         Candidate {
             state: process(GB),
             wants: 0,
             asks: false,
             open: 0,
-            libraries: 0,
+            files: 0,
         },
     ];
     let mut limits = [None; 2];
@@ -488,7 +488,7 @@ fn siblings_that_can_ask_share_what_none_of_them_was_promised_alone() {
         wants: 0,
         asks: true,
         open: 0,
-        libraries: 0,
+        files: 0,
     };
     let mut limits = [None; 6];
     plan(&room(600 * MB as i64), &[sibling; 6], &mut limits);
@@ -507,7 +507,7 @@ fn with_open(open: u64) -> Candidate {
         wants: 0,
         asks: true,
         open,
-        libraries: 0,
+        files: 0,
     }
 }
 
@@ -581,10 +581,10 @@ fn the_data_of_libraries_are_not_charged_however_small_the_budget() {
         total: 800 * MB,
         ..room(500 * MB as i64)
     };
-    let limit_with = |libraries| {
+    let limit_with = |files| {
         let candidate = Candidate {
             state,
-            libraries,
+            files,
             ..with_open(0)
         };
         let mut limits = [None];
@@ -593,4 +593,49 @@ fn the_data_of_libraries_are_not_charged_however_small_the_budget() {
     };
     assert_eq!(limit_with(0), 500 * MB - (480 - 200) * MB);
     assert_eq!(limit_with(400 * MB), 500 * MB);
+}
+
+#[test]
+fn a_file_that_is_mapped_is_no_growth_also_when_it_is_seen_a_look_after_it_was_told_of() {
+    let mut state = process(GB);
+    state.hear_of_files(3 * GB);
+    state.observe(BOOT + TICK, 4 * GB, GB, 0, 1);
+    assert_eq!(state.growth(), 0);
+
+    let mut state = process(GB);
+    state.hear_of_files(3 * GB);
+    state.observe(BOOT + TICK, GB, GB, 0, 1);
+    state.hear_of_files(3 * GB);
+    state.observe(BOOT + 2 * TICK, 4 * GB + 10 * MB, GB + 10 * MB, 0, 1);
+    assert_eq!(state.growth(), 10 * MB, "what came beside it is");
+
+    // One that was given back before anybody looked does not hide what comes later.
+    let mut state = process(GB);
+    state.hear_of_files(3 * GB);
+    for tick in 1..=3 {
+        state.observe(BOOT + tick * TICK, GB, GB, 0, 1);
+        state.hear_of_files(3 * GB);
+    }
+    state.observe(BOOT + 4 * TICK, 2 * GB, 2 * GB, 0, 1);
+    assert_eq!(state.growth(), GB);
+}
+
+#[test]
+fn a_limit_that_was_moved_for_a_file_is_nothing_to_land_on() {
+    let mut state = process(GB);
+    state.placed(2 * GB);
+    state.hear_of_files(3 * GB);
+    state.observe(BOOT + TICK, 4 * GB, GB, 0, 1);
+    let own = OwnLimit {
+        limit: 5 * GB,
+        landed: false,
+    };
+    assert_eq!(state.notice(5 * GB, own, STRIP), WallSign::None);
+    assert_eq!(state.opened(), None);
+    // The same without a file is a draw on the reserve.
+    let mut state = process(GB);
+    state.placed(2 * GB);
+    state.observe(BOOT + TICK, 2 * GB, GB, 0, 1);
+    assert_eq!(state.notice(5 * GB, own, STRIP), WallSign::DrewSmall);
+    assert_eq!(state.opened(), Some(5 * GB));
 }

@@ -36,9 +36,9 @@ pub fn open_files(pid: Pid) -> Reading<u64> {
 pub struct Mapped {
     /// Which of the needles is a part of a path, by its place in their list; of the first such path.
     pub needle: Option<usize>,
-    /// Data of libraries, in bytes. The kernel counts all of it against a limit on data, and next
-    /// to nothing of it is ever touched: it comes from the file.
-    pub library_data: u64,
+    /// Data that come from files, in bytes: those of libraries, and what else was mapped to be written to
+    /// privately. The kernel counts all of it against a limit on data; it takes memory only where it is written to.
+    pub file_data: u64,
 }
 
 impl Mapped {
@@ -51,8 +51,8 @@ impl Mapped {
         else {
             return;
         };
-        if is_data && is_library(path) {
-            self.library_data = self.library_data.saturating_add(bytes);
+        if is_data && is_file(path) {
+            self.file_data = self.file_data.saturating_add(bytes);
         }
         self.needle = self
             .needle
@@ -60,10 +60,10 @@ impl Mapped {
     }
 }
 
-/// `libc.so.6`, `_C.cpython-311-x86_64-linux-gnu.so`; not `model.sorted.bin`.
-fn is_library(path: &[u8]) -> bool {
-    let numbered = |part: &[u8]| matches!(part, [b'.', b's', b'o', b'.', b'0'..=b'9']);
-    path.ends_with(b".so") || path.windows(5).any(numbered)
+/// Not `[heap]`, and not what the kernel calls a file although nothing is in it.
+fn is_file(path: &[u8]) -> bool {
+    let no_file: [&[u8]; 2] = [b"/dev/zero", b"/anon_hugepage"];
+    path.starts_with(b"/") && !no_file.iter().any(|name| path.starts_with(name))
 }
 
 fn contains(path: &[u8], needle: &[u8]) -> bool {

@@ -217,12 +217,12 @@ fn every_open_file_is_counted_however_many() {
 }
 
 #[test]
-fn a_mapped_library_is_found_by_a_part_of_its_path_and_its_data_are_counted() {
+fn a_mapped_library_is_found_by_a_part_of_its_path_and_the_data_of_files_are_counted() {
     let needle = |needles: &[&[u8]]| mapped(me(), needles).value().unwrap().needle;
     assert_eq!(needle(&[b"no-such-library", b"libc.so"]), Some(1));
     assert_eq!(needle(&[b"no-such-library", b""]), None);
 
-    let before = mapped(me(), &[]).value().unwrap().library_data;
+    let before = mapped(me(), &[]).value().unwrap().file_data;
     assert!((4096..64 << 20).contains(&before), "{before}");
     let home = tempfile::tempdir().unwrap();
     let map = |name: &str, rights, kind| {
@@ -237,7 +237,7 @@ fn a_mapped_library_is_found_by_a_part_of_its_path_and_its_data_are_counted() {
         // SAFETY: anywhere, and nothing looks into it.
         unsafe { rustix::mm::mmap(core::ptr::null_mut(), 32 << 20, rights, kind, &library, 0) }
             .unwrap();
-        mapped(me(), &[]).value().unwrap().library_data
+        mapped(me(), &[]).value().unwrap().file_data
     };
     use rustix::mm::{MapFlags, ProtFlags};
     let both = ProtFlags::READ | ProtFlags::WRITE;
@@ -246,9 +246,16 @@ fn a_mapped_library_is_found_by_a_part_of_its_path_and_its_data_are_counted() {
         before
     );
     assert_eq!(map("libmade up.so.1", both, MapFlags::SHARED), before);
-    assert_eq!(map("model.sorted.bin", both, MapFlags::PRIVATE), before);
     let after = map("libmade up.so.1", both, MapFlags::PRIVATE);
     assert_eq!(after - before, 32 << 20);
+    let after = map("model.bin", both, MapFlags::PRIVATE);
+    assert_eq!(after - before, 64 << 20);
+    // SAFETY: as above.
+    let anonymous = unsafe {
+        rustix::mm::mmap_anonymous(core::ptr::null_mut(), 32 << 20, both, MapFlags::PRIVATE)
+    };
+    assert!(anonymous.is_ok());
+    assert_eq!(map("model.bin", ProtFlags::READ, MapFlags::PRIVATE), after);
 }
 
 #[test]
