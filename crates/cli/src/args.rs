@@ -234,8 +234,8 @@ pub struct ExplainArguments {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Write a bundle for somebody who is to help, without tokens, keys and names (default: antifreeze-RUN.tar.gz)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
-    pub share: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub share: Option<Option<PathBuf>>,
     /// Print the verdict for programs
     #[arg(long)]
     pub json: bool,

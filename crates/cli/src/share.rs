@@ -10,15 +10,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Writes it where it was asked for, or here, and says what is in it.
-pub fn bundle(report: &Report, path: PathBuf, look: &Look) -> Result<(), String> {
+pub fn bundle(report: &Report, path: Option<PathBuf>, look: &Look) -> Result<(), String> {
     let name = match report.name() {
         "" => "antifreeze".into(),
         run => format!("antifreeze-{}", run.replace(['/', '\0'], "-")),
     };
-    let path = match path.as_os_str().is_empty() {
-        true => PathBuf::from(format!("{name}.tar.gz")),
-        false => path,
-    };
+    let path = path.unwrap_or_else(|| format!("{name}.tar.gz").into());
     let parts = [
         ("report.html", report.html(look).into_bytes()),
         ("verdict.json", report.json().into_bytes()),

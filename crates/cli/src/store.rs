@@ -2,7 +2,9 @@
 
 use antifreeze_guard::shared::Shared;
 use antifreeze_sense::parse;
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
@@ -77,14 +79,15 @@ impl Store {
         folders
     }
 
-    /// Makes a folder for a run that starts now, named so that names sort by age.
+    /// Makes a folder for a run that starts now, named so that names sort by age. What a run prints and saves is
+    /// nobody else's to read.
     pub fn new_run(&self) -> io::Result<Run> {
         let runs = self.home.join("runs");
         std::fs::create_dir_all(&runs)?;
         loop {
             let id = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S-%3f").to_string();
             let folder = runs.join(&id);
-            match std::fs::create_dir(&folder) {
+            match DirBuilder::new().mode(0o700).create(&folder) {
                 Ok(()) => {
                     return Ok(Run {
                         id,

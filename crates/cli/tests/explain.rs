@@ -11,6 +11,7 @@ use antifreeze_record::frame::MAX_PAYLOAD;
 use antifreeze_record::{Head, Kind, Log, SCHEMA, Sizes};
 use antifreeze_sense::{Sample, Stamp};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use support::{Ended, Scene};
 
@@ -152,6 +153,29 @@ fn what_cannot_be_explained_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_bundle_is_named_after_its_run_also_where_the_run_is_named() {
+    let scene = Scene::new();
+    scene
+        .finish(scene.run("200MB").args(["--", "sh", "-c", "exit 3"]), LIMIT)
+        .exits(3);
+    let folder = run_folder(&scene);
+    let run = folder.file_name().unwrap().to_str().unwrap();
+    let bundle = scene.path(format!("antifreeze-{run}.tar.gz"));
+    for arguments in [&["--share"][..], &["--share", run], &[run, "--share"]] {
+        explain(&scene, arguments)
+            .exits(0)
+            .prints(&format!("wrote antifreeze-{run}.tar.gz"));
+        fs::remove_file(&bundle).unwrap();
+    }
+    let mode = fs::metadata(&folder).unwrap().permissions().mode();
+    assert_eq!(
+        mode & 0o777,
+        0o700,
+        "what it printed is nobody else's to read"
+    );
+}
+
+#[test]
 fn a_page_is_written_and_a_bundle_without_secrets() {
     let scene = Scene::new();
     let script = scene.script(
@@ -171,7 +195,7 @@ fn a_page_is_written_and_a_bundle_without_secrets() {
         "{page}"
     );
     let bundle = scene.path("bundle.tar.gz");
-    explain(&scene, &["--share", bundle.to_str().unwrap()])
+    explain(&scene, &[&format!("--share={}", bundle.display())])
         .exits(0)
         .prints("wrote ");
     let unpacked = scene.path("unpacked");

@@ -33,6 +33,16 @@ impl Sieve {
                 r"((?:[Bb]earer|[Bb]asic)[ \t]+)[0-9A-Za-z._~+/=-]{8,}".into(),
                 "${1}[removed]",
             ),
+            // Headers: whatever their form is, to the end of them.
+            (
+                r#"((?i:authorization|cookie)["']?[ \t]*[=:][ \t]*["']?)[^"']+"#.into(),
+                "${1}[removed]",
+            ),
+            // password: two words
+            (
+                r#"((?i:passwd|password|passphrase):[ \t]*)[^ \t"',;&\[][^"',;&\[]*"#.into(),
+                "${1}[removed]",
+            ),
             // --token VALUE, --api-key=VALUE, "password": "VALUE", WANDB_API_KEY=VALUE
             (
                 format!(r#"([0-9A-Za-z_-]*{SECRET_NAMES}["']?[ \t]*[=:][ \t]*["']?)[^ \t"',;&\[]+"#),
@@ -44,21 +54,42 @@ impl Sieve {
             ),
             // user:password@ or token@ in an address, and as curl is given it
             (
-                r"([0-9A-Za-z+]+://)[^/ \t@]+@".into(),
+                r"([0-9A-Za-z+]+://)(?:[^/ \t@]+|[^/: \t@]*:[^ \t@]+)@".into(),
                 "${1}[removed]@",
+            ),
+            (
+                r"((?i:login)[ \t]+[^ \t]+[ \t]+(?i:password)[ \t]+)[^ \t]+".into(),
+                "${1}[removed]",
+            ),
+            (
+                r"((?-u:\b)(?:sshpass|mysql[a-z]*|mariadb|docker[ \t]+login).*?[ \t]-p[ \t]*)[^ \t]+".into(),
+                "${1}[removed]",
+            ),
+            (
+                r"((?-u:\b)(?:ssh|scp|sftp|rsync)[ \t](?:.*?[ \t])?)[0-9A-Za-z._+-]+@".into(),
+                "${1}someone@",
             ),
             (
                 r"((?:^|[ \t])(?:-u|--user)[ \t=]+)[^ \t:]+:[^ \t]+".into(),
                 "${1}[removed]",
             ),
             (
-                r"((?i:password|passphrase|token)[ \t]+is[ \t]+)[^ \t]+".into(),
+                r"((?i:password|passphrase|token|key|secret)[ \t]+is:?[ \t]+)[0-9A-Za-z._~+/=-]*[0-9][^ \t]*".into(),
                 "${1}[removed]",
             ),
-            // By their own form: Hugging Face, GitHub, GitLab, OpenAI and its like, Slack, AWS, Google, JWT.
+            // By their own form: Hugging Face, GitHub, GitLab, OpenAI and its like, Groq, Replicate, Slack, AWS, Google,
+            // JWT, and addresses that are secrets themselves.
             (
-                r"(?:hf_[0-9A-Za-z]{16,}|gh[pousr]_[0-9A-Za-z]{16,}|github_pat_[0-9A-Za-z_]{16,}|glpat-[0-9A-Za-z_-]{16,}|sk-[0-9A-Za-z_-]{16,}|xox[abprs]-[0-9A-Za-z-]{8,}|npm_[0-9A-Za-z]{16,}|pypi-[0-9A-Za-z_-]{16,}|dckr_pat_[0-9A-Za-z_-]{16,}|nvapi-[0-9A-Za-z_-]{16,}|ya29\.[0-9A-Za-z_.-]{16,}|AKIA[0-9A-Z]{12,}|AIza[0-9A-Za-z_-]{30,}|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*)".into(),
+                r"(?:hf_[0-9A-Za-z]{16,}|gh[pousr]_[0-9A-Za-z]{16,}|github_pat_[0-9A-Za-z_]{16,}|glpat-[0-9A-Za-z_-]{16,}|sk-[0-9A-Za-z_-]{16,}|xox[abprs]-[0-9A-Za-z-]{8,}|npm_[0-9A-Za-z]{16,}|pypi-[0-9A-Za-z_-]{16,}|dckr_pat_[0-9A-Za-z_-]{16,}|nvapi-[0-9A-Za-z_-]{16,}|ya29\.[0-9A-Za-z_.-]{16,}|A[KS]IA[0-9A-Z]{12,}|gsk_[0-9A-Za-z]{16,}|r8_[0-9A-Za-z]{16,}|[rs]k_(?:live|test)_[0-9A-Za-z]{8,}|bot[0-9]{6,}:[0-9A-Za-z_-]{20,}|AIza[0-9A-Za-z_-]{30,}|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*)".into(),
                 REMOVED,
+            ),
+            (
+                r#"((?:hooks\.slack\.com/(?:services|workflows)|discord(?:app)?\.com/api/webhooks)/)[^ \t"']+"#.into(),
+                "${1}[removed]",
+            ),
+            (
+                format!(r"({KEY_BEGINS}[0-9A-Z ]*KEY-----).*?{KEY_ENDS}[0-9A-Z ]*-----"),
+                "${1}[removed]",
             ),
             // Other people's folders, and addresses.
             (r#"(/(?:home|Users|users)/)[^/ \t:"']+"#.into(), "${1}someone"),
@@ -121,12 +152,22 @@ impl Sieve {
     fn sift_lines(&self, output: &[u8]) -> Vec<u8> {
         let mut is_key = false;
         let sift = |line: String| {
-            let begins = line.contains(KEY_BEGINS) && line.contains("KEY-----");
             let was_key = is_key;
-            is_key = (is_key || begins) && !line.contains(KEY_ENDS);
-            match was_key {
-                true => format!("{REMOVED}\n"),
-                false => self.sift(&line) + "\n",
+            let begins = line
+                .rfind(KEY_BEGINS)
+                .filter(|at| line.get(*at..).is_some_and(|key| key.contains("KEY-----")));
+            // What follows of a line that begins another is not looked at more closely.
+            is_key = match (line.rfind(KEY_ENDS), begins) {
+                (Some(ends), Some(begins)) => begins > ends,
+                (Some(_), None) => false,
+                (None, begins) => was_key || begins.is_some(),
+            };
+            match (was_key, begins.filter(|_| is_key)) {
+                (true, _) => format!("{REMOVED}\n"),
+                (false, Some(at)) => {
+                    self.sift(line.get(..at).unwrap_or_default()) + KEY_BEGINS + REMOVED + "\n"
+                }
+                (false, None) => self.sift(&line) + "\n",
             }
         };
         safe::lines(output)
@@ -219,8 +260,45 @@ mod tests {
             ),
             (
                 "Authorization: Bearer abcdefgh1234",
-                "Authorization: [removed] [removed]",
+                "Authorization: [removed]",
             ),
+            (
+                "-H 'Authorization: token s3cret' -H 'cookie: a=s3cret; b=s3cret' host",
+                "-H 'Authorization: [removed]' -H 'cookie: [removed]' host",
+            ),
+            (
+                "{'Authorization': 'Token s3cret', 'x': 1}",
+                "{'Authorization': '[removed]', 'x': 1}",
+            ),
+            ("authorization=Digest s3cret", "authorization=[removed]"),
+            ("password: s3cret s3cret", "password: [removed]"),
+            (
+                "machine x.org login me password s3cret",
+                "machine x.org login me password [removed]",
+            ),
+            ("postgres://u:s3/cret@db/x", "postgres://[removed]@db/x"),
+            (
+                "wandb: login key is 0123456789abcdef",
+                "wandb: login key is [removed]",
+            ),
+            ("ASIAABCDEFGHIJKLMNOP", "[removed]"),
+            (
+                "gsk_ABCDEFGHIJKLMNOPQRST r8_ABCDEFGHIJKLMNOPQRST",
+                "[removed] [removed]",
+            ),
+            (
+                "https://hooks.slack.com/services/T0/B0/s3cret now",
+                "https://hooks.slack.com/services/[removed] now",
+            ),
+            (
+                r"k = '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----' # mine",
+                "k = '-----BEGIN PRIVATE KEY-----[removed]' # mine",
+            ),
+            (
+                "sshpass -p s3cret ssh bob@host",
+                "sshpass -p [removed] ssh someone@host",
+            ),
+            ("mysql -ps3cret db", "mysql -p[removed] db"),
             (
                 "login with hf_ABCDEFGHIJKLMNOPQRST now",
                 "login with [removed] now",
@@ -259,6 +337,10 @@ mod tests {
             "File \"train.py\", line 7, in <module>",
             "forward pass: 0.2 s, backward pass: 0.4 s",
             "KeyError: 'label'",
+            "the key is missing; the token is not valid",
+            "y = x@w + b",
+            "mkdir -p out; python -p 3",
+            "see https://host.org/a:b/c",
             "nfs4 server:/data on /data",
         ] {
             assert_eq!(sieve().sift(text), text);
@@ -312,7 +394,7 @@ mod tests {
         assert!(!shown.contains("ada"), "{shown}");
         assert_eq!(
             sifted.last_output,
-            b"-----BEGIN RSA PRIVATE KEY-----\n[removed]\n[removed]\nwell\n\n"
+            b"-----BEGIN [removed]\n[removed]\n[removed]\nwell\n\n"
         );
         let text = String::from_utf8(sifted.stacks.text.clone()).unwrap();
         assert!(text.contains("~/net/train.py\", line 3 in step"), "{text}");
