@@ -51,7 +51,7 @@ class Guest:
             ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm", "-smp", "2",
              "-m", str(memory), "-display", "none", "-nodefaults", "-nic", "none", "-no-reboot",
              "-kernel", self._image.file("vmlinuz"), "-initrd", self._image.file("initrd"),
-             "-append", "console=ttyS0 quiet loglevel=4 mitigations=off panic=-1 norandmaps "
+             "-append", "console=ttyS0 quiet loglevel=4 mitigations=off oops=panic panic=-1 norandmaps "
              f"systemd.show_status=0 lab.init={self._image.init}",
              # Writes that the guest believes to be on the disk are there when its power is cut.
              *_disk("root", self.file("root.qcow2"), "qcow2", "writethrough"),
