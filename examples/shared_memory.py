@@ -4,7 +4,7 @@ Shared memory is no private memory, so the limit of a process does not count it:
 this one is the guard, which sees the budget exceeded and asks the run to end. The script
 answers SIGTERM by giving the memory back.
 
-    antifreeze run --budget 200MB -- python shared_memory.py
+    antifreeze run --budget 200MB -- python shared_memory.py [SECONDS BETWEEN BATCHES]
 """
 
 import signal
@@ -22,6 +22,7 @@ def leave(signum, frame):
 
 def main():
     signal.signal(signal.SIGTERM, leave)
+    pause = float(sys.argv[1]) if len(sys.argv) > 1 else 0.05
     batches = []
     try:
         for number in range(1, BATCHES + 1):
@@ -30,7 +31,7 @@ def main():
             batch.buf[:] = bytes(BATCH)
             if number % 5 == 0:
                 print(f"batch {number}: {number * BATCH >> 20} MB in shared memory", flush=True)
-            time.sleep(0.05)
+            time.sleep(pause)
         print("every batch fitted")
     finally:
         for batch in batches:

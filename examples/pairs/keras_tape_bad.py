@@ -5,6 +5,8 @@ TensorFlow cannot be refused memory without dying of it, so the guard asks the r
     antifreeze run --budget 1200MB -- python keras_tape_bad.py
 """
 
+import time
+
 import tensorflow as tf
 
 model = tf.keras.Sequential([tf.keras.Input((64,)), tf.keras.layers.Dense(64), tf.keras.layers.Dense(64)])
@@ -18,4 +20,5 @@ for step in range(3000):
     gradients = tape.gradient(loss, model.trainable_variables)
     optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     kept.append(predictions)
+    time.sleep(0.03)  # what a larger model would take
 print("done")

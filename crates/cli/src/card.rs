@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// What a driver that has to wake its card first may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// A card in a processor borrows main memory, and nobody trains on this little.
 const LEAST_OF_AMD: u64 = 2 << 30;
 

@@ -13,7 +13,9 @@ pub fn runs(arguments: RunsArguments) -> Result<(), String> {
     match arguments.action {
         None => list(&store, arguments.json),
         Some(RunsAction::Show { run, json }) => {
-            let report = Report::read(&store.find(run.as_deref())?)?.linked();
+            let run = store.find(run.as_deref())?;
+            run.wait_until_written();
+            let report = Report::read(&run)?.linked();
             let look = look_of(rustix::stdio::stdout());
             print(if json {
                 report.json()

@@ -23,7 +23,7 @@ import time
 history = []
 for step in range(200):
     history.append(bytearray(4 << 20))  # the leak
-    time.sleep(0.02)
+    time.sleep(0.1)
 print('met no wall')
 ";
 
@@ -83,11 +83,14 @@ fn one_large_request_is_refused_and_a_smaller_one_fits() {
     let script = scene.script(
         "train.py",
         "\
+import time
 try:
     batch = bytearray(900 << 20)
 except MemoryError:
     batch = bytearray(90 << 20)
     print('smaller batch:', len(batch) >> 20)
+# Until the guard has looked who it was.
+time.sleep(2)
 ",
     );
     let mut run = scene.run("200MB");
@@ -238,14 +241,17 @@ fn shared_memory_over_the_budget_is_stopped_in_good_order() {
     let before = shared_files();
     let mut most = 0;
     let mut run = scene.run("200MB");
-    run.args(["--", "python3"]).arg(example("shared_memory.py"));
+    // Slowly: how far it gets depends on how soon the guard looks.
+    run.args(["--", "python3"])
+        .arg(example("shared_memory.py"))
+        .arg("0.25");
     let ended = scene.finish_watched(&mut run, LIMIT, |_| most = most.max(shared_bytes(&before)));
     ended
         .exits(75)
         .tells("asked to end: giving the shared memory back")
         .tells("asked the run to end (SIGTERM");
     assert_eq!(scene.verdict()["end"]["kind"], "stopped", "{ended}");
-    assert!(most > 100 * MB, "it was stopped at {most} bytes\n{ended}");
+    assert!(peak(&scene) > 180 * MB, "{}", scene.verdict());
     assert!(most < 240 * MB, "it had {most} bytes\n{ended}");
     assert_eq!(shared_bytes(&before), 0, "shared memory was left\n{ended}");
 }

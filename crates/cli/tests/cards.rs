@@ -81,6 +81,22 @@ fn library() -> PathBuf {
     library
 }
 
+/// Runs until `over` is there.
+const UNTIL_OVER: &str = "while [ ! -e over ]; do sleep 0.05; done";
+
+fn over(scene: &Scene) {
+    fs::write(scene.path("over"), "").unwrap();
+}
+
+/// Waits until it is recorded that so much of the cards' memory is in use.
+fn until_used(scene: &Scene, mebibytes: u64) {
+    scene.until("a reading", LIMIT, || {
+        recorded(scene)
+            .last()
+            .is_some_and(|cards| cards.used == Reading::Value(mebibytes * MIB))
+    });
+}
+
 /// What the only run recorded of the cards, look by look.
 fn recorded(scene: &Scene) -> Vec<Cards> {
     let Some(run) = fs::read_dir(scene.path("home/runs"))
@@ -131,17 +147,16 @@ fn explained(scene: &Scene) -> serde_json::Value {
 }
 
 fn nothing_is_left(scene: &Scene) {
-    scene.until("the end of everything", Duration::from_secs(10), || {
-        scene.living().is_empty()
-    });
+    scene.until("the end of everything", LIMIT, || scene.living().is_empty());
 }
 
 #[test]
 fn what_a_card_tells_is_recorded_and_in_the_verdict() {
     let scene = scene(AT_WORK);
-    scene
-        .finish(&mut run(&scene, "sleep 2; exit 3"), LIMIT)
-        .exits(3);
+    let mut child = scene.start(&mut run(&scene, &format!("{UNTIL_OVER}; exit 3")));
+    until_used(&scene, 18_000);
+    over(&scene);
+    scene.ended(child.wait().unwrap()).exits(3);
     nothing_is_left(&scene);
     let value = Reading::Value;
     let expected = Cards {
@@ -164,7 +179,14 @@ fn what_a_card_tells_is_recorded_and_in_the_verdict() {
 #[test]
 fn what_a_card_does_not_tell_is_not_zero() {
     let scene = scene("- - 40 55 - - -\n");
-    scene.finish(&mut run(&scene, "sleep 2"), LIMIT).exits(0);
+    let mut child = scene.start(&mut run(&scene, UNTIL_OVER));
+    scene.until("a reading", LIMIT, || {
+        recorded(&scene)
+            .last()
+            .is_some_and(|cards| cards.busy.value().is_some())
+    });
+    over(&scene);
+    scene.ended(child.wait().unwrap()).exits(0);
     let cards = last(&scene);
     let absent = Reading::Unavailable(Reason::Absent);
     assert_eq!(
@@ -184,22 +206,15 @@ fn what_a_card_does_not_tell_is_not_zero() {
 #[test]
 fn a_card_that_falls_off_the_bus_is_told_and_the_others_go_on() {
     let scene = scene(&AT_WORK.repeat(2));
-    let mut child = scene.start(&mut run(
-        &scene,
-        "while [ ! -e over ]; do sleep 0.1; done; exit 1",
-    ));
-    scene.until("both cards", LIMIT, || {
-        recorded(&scene)
-            .last()
-            .is_some_and(|cards| cards.used == Reading::Value(36_000 * MIB))
-    });
+    let mut child = scene.start(&mut run(&scene, &format!("{UNTIL_OVER}; exit 1")));
+    until_used(&scene, 36_000);
     answer(&scene, &format!("lost\n{AT_WORK}"));
     scene.until("the loss", LIMIT, || {
         recorded(&scene)
             .last()
             .is_some_and(|cards| cards.lost == Reading::Value(1))
     });
-    fs::write(scene.path("over"), "").unwrap();
+    over(&scene);
     scene.ended(child.wait().unwrap()).exits(1);
     let cards = last(&scene);
     assert_eq!(
@@ -213,8 +228,12 @@ fn a_card_that_falls_off_the_bus_is_told_and_the_others_go_on() {
 #[test]
 fn a_card_that_ran_out_is_explained_with_what_it_held() {
     let scene = scene("23500 24000 97 61 300 450 0\n");
-    let script = "sleep 1; echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.'; exit 1";
-    scene.finish(&mut run(&scene, script), LIMIT).exits(1);
+    let words = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
+    let script = format!("{UNTIL_OVER}; echo '{words}'; exit 1");
+    let mut child = scene.start(&mut run(&scene, &script));
+    until_used(&scene, 23_500);
+    over(&scene);
+    scene.ended(child.wait().unwrap()).exits(1);
     let verdict = explained(&scene);
     let cause = &verdict["causes"][0];
     assert_eq!(cause["code"], "vram-exhausted", "{verdict:#}");
@@ -226,6 +245,7 @@ fn a_card_that_ran_out_is_explained_with_what_it_held() {
 fn a_driver_that_hangs_delays_neither_start_nor_end() {
     for function in ["init", "memory", "shutdown"] {
         let scene = scene(&format!("hang {function}\n{AT_WORK}"));
+        library();
         let begun = Instant::now();
         // Through a pipe: whoever held it open would be waited for.
         let mut command = scene.command("sh");
@@ -252,7 +272,9 @@ fn a_driver_that_hangs_delays_neither_start_nor_end() {
 #[test]
 fn the_probe_has_nothing_of_the_command_and_none_of_its_terminal() {
     let scene = scene(AT_WORK);
-    let mut child = scene.start(&mut run(&scene, "while [ ! -e over ]; do sleep 0.1; done"));
+    let mut child = scene.start(&mut run(&scene, UNTIL_OVER));
+    // By then it has opened what it needs, and closed what it needed to get there.
+    until_used(&scene, 18_000);
     let probe = probe(&scene);
     let links: Vec<PathBuf> = fs::read_dir(format!("/proc/{probe}/fd"))
         .unwrap()
@@ -276,7 +298,7 @@ fn the_probe_has_nothing_of_the_command_and_none_of_its_terminal() {
         .parse()
         .unwrap();
     assert_eq!(session, probe);
-    fs::write(scene.path("over"), "").unwrap();
+    over(&scene);
     // It is none of the command's: nobody waits for it, and nobody says so.
     scene
         .ended(child.wait().unwrap())
@@ -288,7 +310,7 @@ fn the_probe_has_nothing_of_the_command_and_none_of_its_terminal() {
 #[test]
 fn a_killed_front_takes_no_reading_away() {
     let scene = scene(AT_WORK);
-    let mut child = scene.start(&mut run(&scene, "while [ ! -e over ]; do sleep 0.1; done"));
+    let mut child = scene.start(&mut run(&scene, UNTIL_OVER));
     scene.until("a reading", LIMIT, || {
         recorded(&scene)
             .last()
@@ -297,20 +319,16 @@ fn a_killed_front_takes_no_reading_away() {
     child.kill().unwrap();
     child.wait().unwrap();
     answer(&scene, "20000 24000 90 60 300 450 0\n");
-    scene.until("another reading", LIMIT, || {
-        recorded(&scene)
-            .last()
-            .is_some_and(|cards| cards.used == Reading::Value(20_000 * MIB))
-    });
-    fs::write(scene.path("over"), "").unwrap();
+    until_used(&scene, 20_000);
+    over(&scene);
     nothing_is_left(&scene);
 }
 
 #[test]
 fn a_guard_that_is_replaced_reads_on_and_does_not_take_the_probe_for_a_part_of_the_command() {
     let scene = scene(AT_WORK);
-    let script = "touch begun; while [ ! -e over ]; do sleep 0.1; done; exit 6";
-    let mut child = scene.start(&mut run(&scene, script));
+    let script = format!("touch begun; {UNTIL_OVER}; exit 6");
+    let mut child = scene.start(&mut run(&scene, &script));
     scene.until("its start", LIMIT, || scene.path("begun").exists());
     let (probe, first) = (probe(&scene), guard(&scene));
     kill(first);
@@ -319,13 +337,9 @@ fn a_guard_that_is_replaced_reads_on_and_does_not_take_the_probe_for_a_part_of_t
             && fs::read_to_string(scene.path("stderr")).is_ok_and(|said| said.contains("replaced"))
     });
     answer(&scene, "20000 24000 90 60 300 450 0\n");
-    scene.until("another reading", LIMIT, || {
-        recorded(&scene)
-            .last()
-            .is_some_and(|cards| cards.used == Reading::Value(20_000 * MIB))
-    });
+    until_used(&scene, 20_000);
     assert_eq!(probes(&scene), [probe]);
-    fs::write(scene.path("over"), "").unwrap();
+    over(&scene);
     scene
         .ended(child.wait().unwrap())
         .exits(6)
@@ -336,7 +350,7 @@ fn a_guard_that_is_replaced_reads_on_and_does_not_take_the_probe_for_a_part_of_t
 #[test]
 fn a_probe_that_nobody_needs_ends_though_the_driver_hangs() {
     let scene = scene(&format!("hang memory\n{AT_WORK}"));
-    let mut child = scene.start(&mut run(&scene, "touch begun; sleep 3"));
+    let mut child = scene.start(&mut run(&scene, &format!("touch begun; {UNTIL_OVER}")));
     let probe = probe(&scene);
     scene.until("its start", LIMIT, || scene.path("begun").exists());
     let guard = guard(&scene);
@@ -345,22 +359,20 @@ fn a_probe_that_nobody_needs_ends_though_the_driver_hangs() {
     child.wait().unwrap();
     kill(guard);
     scene.until("its end", LIMIT, || !scene.living().contains(&probe));
+    over(&scene);
     nothing_is_left(&scene);
 }
 
 #[test]
 fn a_dead_probe_is_no_loss_to_the_run_and_leaves_no_zombie() {
     let scene = scene(AT_WORK);
-    let mut child = scene.start(&mut run(
-        &scene,
-        "while [ ! -e over ]; do sleep 0.1; done; exit 4",
-    ));
+    let mut child = scene.start(&mut run(&scene, &format!("{UNTIL_OVER}; exit 4")));
     let probe = probe(&scene);
     kill(probe);
     scene.until("its place in the process table", LIMIT, || {
         !Path::new(&format!("/proc/{probe}")).exists()
     });
-    fs::write(scene.path("over"), "").unwrap();
+    over(&scene);
     scene.ended(child.wait().unwrap()).exits(4);
     nothing_is_left(&scene);
 }

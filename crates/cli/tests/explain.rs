@@ -23,7 +23,7 @@ import time
 history = []
 while True:
     history.append(bytearray(4_000_000))
-    time.sleep(0.03)
+    time.sleep(0.1)
 ";
 
 fn leaked() -> Scene {

@@ -16,11 +16,13 @@ use support::Scene;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Prints a number every 50 ms, slowly enough to be interrupted anywhere.
+/// Prints a number every 50 ms, slowly enough to be interrupted anywhere, and ends when it is told to.
 const COUNT: &str = "
-import sys, time
+import os, sys, time
 for number in range(int(sys.argv[1])):
     print(number, flush=True)
+    time.sleep(0.05)
+while not os.path.exists('over'):
     time.sleep(0.05)
 sys.exit(7)
 ";
@@ -64,6 +66,11 @@ fn started(scene: &Scene, command: &mut Command) -> (Child, u32) {
     scene.until("the first numbers", LIMIT, || numbers(scene).len() > 5);
     let guard = guard_pid(scene).expect("the guard said who it is");
     (child, guard)
+}
+
+/// Lets the command end.
+fn over(scene: &Scene) {
+    fs::write(scene.path("over"), "").unwrap();
 }
 
 /// What `wait` gives for the front, and all that the command printed by its end.
@@ -158,6 +165,7 @@ fn a_killed_guard_is_replaced_and_the_command_notices_nothing() {
     scene.until("another guard", LIMIT, || {
         guard_pid(&scene).is_some_and(|pid| pid != guard)
     });
+    over(&scene);
     let ended = scene.ended(child.wait().unwrap());
     ended.exits(7).tells("replaced");
     wait_for_count(&scene, 60);
@@ -187,12 +195,13 @@ fn a_guard_that_is_killed_while_it_starts_is_replaced_or_the_command_was_not_run
         scene.until("a word about it", LIMIT, || {
             said().contains("was not run") || said().contains("replaced")
         });
-        fs::write(scene.path("over"), "").unwrap();
+        over(&scene);
         let ended = scene.ended(child.wait().unwrap());
         if said().contains("was not run") {
             assert!(!scene.path("begun").exists(), "{ended}");
         } else {
             ended.exits(6);
+            assert!(scene.shown().contains("exit code 6"), "{}", scene.shown());
         }
         ended.never_tells("could not be replaced");
     }
@@ -204,6 +213,7 @@ fn a_killed_front_loses_none_of_the_output() {
     let (mut child, _) = started(&scene, &mut python(&scene, COUNT, &["60"]));
     child.kill().unwrap();
     child.wait().unwrap();
+    over(&scene);
     wait_for_count(&scene, 60);
     scene.until("the end of everything", LIMIT, || scene.living().is_empty());
     assert!(scene.shown().contains("exit code 7"), "{}", scene.shown());
@@ -240,6 +250,7 @@ fn with_front_and_guard_killed_the_command_goes_on_to_its_end() {
     child.kill().unwrap();
     kill(guard);
     child.wait().unwrap();
+    over(&scene);
     wait_for_count(&scene, 80);
     scene.until("the end of everything", LIMIT, || scene.living().is_empty());
 }
@@ -270,6 +281,7 @@ fn the_keeper_holds_no_pipe_alone() {
     for pipe in pipes(keeper) {
         assert!(shared.contains(&pipe), "{pipe}");
     }
+    over(&scene);
     child.wait().unwrap();
 }
 
@@ -277,7 +289,7 @@ fn the_keeper_holds_no_pipe_alone() {
 fn with_nobody_on_guard_the_cushion_lifts_the_wall_by_itself() {
     let scene = Scene::new();
     let script = "
-import time
+import os, time
 for number in range(6):
     print(number, flush=True)
     time.sleep(0.05)
@@ -286,8 +298,14 @@ try:
     print('no wall', flush=True)
 except MemoryError:
     print('walled', flush=True)
-time.sleep(7)
-print(len(bytearray(400_000_000)), flush=True)
+while not os.path.exists('over'):
+    time.sleep(0.05)
+for _ in range(600):
+    try:
+        print(len(bytearray(400_000_000)), flush=True)
+        break
+    except MemoryError:
+        time.sleep(0.1)
 ";
     let path = scene.script("script.py", script);
     let mut command = scene.run("200MB");
@@ -297,6 +315,7 @@ print(len(bytearray(400_000_000)), flush=True)
     child.kill().unwrap();
     kill(guard);
     child.wait().unwrap();
+    over(&scene);
     scene.until("the end of everything", LIMIT, || scene.living().is_empty());
     assert!(
         stdout().contains("walled") && stdout().contains("400000000"),
@@ -422,7 +441,7 @@ for _ in range(700):
         os.read(wait, 1)
         os._exit(0)
     children.append(pid)
-time.sleep(5)
+time.sleep(10)
 os.close(go)
 for pid in children:
     os.waitpid(pid, 0)
@@ -477,7 +496,7 @@ except MemoryError:
         .finish(command.args(["--", "python3"]).arg(path), LIMIT)
         .exits(4);
     let stdout = || fs::read_to_string(scene.path("stdout")).unwrap_or_default();
-    scene.until("its words", LIMIT, || !stdout().is_empty());
+    scene.until("its words", LIMIT, || stdout().ends_with('\n'));
     assert_eq!(stdout(), "walled\n");
     scene.until("the end of everything", LIMIT, || scene.living().is_empty());
 }
@@ -525,7 +544,7 @@ fn nothing_is_left_of_a_run_but_its_folder() {
     scene
         .finish(scene.antifreeze().args(["run", "-q", "--", "true"]), LIMIT)
         .exits(0);
-    assert_eq!(scene.living(), Vec::<u32>::new());
+    scene.until("the end of everything", LIMIT, || scene.living().is_empty());
     let left: Vec<_> = fs::read_dir(scene.path("home"))
         .unwrap()
         .flatten()
@@ -548,23 +567,28 @@ fn a_process_of_another_user_has_no_wall_and_that_is_said_once() {
     std::os::unix::fs::chown(scene.path(""), Some(65534), Some(65534)).unwrap();
     fs::set_permissions(scene.path(""), Permissions::from_mode(0o755)).unwrap();
     for (from, to) in [
-        ("/bin/sleep", "sleep"),
+        ("/bin/cat", "cat"),
         (env!("CARGO_BIN_EXE_antifreeze"), "antifreeze"),
     ] {
         fs::copy(from, scene.path(to)).unwrap();
     }
-    fs::set_permissions(scene.path("sleep"), Permissions::from_mode(0o4755)).unwrap();
+    fs::set_permissions(scene.path("cat"), Permissions::from_mode(0o4755)).unwrap();
     let mut command = scene.command(scene.path("antifreeze"));
     command
         .uid(65534)
         .gid(65534)
         .args(["run", "--"])
-        .arg(scene.path("sleep"))
-        .arg("1");
-    let ended = scene.finish(&mut command, LIMIT);
-    ended
-        .exits(0)
-        .tells("no wall for a process of another user");
+        .arg(scene.path("cat"))
+        .stdin(std::process::Stdio::piped());
+    let mut child = scene.start(&mut command);
+    let input = child.stdin.take();
+    let said = || fs::read_to_string(scene.path("stderr")).unwrap_or_default();
+    scene.until("the word about it", LIMIT, || {
+        said().contains("no wall for a process of another user")
+    });
+    drop(input);
+    let ended = scene.ended(child.wait().unwrap());
+    ended.exits(0);
     assert_eq!(ended.stderr.matches("no wall").count(), 1, "{ended}");
 }
 

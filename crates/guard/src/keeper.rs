@@ -9,9 +9,10 @@ use crate::spawn::Held;
 use crate::takeover;
 use antifreeze_cushion::page::STALE_NS;
 use antifreeze_sense::Pid;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Signal, kill_process, test_kill_process};
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// A replaced guard has shown itself after this long.
 const REPLACED: rustix::time::Timespec = rustix::time::Timespec {
@@ -29,6 +30,7 @@ impl Keeper {
     /// Forks the keeper. Must be called before any thread is started. None when there is no
     /// process to spare: all then rests on guard and front.
     pub fn stand(shared: Shared, orders: &Orders, held: Option<&Held>) -> Option<Keeper> {
+        let guard = std::process::id();
         let (guard_lives, ours) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
         // SAFETY: the process has one thread, so the child may use everything.
         match unsafe { libc::fork() } {
@@ -38,12 +40,16 @@ impl Keeper {
                 if let Some(held) = held {
                     held.close_in_child();
                 }
-                keep(shared, orders, guard_lives.as_fd())
+                keep(shared, orders, guard_lives.as_fd(), guard)
             }
-            pid => Some(Keeper {
-                pid: Pid(pid as u32),
-                guard_lives: ours,
-            }),
+            pid => {
+                // Here as well: a guard that takes our place must not count it as the command's.
+                shared.head().keeper_pid.store(pid as u32, Release);
+                Some(Keeper {
+                    pid: Pid(pid as u32),
+                    guard_lives: ours,
+                })
+            }
         }
     }
 }
@@ -62,18 +68,21 @@ impl Keeper {
     }
 }
 
-fn keep(shared: Shared, orders: &Orders, guard_lives: BorrowedFd<'_>) -> ! {
+fn keep(shared: Shared, orders: &Orders, guard_lives: BorrowedFd<'_>, guard: u32) -> ! {
     let _ = rustix::thread::set_name(c"af-keeper");
     crate::title::set(b"af-keeper");
     let head = shared.head();
-    let guard = head.guard_pid.load(Acquire);
+    head.keeper_pid.store(std::process::id(), Release);
     // A byte means that the front has given up a stream; the end, that the guard is gone.
     while rustix::io::read(guard_lives, &mut [0u8]) != Ok(0) {
         takeover::close_broken(shared, orders);
     }
     if head.closed.load(Acquire) == 0 {
         continue_paused(shared);
-        wait_for_end(takeover::front_lives(orders));
+        if !front_ends(takeover::front_lives(orders), shared) {
+            // SAFETY: as below.
+            unsafe { libc::_exit(0) }
+        }
         let _ = rustix::thread::nanosleep(&REPLACED);
         if !somebody_guards(shared, guard) {
             let root = Pid(head.root_pid.load(Acquire));
@@ -84,6 +93,19 @@ fn keep(shared: Shared, orders: &Orders, guard_lives: BorrowedFd<'_>) -> ! {
     }
     // SAFETY: ends the child without running what belongs to the guard.
     unsafe { libc::_exit(0) }
+}
+
+/// Waits for the front's end. False when the keeper of another guard stands there in our place.
+fn front_ends(lives: BorrowedFd<'_>, shared: Shared) -> bool {
+    loop {
+        let mut ended = [PollFd::new(&lives, PollFlags::IN)];
+        if matches!(poll(&mut ended, Some(&REPLACED)), Ok(1..)) {
+            return true;
+        }
+        if shared.head().keeper_pid.load(Acquire) != std::process::id() {
+            return false;
+        }
+    }
 }
 
 pub fn wait_for_end(pipe: BorrowedFd<'_>) {

@@ -13,6 +13,8 @@ const SECOND: u64 = 1_000_000_000;
 /// Bytes that were written without an open file in sight count once nothing more came: a
 /// save that no look found open is a quick one.
 const QUIET: u64 = SECOND / 5;
+/// A file that was let go is given its name a moment later, by a trainer that stands back from the processor.
+const RENAMED: u64 = SECOND / 10;
 /// Fewer bytes than this are a line of output, not a save.
 const LEAST: u64 = 1024;
 
@@ -40,6 +42,8 @@ pub struct SaveWatch {
     file: Option<Text>,
     bytes: u64,
     open: bool,
+    /// When it was let go.
+    closed_at: Option<u64>,
     /// Bytes that the tree had written when the save was asked for, and lately.
     written_then: u64,
     written: u64,
@@ -126,14 +130,18 @@ impl SaveWatch {
             });
         }
         let was_open = std::mem::replace(&mut self.open, open);
-        if was_open && !open {
+        if open {
+            self.closed_at = None;
+        } else if was_open {
+            self.closed_at = Some(now);
+        }
+        if let Some(at) = self.closed_at {
+            if now.saturating_sub(at) < RENAMED {
+                return None;
+            }
             let file = self.file?;
             let (file, bytes) = place_of(&file, asked_at(now, self.asked), &self.ours.outputs)?;
-            return Some(Saved {
-                file,
-                bytes,
-                at: now,
-            });
+            return Some(Saved { file, bytes, at });
         }
         if written != self.written {
             self.written = written;
@@ -262,7 +270,15 @@ mod tests {
             file.set_len(5000).unwrap();
             assert_eq!(watch.look(&errand, 0, 11 * SECOND), None);
             drop(file);
-            watch.look(&errand, 0, 12 * SECOND).is_some()
+            assert_eq!(
+                watch.look(&errand, 0, 12 * SECOND),
+                None,
+                "its name may change"
+            );
+            let saved = watch.look(&errand, 0, 13 * SECOND);
+            saved
+                .inspect(|saved| assert_eq!(saved.at, 12 * SECOND))
+                .is_some()
         };
         assert!(lands(&folder.path().join("model.pt")));
         assert!(lands(&folder.path().join("running.pt")));

@@ -89,6 +89,7 @@ fn guard() -> Result<(), String> {
     step_aside(orders);
     raise_descriptor_limit();
     signals::settle(shared);
+    let earlier_keeper = Pid(head.keeper_pid.load(Acquire));
     let keeper = Keeper::stand(shared, orders, held.as_ref());
 
     let (frames, consumer) = ring();
@@ -105,7 +106,14 @@ fn guard() -> Result<(), String> {
     let location = Location::of_self();
     let home = make_home(orders, root, &location, &mut voice);
     let mut sentinel = prepare(orders, shared, root, &location, home, voice, desk)?;
-    leave_out_keepers(&mut sentinel.tree, head, keeper.as_ref());
+    // They are none of the command's.
+    let keepers = [
+        earlier_keeper,
+        keeper.as_ref().map_or(Pid(0), |keeper| keeper.pid),
+    ];
+    for keeper in keepers.into_iter().filter(|keeper| keeper.0 != 0) {
+        let _ = sentinel.tree.exclude(keeper);
+    }
     sentinel.keeper = keeper;
     let recording = !folder.as_os_str().is_empty();
     let writer = recording.then(|| Writer {
@@ -283,19 +291,6 @@ fn prepare<'a>(
         sentinel.voice.lacks(Lack::NoPressure, 0);
     }
     Ok(sentinel)
-}
-
-/// Our keeper, and the one of a guard that died, which the front has inherited, are no
-/// part of the tree.
-fn leave_out_keepers(tree: &mut Tree<Mark>, head: &PageHead, keeper: Option<&Keeper>) {
-    let earlier = Pid(head.keeper_pid.load(Relaxed));
-    if earlier.0 != 0 {
-        let _ = tree.exclude(earlier);
-    }
-    if let Some(keeper) = keeper {
-        head.keeper_pid.store(keeper.pid.0, Relaxed);
-        let _ = tree.exclude(keeper.pid);
-    }
 }
 
 fn make_home(

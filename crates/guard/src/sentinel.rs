@@ -22,7 +22,7 @@ use antifreeze_sense::cgroup::{Above, Own};
 use antifreeze_sense::footprint::Footprint;
 use antifreeze_sense::tree::{Tracked, Tree};
 use antifreeze_sense::{Machine, Pid, Reading, Reason, Sample};
-use rustix::process::{WaitOptions, wait};
+use rustix::process::{WaitOptions, test_kill_process, wait};
 use rustix::thread::futex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
@@ -387,7 +387,13 @@ impl Sentinel<'_> {
             limit::lift(lost.process.pid, self.wall.ceiling);
         }
         let tree = &self.tree;
-        self.shared.free_slots(|pid| tree.get(Pid(pid)).is_some());
+        // One that was born since we looked is not in the tree yet.
+        let lives = |pid| {
+            rustix::process::Pid::from_raw(pid as i32)
+                .is_some_and(|pid| test_kill_process(pid).is_ok())
+        };
+        self.shared
+            .free_slots(|pid| tree.get(Pid(pid)).is_some() || lives(pid));
     }
 
     fn is_recorded(&self, now: u64) -> bool {

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// How long the start of the command is waited for: it may lie on a slow disk.
 const PATIENCE: Timespec = Timespec {
-    tv_sec: 2,
+    tv_sec: 4,
     tv_nsec: 0,
 };
 

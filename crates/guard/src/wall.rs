@@ -212,10 +212,6 @@ impl Wall {
             value(process.threads),
         );
         self.stride.observe(now, mark.wall.growth());
-        let own = slot.map_or(OwnLimit::default(), |(_, slot)| OwnLimit {
-            limit: slot.own_limit.load(Acquire),
-            landed: slot.landed.load(Acquire) == 1,
-        });
         mark.limits = None;
         if self.on && !mark.refused {
             match Limits::of(process.pid) {
@@ -224,9 +220,14 @@ impl Wall {
             }
         }
         if let Some(found) = mark.limits.and_then(|limits| limits.soft) {
+            // After the limit: it says what it does before it does it.
             let own = match slot {
+                Some((_, slot)) => OwnLimit {
+                    limit: slot.own_limit.load(Acquire),
+                    landed: slot.landed.load(Acquire) == 1,
+                },
                 None if self.attached => mark.wall.own_opening(found, strip),
-                _ => own,
+                None => OwnLimit::default(),
             };
             let sign = mark.wall.notice(found, own, strip);
             if sign == WallSign::Landed && self.attached {

@@ -90,7 +90,7 @@ impl Writer {
 
     fn open(&self) -> io::Result<Log> {
         if self.again {
-            Log::open_again(&self.folder, Sizes::default())
+            Log::open_again(&self.folder, Sizes::default(), &self.head)
         } else {
             Log::create(&self.folder, Sizes::default(), &self.head)
         }

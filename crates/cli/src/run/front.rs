@@ -36,8 +36,8 @@ use std::time::{Duration, Instant};
 const MOST_RESTARTS: u32 = 5;
 /// What is left of the tree when the root has ended gets this long to end too.
 const LEFTOVERS: Duration = Duration::from_millis(500);
-/// The record gets this long to be closed.
-const CLOSING: Duration = Duration::from_secs(3);
+/// The record gets this long to be closed, on a disk that may be slow.
+const CLOSING: Duration = Duration::from_secs(15);
 /// Events kept for the verdict of a run that could not be recorded.
 const MOST_REMEMBERED: usize = 1000;
 /// How often the status line is drawn.
@@ -553,11 +553,16 @@ impl Front {
                 self.shared.kick();
             }
             self.wait(Some(Duration::from_millis(50)));
-            while self.signals.next().is_some() {}
+            while let Some(arrived) = self.signals.next() {
+                if arrived.signal == libc::SIGINT {
+                    return;
+                }
+            }
             if self.guard.has_ended() {
                 return;
             }
         }
+        self.guard.wait_for_end();
     }
 
     fn not_started(&self, errno: i32) -> u8 {

@@ -2,13 +2,20 @@
 
 use super::streams::Streams;
 use antifreeze_guard::orders::Orders;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+
+/// It takes a millisecond, unless it is kept from running.
+const GOING: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
 
 pub struct GuardProcess {
     pub pid: Pid,
@@ -74,6 +81,13 @@ impl GuardProcess {
         let child = command.spawn()?;
         let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::NotFound)?;
         Ok(GuardProcess { pid })
+    }
+
+    /// Waits a moment for one that has closed the record, and has only to go.
+    pub fn wait_for_end(&self) {
+        if let Ok(ends) = pidfd_open(self.pid, PidfdFlags::empty()) {
+            let _ = poll(&mut [PollFd::new(&ends, PollFlags::IN)], Some(&GOING));
+        }
     }
 
     /// Whether it has ended; it is reaped then.

@@ -6,8 +6,11 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::page::{Head, STALE_NS};
 use crate::sys;
 
-/// The longest a request waits for answers, all in all.
-const PATIENCE_NS: u64 = 60_000_000;
+/// The longest a small request waits for answers, all in all: the reserve is there for it.
+const SHORT_PATIENCE_NS: u64 = 60_000_000;
+/// The same of any other. A guard that the machine keeps from running answers late, and an error that need not have
+/// been ends a training.
+const LONG_PATIENCE_NS: u64 = 2_000_000_000;
 /// Small requests of one process leave this much between two questions,
 const PACE_NS: u64 = 20_000_000;
 /// and this much after one that nobody answered.
@@ -36,8 +39,12 @@ pub fn may_ask_for_little() -> bool {
 
 /// Asks, and tries again after each answer. Two answers, because the first may come from a
 /// look that began before the question.
-pub fn ask(head: &Head, attempt: &mut dyn FnMut() -> bool) -> bool {
-    let deadline = sys::now().saturating_add(PATIENCE_NS);
+pub fn ask(head: &Head, is_small: bool, attempt: &mut dyn FnMut() -> bool) -> bool {
+    let patience = match is_small {
+        true => SHORT_PATIENCE_NS,
+        false => LONG_PATIENCE_NS,
+    };
+    let deadline = sys::now().saturating_add(patience);
     let mut pause = PACE_NS;
     let mut granted = false;
     for _ in 0..2 {

@@ -5,7 +5,7 @@
 //! guard has moved it, and knows.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use crate::limit::Limit;
 use crate::page::{SMALL_RESERVE, STRIP};
@@ -17,6 +17,8 @@ use crate::sys;
 const PATIENCE: u32 = 200;
 
 static RAISING: AtomicBool = AtomicBool::new(false);
+/// Nobody wakes it: waiting on it is a rest.
+static REST: AtomicU32 = AtomicU32::new(0);
 /// The soft limit this process gave itself last; 0 for never.
 static OWN: AtomicU64 = AtomicU64::new(0);
 static DRAWN: AtomicU64 = AtomicU64::new(0);
@@ -119,6 +121,8 @@ impl Turn {
             }
             sys::yield_now();
         }
+        // Whoever holds it may be kept from running.
+        sys::futex_wait(&REST, 0, 1_000_000);
         None
     }
 

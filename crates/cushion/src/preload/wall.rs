@@ -114,7 +114,7 @@ fn appeal(head: &Head, request: Request, attempt: &mut dyn FnMut() -> bool) -> b
             }
         };
         wants(request.bytes());
-        let granted = guard::ask(head, attempt);
+        let granted = guard::ask(head, request.is_small(), attempt);
         wants(0);
         if granted {
             return true;

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const DEADLINE: Duration = Duration::from_secs(3);
+const DEADLINE: Duration = Duration::from_secs(10);
 /// So many lines do not fill what is read of them, mostly.
 const LINES: &str = "--lines=100000";
 
@@ -177,18 +177,25 @@ mod tests {
 
     #[test]
     fn one_that_does_not_end_is_cut_off() {
-        for script in ["echo said; exec sleep 60", "echo said; exec yes >&2"] {
-            let started = Instant::now();
-            let heard = heard(script, Duration::from_millis(300));
+        for script in ["echo said; exec sleep 600", "echo said; exec yes >&2"] {
+            let heard = cut_off(script);
             assert_eq!(heard.text, b"said\n");
             assert!(heard.is_late);
-            assert!(started.elapsed() < Duration::from_secs(30));
         }
+    }
+
+    /// Cut off after it has begun: on a busy machine that takes its time.
+    fn cut_off(script: &str) -> Heard {
+        let times = [300, 3000, 30_000].map(Duration::from_millis);
+        let mut heard = times.into_iter().map(|time| heard(script, time));
+        heard
+            .find(|heard| !heard.text.is_empty())
+            .expect("it says something in half a minute")
     }
 
     #[test]
     fn of_one_that_talks_without_end_the_last_is_kept() {
-        let heard = heard("exec yes said", Duration::from_millis(300));
+        let heard = cut_off("exec yes said");
         assert!(heard.is_late && heard.text.len() <= LIMIT);
         assert!(heard.text.starts_with(b"said\n"));
     }

@@ -168,7 +168,7 @@ impl WallState {
             sign = WallSign::None;
         }
         // Not drawn, but moved by the size of a file: nothing of it may be used for anything else.
-        if sign == WallSign::DrewSmall && self.moved_for_file {
+        if self.moved_for_file && matches!(sign, WallSign::DrewSmall | WallSign::Foreign) {
             sign = WallSign::None;
         }
         match sign {

@@ -71,6 +71,12 @@ impl WallRoom {
             .saturating_add(self.lent())
     }
 
+    /// What was taken of it already is gone: handed out anew at every look, it would be no wall at all.
+    fn still_handed_out(&self) -> u64 {
+        let taken = u64::try_from(self.left().saturating_neg()).unwrap_or(0);
+        self.handed_out.saturating_sub(taken)
+    }
+
     /// What a program may have mapped and never touched. Should it be filled after all, half
     /// the reserve is still there; a budget hurts nobody when it is passed by a quarter.
     fn forgiven(&self) -> u64 {
@@ -232,7 +238,7 @@ impl Shares {
             asking: candidates.iter().filter(|candidate| candidate.asks).count() as u64,
             idle: sum(|state| u64::from(state.growth() == 0)),
             threatened: growth > 0 && growth.saturating_mul(2) >= pool,
-            handed_out: room.handed_out,
+            handed_out: room.still_handed_out(),
         }
     }
 

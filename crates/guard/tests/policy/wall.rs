@@ -639,3 +639,24 @@ fn a_limit_that_was_moved_for_a_file_is_nothing_to_land_on() {
     assert_eq!(state.notice(5 * GB, own, STRIP), WallSign::DrewSmall);
     assert_eq!(state.opened(), Some(5 * GB));
 }
+
+#[test]
+fn what_is_handed_out_beyond_the_room_is_handed_out_once() {
+    let state = process(GB);
+    let beyond = |room_left: i64| {
+        let room = WallRoom {
+            handed_out: 64 * MB,
+            tree_grows: true,
+            ..room(room_left)
+        };
+        limit(&room, state) - GB
+    };
+    assert_eq!(beyond(signed(10 * MB)), 74 * MB);
+    assert_eq!(beyond(0), 64 * MB);
+    assert_eq!(beyond(-signed(30 * MB)), 34 * MB);
+    assert_eq!(beyond(-signed(100 * MB)), 0);
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap()
+}

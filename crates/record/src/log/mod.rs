@@ -71,9 +71,24 @@ impl Log {
     }
 
     /// Goes on with the record of a guard that died: behind its last intact frame, with the
-    /// next number.
-    pub fn open_again(folder: &Path, sizes: Sizes) -> io::Result<Log> {
-        let record = Record::open(folder)?;
+    /// next number. If it died before its first frame, the record begins here.
+    pub fn open_again(folder: &Path, sizes: Sizes, head: &Head) -> io::Result<Log> {
+        let record = match Record::open(folder) {
+            Ok(record) => record,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Log::create(folder, sizes, head);
+            }
+            Err(error) => return Err(error),
+        };
+        if record.newest_sequence() == 0 && record.damaged_bytes() == 0 {
+            for level in 0..LEVELS {
+                match std::fs::remove_file(level_path(folder, level)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+            return Log::create(folder, sizes, head);
+        }
         let head = record.head().ok_or(io::ErrorKind::InvalidData)?;
         let mut level = 0;
         let mut last_sample = [None; LEVELS];

@@ -177,7 +177,7 @@ fn a_replaced_guard_goes_on_with_the_same_record() {
         log.sync().unwrap();
         if second % 97 == 0 {
             append_sample(&mut log, 1_000_000);
-            log = Log::open_again(folder.path(), SMALL).unwrap();
+            log = Log::open_again(folder.path(), SMALL, &head()).unwrap();
         }
     }
     let record = Record::open(folder.path()).unwrap();
@@ -207,11 +207,42 @@ fn a_new_record_never_replaces_one_that_is_there() {
 }
 
 #[test]
-fn there_is_nothing_to_go_on_with_in_an_empty_folder() {
+fn a_record_that_had_not_begun_begins_with_the_guard_that_goes_on() {
+    let nothing = |_: &std::path::Path| ();
+    let room_alone = |folder: &std::path::Path| {
+        for level in 0..LEVELS {
+            std::fs::write(level_path(folder, level), [0; 1 << 16]).unwrap();
+        }
+    };
+    for before in [nothing as fn(&std::path::Path), room_alone] {
+        let folder = tempfile::tempdir().unwrap();
+        before(folder.path());
+        let mut log = Log::open_again(folder.path(), SMALL, &head()).unwrap();
+        append_event(&mut log, 5);
+        log.sync().unwrap();
+        let record = Record::open(folder.path()).unwrap();
+        assert_eq!((record.head(), highs(&record)), (Some(head()), vec![5]));
+    }
+    assert!(Log::create(&std::path::Path::new("/").join("missing"), SMALL, &head()).is_err());
+}
+
+#[test]
+fn what_is_left_of_a_record_without_its_head_is_not_begun_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let error = Log::open_again(folder.path(), SMALL).err().unwrap();
-    assert_eq!(error.kind(), io::ErrorKind::NotFound);
-    assert!(Log::create(&folder.path().join("missing"), SMALL, &head()).is_err());
+    let mut log = Log::create(folder.path(), SMALL, &head()).unwrap();
+    append_event(&mut log, 5);
+    log.sync().unwrap();
+    for level in 0..LEVELS {
+        let path = level_path(folder.path(), level);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.iter_mut().take(20).for_each(|byte| *byte ^= 0x55);
+        std::fs::write(path, bytes).unwrap();
+    }
+    let again = Log::open_again(folder.path(), SMALL, &head());
+    assert_eq!(
+        again.err().map(|e| e.kind()),
+        Some(io::ErrorKind::InvalidData)
+    );
 }
 
 #[test]

@@ -253,6 +253,7 @@ fn this_machine_can_be_read() {
     assert!(memory.available.value().unwrap() > 0);
     assert!(sample.cpu.core_count > 0);
     assert!(sample.cpu.cores.iter().all(|percent| *percent <= 100));
-    assert!(sample.cpu.newest.value().unwrap() >= u64::from(std::process::id()));
+    // Numbers begin anew when they are used up, so that ours may be larger.
+    assert!(sample.cpu.newest.value().unwrap() > 0);
     assert!(sample.paging.major_faults.value().is_some());
 }

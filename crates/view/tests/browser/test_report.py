@@ -9,6 +9,7 @@ import base64
 import pathlib
 import re
 import sys
+import time
 import unittest
 
 import driver
@@ -160,7 +161,11 @@ class Report(unittest.TestCase):
         box = self.run_js("return document.querySelector('svg.plot').getAttribute('viewBox').split(' ').map(Number);")
         self.assertAlmostEqual(box[0], 500, delta=8)
         self.assertAlmostEqual(box[2], 250, delta=8)
-        self.browser.mouse(place(0.5), "down", "up", "down", "up")
+        # Two clicks are a double click only if the second comes soon.
+        for _ in range(5):
+            self.browser.mouse(place(0.5), "down", "up", "down", "up")
+            if self.range() == [0, 252]:
+                break
         self.assertEqual(self.range(), [0, 252])
 
     def test_the_keyboard_moves_zooms_and_resets(self):
@@ -251,13 +256,18 @@ class Report(unittest.TestCase):
 
     def test_a_remedy_is_copied(self):
         self.open("leak")
-        self.run_js("document.querySelector('button.copy').click();")
-        said = self.texts("button.copy")[0]
-        for _ in range(50):
-            if said != "Copy":
-                break
-            said = self.texts("button.copy")[0]
-        self.assertIn(said, ("Copied", "Press Ctrl-C"))
+        # It says so for two seconds: whoever looks later would miss it.
+        self.run_js("""const button = document.querySelector('button.copy');
+            window.said = [];
+            new MutationObserver(() => window.said.push(button.textContent))
+                .observe(button, {childList: true, characterData: true, subtree: true});
+            button.click();""")
+        deadline = time.monotonic() + 30
+        said = []
+        while not said and time.monotonic() < deadline:
+            said = self.run_js("return window.said;")
+            time.sleep(0.05)
+        self.assertIn(said[0], ("Copied", "Press Ctrl-C"))
 
 
 if __name__ == "__main__":
