@@ -6,7 +6,7 @@ use antifreeze_diagnose::kernel::{Log, incidents};
 use antifreeze_diagnose::{Code, Since};
 
 /// With these lines in the log, at a second of the run, which begins 1000 s after the boot.
-fn logged(mut scene: Scene, second: u64, lines: &[&str]) -> Scene {
+pub fn logged(mut scene: Scene, second: u64, lines: &[&str]) -> Scene {
     let text: String = lines
         .iter()
         .map(|line| format!("[{:5}.000000] {line}\n", 1000 + second))

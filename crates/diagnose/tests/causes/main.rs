@@ -9,6 +9,7 @@ mod numbers;
 mod pace;
 mod said;
 mod scenes;
+mod whose;
 
 use antifreeze_diagnose::Code;
 use scenes::Scene;
