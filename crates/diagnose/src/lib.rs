@@ -2,6 +2,7 @@
 //! how sure that is, what was ruled out, and the way out. Everything read here is anybody's bytes.
 
 mod again;
+mod bearing;
 pub mod cards;
 mod case;
 pub mod course;

@@ -7,6 +7,7 @@ mod log;
 mod memory;
 mod numbers;
 mod pace;
+mod parts;
 mod said;
 mod scenes;
 mod whose;
