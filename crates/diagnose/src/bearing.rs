@@ -2,13 +2,15 @@
 //! often has nothing to do with how a run ended: an error of the script is not raised by a disk that it does not read
 //! from, and what ended well has felt nothing.
 
-use crate::case::Case;
+use crate::case::{Case, after};
 use crate::detect;
-use crate::kernel::Kind;
+use crate::kernel::{Incident, Kind};
 use crate::signal;
 use crate::traceback::Traceback;
 use crate::verdict::EndKind;
 use crate::whose::Whose;
+use antifreeze_sense::Stamp;
+use std::time::Duration;
 
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ const UNLIKELY: f64 = 0.4;
 /// Of an end that a part may have made, and much else.
 const POSSIBLE: f64 = 0.6;
 const PLAUSIBLE: f64 = 0.7;
+/// After which what still runs has not felt it.
+const LONG: Duration = Duration::from_secs(300);
 /// On average, of one: a card that is as busy works for somebody.
 const BUSY: f64 = 0.2;
 /// Bytes that the cards held more than at first.
@@ -33,13 +37,28 @@ const OF_CARDS: [&str; 10] = [
     "CUDA", "cuda", "NCCL", "HIP", "ROCm", "GPU", "cuDNN", "CUDNN", "CUBLAS", "HSA_",
 ];
 
-/// How sure one may be at most that a part which failed ended the run; 0 where it cannot have.
-pub(crate) fn most(case: &Case<'_>, part: Part) -> f64 {
+/// How sure one may be at most that a part of which a line tells ended the run; 0 where it cannot have. A run that
+/// went on for minutes after it was not felled by it, though a card that is lost stays lost.
+pub(crate) fn most(case: &Case<'_>, part: Part, incident: &Incident) -> f64 {
+    let went_on = |until: Stamp| {
+        after(&incident.line, until).is_some_and(|after| after < -(LONG.as_nanos() as i128))
+    };
+    let is_sudden = matches!(
+        case.end,
+        EndKind::Crashed | EndKind::Failed | EndKind::Killed
+    );
+    let went_on = is_sudden && part != Part::Card && case.story.until().is_some_and(went_on);
+    let most = of_the_end(case, part);
+    if went_on { most.min(UNLIKELY) } else { most }
+}
+
+fn of_the_end(case: &Case<'_>, part: Part) -> f64 {
     match case.end {
         EndKind::MachineDied | EndKind::Hung | EndKind::Unknown => 1.0,
         EndKind::Finished => 0.0,
         // It may hang for it.
         EndKind::Running if detect::stands_still(case) => PLAUSIBLE,
+        EndKind::Running if part == Part::Card && used_card(case) => POSSIBLE,
         EndKind::Running => 0.0,
         EndKind::Crashed | EndKind::Killed if part == Part::Card && is_on_cpu(case) => UNLIKELY,
         EndKind::Crashed => of_a_fall(case, part),

@@ -174,7 +174,7 @@ impl Found {
         confidence: f64,
         incident: &Incident,
     ) -> Option<Found> {
-        let confidence = confidence.min(bearing::most(case, part));
+        let confidence = confidence.min(bearing::most(case, part, incident));
         (confidence > 0.0).then(|| Found::said(case, confidence, incident))
     }
 

@@ -121,6 +121,10 @@ fn what_a_disk_did_explains_what_could_not_be_read_and_what_fell() {
     ] {
         spares(&logged(raised(other), 299, &[DISK]), Code::HardwareError);
     }
+    // Minutes before the end: it went on from that.
+    let long = || Scene::new().steady(900, 4 * GB).ended(900, 11);
+    blames(&logged(long(), 899, &[DISK]), Code::HardwareError, 0.7);
+    blames(&logged(long(), 100, &[DISK]), Code::NativeCrash, 0.7);
     for beside in ["sr0", "fd0", "loop7", "zram0"] {
         let line = DISK.replace("sdb", beside);
         spares(&logged(crashed(7), 299, &[&line]), Code::HardwareError);
@@ -199,6 +203,12 @@ fn a_card_that_is_lost_ends_what_used_it_and_what_fell() {
     ] {
         blames(&logged(scene, 299, &[LOST]), Code::GpuLost, 0.9);
     }
+    let mut running = busy();
+    running.facts.since = Since::StillGuarded;
+    blames(&logged(running, 299, &[LOST]), Code::GpuLost, 0.6);
+    let mut running = run();
+    running.facts.since = Since::StillGuarded;
+    is_healthy(&logged(running, 299, &[LOST]));
     let other = logged(raised("ValueError: bad shape"), 299, &[LOST]);
     spares(&other, Code::GpuLost);
     let hello =
