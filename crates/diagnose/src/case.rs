@@ -2,7 +2,7 @@
 
 use crate::ending::user_file;
 use crate::facts::Facts;
-use crate::kernel::{Incident, Kind};
+use crate::kernel::{Incident, Kind, Line};
 use crate::printed::Printed;
 use crate::series::Growth;
 use crate::shim::Suspect;
@@ -10,6 +10,7 @@ use crate::signal::{self, Exit};
 use crate::story::{Refusal, Story};
 use crate::traceback::{Doing, tells_of_memory};
 use crate::verdict::{EndKind, Location, written};
+use crate::whose::{Whose, whose};
 use antifreeze_sense::{Sample, Stamp};
 
 /// Of pairs of points in the later half, so many must rise before growth is called steady.
@@ -210,6 +211,11 @@ impl<'a> Case<'a> {
             .find(|incident| is_one(&incident.kind))
     }
 
+    /// Whose process it names.
+    pub fn whose(&self, incident: &Incident) -> Whose {
+        whose(self.facts, self.story, incident)
+    }
+
     /// Whether the system's log could be read, so that its silence means something.
     pub fn knows_log(&self) -> bool {
         !self.facts.log.read.is_empty()
@@ -256,19 +262,19 @@ fn incidents_since<'a>(
     let until = story.until();
     let is_of_it = move |incident: &&Incident| {
         let Some(until) = until else { return true };
-        let line = &incident.line;
-        let at = line
-            .at
-            .map(|at| at.as_nanosecond().clamp(0, u64::MAX.into()) as u64);
-        let since_boot = line.since_boot.map(|time| time.as_nanos() as u64);
-        let is_within = |at: u64, begin: u64, until: u64| {
-            (begin.saturating_sub(BEFORE)..=until.saturating_add(AFTER)).contains(&at)
-        };
-        match (at, since_boot) {
-            (Some(at), _) => is_within(at, begin.realtime, until.realtime),
-            (None, Some(at)) => is_within(at, begin.monotonic, until.monotonic),
-            (None, None) => true,
-        }
+        let since_begin = after(&incident.line, begin);
+        let since_end = after(&incident.line, until);
+        since_begin.is_none_or(|after| after >= -i128::from(BEFORE))
+            && since_end.is_none_or(|after| after <= i128::from(AFTER))
     };
     facts.log.incidents.iter().filter(is_of_it)
+}
+
+/// How many nanoseconds after a moment it was said, by the clock that the line has.
+pub(crate) fn after(line: &Line, moment: Stamp) -> Option<i128> {
+    match (line.at, line.since_boot) {
+        (Some(at), _) => Some(at.as_nanosecond() - i128::from(moment.realtime)),
+        (None, Some(at)) => Some(at.as_nanos() as i128 - i128::from(moment.monotonic)),
+        (None, None) => None,
+    }
 }

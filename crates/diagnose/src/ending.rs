@@ -1,6 +1,6 @@
 //! How a run ended, from its wait status, what the guard did, and what it printed last.
 
-use crate::case::last_incidents;
+use crate::case::{incidents, last_incidents};
 use crate::facts::{Facts, Since};
 use crate::kernel::Kind;
 use crate::printed::Printed;
@@ -9,6 +9,7 @@ use crate::story::{Ended, Story};
 use crate::time::between;
 use crate::traceback::{Traceback, tells_of_memory};
 use crate::verdict::{End, EndKind, written};
+use crate::whose::{Whose, whose};
 use crate::words::{cut, reason};
 use crate::{safe, units};
 use antifreeze_sense::Sample;
@@ -122,27 +123,45 @@ fn follows_a_refusal(end: Ended, story: &Story, traceback: Option<&Traceback>) -
 
 /// The kernel's own count rose or its log tells so, or nothing was left when it happened.
 fn was_out_of_memory(facts: &Facts, story: &Story) -> bool {
-    kernel_killed(facts, story) || story.last.as_deref().is_some_and(is_out)
+    log_tells_of_a_kill(facts, story)
+        || kernel_counted(facts, story)
+        || story.last.as_deref().is_some_and(is_out)
 }
 
-/// The kernel killed something for lack of memory, by its count or its log.
+/// The kernel killed it for lack of memory, by its count or its log, which may only make it likely.
 fn kernel_killed(facts: &Facts, story: &Story) -> bool {
-    log_tells_of_a_kill(facts, story) || kernel_counted(story)
+    kills(facts, story).any(|whose| whose == Whose::Ours) || kernel_counted(facts, story)
 }
 
 /// The last look may be older than the kill.
 fn log_tells_of_a_kill(facts: &Facts, story: &Story) -> bool {
-    last_incidents(facts, story).any(|incident| matches!(incident.kind, Kind::OomKill { .. }))
+    kills(facts, story).any(Whose::is_ours)
 }
 
-fn kernel_counted(story: &Story) -> bool {
+fn kills(facts: &Facts, story: &Story) -> impl Iterator<Item = Whose> {
+    last_incidents(facts, story)
+        .filter(|incident| matches!(incident.kind, Kind::OomKill { .. }))
+        .map(|incident| whose(facts, story, incident))
+}
+
+/// Others that the kernel killed for lack of memory during the run.
+pub(crate) fn kills_of_others(facts: &Facts, story: &Story) -> usize {
+    incidents(facts, story)
+        .filter(|incident| matches!(incident.kind, Kind::OomKill { .. }))
+        .filter(|incident| whose(facts, story, incident) == Whose::Others)
+        .count()
+}
+
+/// More than the log tells of others.
+fn kernel_counted(facts: &Facts, story: &Story) -> bool {
     let kills = |sample: &Sample| sample.paging.oom_kills.value();
     let counts = story
         .first
         .as_deref()
         .and_then(kills)
         .zip(story.last.as_deref().and_then(kills));
-    counts.is_some_and(|(before, after)| after > before)
+    let others = kills_of_others(facts, story) as u64;
+    counts.is_some_and(|(before, after)| after.saturating_sub(before) > others)
 }
 
 fn is_out(sample: &Sample) -> bool {

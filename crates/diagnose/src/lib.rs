@@ -2,6 +2,7 @@
 //! how sure that is, what was ruled out, and the way out. Everything read here is anybody's bytes.
 
 mod again;
+mod bearing;
 pub mod cards;
 mod case;
 pub mod course;
@@ -25,6 +26,7 @@ pub mod units;
 mod unseen;
 pub mod verdict;
 pub mod waits;
+mod whose;
 pub mod words;
 
 pub use again::Again;

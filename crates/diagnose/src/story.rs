@@ -7,6 +7,7 @@ use crate::course::Course;
 use crate::facts::Facts;
 use crate::series::Series;
 use crate::time::between;
+use crate::whose::Seen;
 use antifreeze_record::event::{Event, Rung, Text, What, Why};
 use antifreeze_sense::{Name, Phase, Pid, Process, Sample, Stamp};
 use std::collections::HashMap;
@@ -42,6 +43,7 @@ pub struct Story {
     pub phases: Phases,
     pub course: Course,
     pub cards: CardStory,
+    pub(crate) seen: Seen,
     loaders: Loaders,
     latest: Option<Stamp>,
     started: Stamp,
@@ -214,6 +216,7 @@ impl Story {
         self.course.see(sample);
         self.cards.see(sample);
         self.loaders.see(sample);
+        self.seen.look(sample);
         if let Some(footprint) = sample.tree.footprint.value() {
             self.footprint.push(sample.at, footprint);
             if self
@@ -249,6 +252,7 @@ impl Story {
     fn hear(&mut self, event: &Event) {
         self.reach(event.at);
         match event.what {
+            What::Started { root, .. } => self.seen.meet(root, Name::default(), event.at),
             What::Rung { to, .. } => self.rungs.step(event.at, to, self.started),
             What::Walled {
                 pid,
@@ -256,6 +260,7 @@ impl Story {
                 bytes,
                 footprint,
             } => {
+                self.seen.meet(pid, name, event.at);
                 self.refusals.add(Refusal {
                     at: event.at,
                     pid,

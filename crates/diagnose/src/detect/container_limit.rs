@@ -11,7 +11,8 @@
 //!
 //! A limit above the run is below the machine's memory, the run came to it, with what it was refused, and the machine
 //! itself had more; or the kernel, Slurm or Kubernetes says that it killed for such a limit. Ruled out where there is
-//! none.
+//! none. That the kernel killed another's process is not told. In a container processes have other numbers than in
+//! the machine's log: there a fitting name, in the seconds of the end, makes it likely.
 //!
 //! ## What to do
 //!
@@ -26,6 +27,7 @@ use crate::case::Case;
 use crate::kernel::{Constraint, Kind};
 use crate::signal;
 use crate::units;
+use crate::whose::{LIKELY, Whose};
 use crate::words::cut;
 
 /// Of the limit: some of it is what others in the container hold.
@@ -42,9 +44,19 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             }
         )
     };
-    if let Some(incident) = case.incident(is_kill).filter(|_| case.went_wrong()) {
-        // It may have been another's process, where nobody says that one of this run was killed.
-        let confidence = if case.signal() == Some(signal::KILL) { 0.85 } else { 0.5 };
+    let mut kills = case.incidents().rev().filter(|incident| is_kill(&incident.kind));
+    let kill = kills.find_map(|incident| {
+        let whose = Some(case.whose(incident)).filter(|whose| whose.is_ours())?;
+        Some((incident, whose))
+    });
+    if let Some((incident, whose)) = kill.filter(|_| case.went_wrong()) {
+        // It may have gone on without that one, where nobody says that a kill ended it.
+        let confidence = match (case.signal() == Some(signal::KILL), whose) {
+            (true, Whose::Ours) => 0.85,
+            (true, _) => LIKELY,
+            (false, Whose::Ours) => 0.5,
+            (false, _) => 0.4,
+        };
         let found = Found::said(case, confidence, incident);
         return Finding::Found(found.remedy(REMEDY, None));
     }

@@ -10,7 +10,9 @@
 //! ## How it is told
 //!
 //! By the kernel's line, whose number says whether the program, the driver or the card is to blame; or by the error
-//! in the output, which is most often the program's: an index beyond the end.
+//! in the output, which is most often the program's: an index beyond the end. A fault that the kernel's log gives to
+//! another process is not this run's, and an error of the script that has nothing to do with a card is not explained
+//! by one.
 //!
 //! ## What to do
 //!
@@ -21,18 +23,19 @@
 //! ```
 
 use super::{Finding, Found};
+use crate::bearing::Part;
 use crate::case::Case;
 use crate::kernel::{Class, Incident, Kind, xid};
 use crate::verdict::EndKind;
+use crate::whose::Whose;
 use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     if !case.went_wrong() {
         return Finding::Nothing;
     }
-    if let Some(found) = told(case) {
-        return Finding::Found(found);
-    }
+    let tells_any = case.incidents().any(|incident| class(incident).is_some());
+    let told = told(case);
     let said = case.line_with(&[
         "an illegal memory access was encountered",
         "device-side assert triggered",
@@ -54,29 +57,50 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
                 )),
             )
     });
-    match found {
-        None if case.end == EndKind::MachineDied && case.knows_log() => {
+    // Of a line that may be another's, the program's own words are surer.
+    let is_surer = |told: &Found| found.as_ref().is_none_or(|found| told.confidence >= found.confidence);
+    match told.filter(is_surer).or(found) {
+        None if case.end == EndKind::MachineDied && case.knows_log() && !tells_any => {
             Finding::RuledOut("no Xid and no reset of a card in the kernel's log".into())
         }
         found => found.into(),
     }
 }
 
-/// What the kernel's log tells; of several the first, whose consequences the others are.
-fn told(case: &Case<'_>) -> Option<Found> {
-    let class = |incident: &Incident| match incident.kind {
+fn class(incident: &Incident) -> Option<Class> {
+    match incident.kind {
         Kind::Xid { code, .. } => xid(code).map_or(Some(Class::Reset), |xid| Some(xid.class)),
         Kind::AmdRingTimeout { .. } | Kind::AmdReset { .. } => Some(Class::Reset),
         _ => None,
+    }
+}
+
+/// What the kernel's log tells; of several the first, whose consequences the others are.
+fn told(case: &Case<'_>) -> Option<Found> {
+    let is_ours = |incident: &&Incident| match class(incident) {
+        None => false,
+        // It hits the one that made it, and no other.
+        Some(Class::Program | Class::Consequence) => case.whose(incident) != Whose::Others,
+        Some(Class::Reset | Class::Hardware | Class::Lost) => true,
     };
-    let faults = || case.incidents().filter(|incident| class(incident).is_some());
+    let faults = || case.incidents().filter(is_ours);
     let first = faults()
         .find(|incident| class(incident) != Some(Class::Consequence))
         .or_else(|| faults().next())?;
     if class(first) == Some(Class::Lost) {
         return None;
     }
-    let mut found = Found::said(case, 0.9, first);
+    let sure = match case.whose(first) {
+        Whose::Ours => 0.9,
+        Whose::Likely | Whose::Unsaid => 0.85,
+        // A reset for another's fault takes the work of all; whether it took this run's, an error of the card tells.
+        Whose::Others => match case.end {
+            EndKind::MachineDied => 0.85,
+            EndKind::Exception => 0.8,
+            _ => 0.6,
+        },
+    };
+    let mut found = Found::failed(case, Part::Card, sure, first)?;
     let known = match first.kind {
         Kind::Xid { code, .. } => xid(code),
         _ => None,

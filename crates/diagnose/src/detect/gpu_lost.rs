@@ -11,7 +11,8 @@
 //!
 //! By the kernel's line (Xid 79, or the words), or the driver's in the output; by its answer that a card is lost, which
 //! is asked for every two seconds. Where the driver answered and then did not any more, or with errors, and memory was
-//! not short, that is only called possible.
+//! not short, that is only called possible. A run that ended well, or with an error of its own that has nothing to do
+//! with a card, is not explained by it.
 //!
 //! ## What to do
 //!
@@ -23,6 +24,7 @@
 //! ```
 
 use super::{Finding, Found, power_limit};
+use crate::bearing::Part;
 use crate::case::Case;
 use crate::kernel::{Class, Kind, xid};
 use crate::time::between;
@@ -39,8 +41,9 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         Kind::Xid { code, .. } => xid(*code).is_some_and(|xid| xid.class == Class::Lost),
         _ => false,
     };
-    if let Some(incident) = case.incident(is_lost) {
-        return Finding::Found(remedied(case, Found::said(case, 0.95, incident)));
+    let lost = case.incident(is_lost);
+    if let Some(found) = lost.and_then(|incident| Found::failed(case, Part::Card, 0.95, incident)) {
+        return Finding::Found(remedied(case, found));
     }
     let said = case.line_with(&[
         "GPU is lost.",

@@ -9,7 +9,8 @@
 //! ## How it is told
 //!
 //! A signal ended it that antifreeze did not send and that no program sends itself. Where the kernel counts its own
-//! kills for want of memory and counted none, it is surer. A cluster that ran out of time says so in the output, and
+//! kills for want of memory and counted none, it is surer. Another guard is named where its word is about a process
+//! of this run; what it did to others is passed over. A cluster that ran out of time says so in the output, and
 //! Python says when somebody interrupted it. Of a log alone, the shell's `Killed` is only likely: the kernel kills so
 //! too, when memory is short.
 //!
@@ -19,11 +20,12 @@
 
 use super::deadlock::stands_still;
 use super::{Finding, Found, container_limit};
-use crate::case::Case;
-use crate::ending::{is_interrupted, user_file};
-use crate::kernel::{Guard, Kind};
+use crate::case::{Case, last_incidents};
+use crate::ending::{is_interrupted, kills_of_others, user_file};
+use crate::kernel::{Guard, Incident, Kind};
 use crate::signal;
 use crate::verdict::EndKind;
+use crate::whose::{LIKELY, Whose};
 use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
@@ -33,8 +35,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if let Some(found) = cluster(case).or_else(|| person(case)) {
         return Finding::Found(found);
     }
-    let guard = case.incidents().rev().find_map(|incident| match incident.kind {
-        Kind::OutsideGuard { who, .. } => Some((who, incident)),
+    let guard = last_incidents(case.facts, case.story).rev().find_map(|incident| match incident.kind {
+        Kind::OutsideGuard { who, .. } => Some((who, incident, sureness(case, incident)?)),
         _ => None,
     });
     // How it ended is not known where there is only its output.
@@ -43,8 +45,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         EndKind::Unknown => 0.75,
         _ => 0.0,
     };
-    if let Some((who, incident)) = guard.filter(|_| confidence > 0.0) {
-        let mut found = Found::said(case, confidence, incident);
+    if let Some((who, incident, sure)) = guard.filter(|_| confidence > 0.0) {
+        let mut found = Found::said(case, sure.min(confidence), incident);
         found.summary = format!("{} ended it", name_of(who));
         return Finding::Found(found.remedy(
             "leave more memory free for it, or end that guard while antifreeze keeps watch",
@@ -68,13 +70,33 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if let Some(found) = by_meaning(case, number, 0.9) {
         return Finding::Found(found);
     }
+    let others = kills_of_others(case.facts, case.story) > 0;
     let (confidence, kernel) = match (number, counts_kernel_kills(case)) {
+        (signal::KILL, _) if others => (0.6, ", and those that the kernel killed for lack of memory were others"),
         (signal::KILL, false) => (0.6, ""),
         (signal::KILL, true) => (0.85, ", and the kernel counted no kill for lack of memory"),
         _ => (0.9, ""),
     };
     let summary = format!("antifreeze did not send {}{kernel}", signal::name(number));
     Finding::Found(Found::new(case, confidence, summary, ""))
+}
+
+/// That another guard's word is about this run; None where it is about another's process.
+fn sureness(case: &Case<'_>, incident: &Incident) -> Option<f64> {
+    let group = match &incident.kind {
+        Kind::OutsideGuard { name, .. } => name.as_deref().unwrap_or_default(),
+        _ => return None,
+    };
+    // As the guard names the group that it makes for a run.
+    let own = format!("antifreeze-{}", case.facts.run);
+    match case.whose(incident) {
+        Whose::Ours => Some(0.95),
+        Whose::Likely => Some(LIKELY),
+        Whose::Unsaid if !case.facts.run.is_empty() && group.contains(&own) => Some(0.95),
+        // A group or a step, and nobody knows whether the run was in it.
+        Whose::Unsaid => Some(0.7),
+        Whose::Others => None,
+    }
 }
 
 /// In the words that a cluster puts into the output.

@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod pages;
 
+use crate::bearing::{self, Part};
 use crate::case::Case;
 use crate::facts::Since;
 use crate::kernel::Incident;
@@ -148,22 +149,9 @@ fn explains_the_end(code: Code, case: &Case<'_>) -> bool {
     !(is_how_it_shows(code) || code.is_about_speed() || is_bearable || is_of_memory && is_other)
 }
 
-/// An error that a card or a disk may have made.
-fn is_of_hardware(error: &str) -> bool {
-    [
-        "CUDA",
-        "NCCL",
-        "HIP",
-        "GPU",
-        "cuDNN",
-        "CUDNN",
-        "CUBLAS",
-        "rrno 5",
-        "I/O error",
-        "Input/output error",
-    ]
-    .iter()
-    .any(|word| error.contains(word))
+/// No step is made any more.
+pub(crate) fn stands_still(case: &Case<'_>) -> bool {
+    deadlock::stands_still(case).is_some()
 }
 
 impl Found {
@@ -179,11 +167,21 @@ impl Found {
         found.and(case, summary, series)
     }
 
+    /// What a line of the system's log tells of a part that failed, where that explains such an end.
+    pub fn failed(
+        case: &Case<'_>,
+        part: Part,
+        confidence: f64,
+        incident: &Incident,
+    ) -> Option<Found> {
+        let confidence = confidence.min(bearing::most(case, part, incident));
+        (confidence > 0.0).then(|| Found::said(case, confidence, incident))
+    }
+
     /// What a line of the system's log tells. A log of what was printed has no clock: whether that line is of its
-    /// time nobody knows, unless both tell of the same.
+    /// time nobody knows.
     pub fn said(case: &Case<'_>, confidence: f64, incident: &Incident) -> Found {
         let most = match (case.facts.since, case.end) {
-            (Since::OnlyPrinted, EndKind::Exception) if !is_of_hardware(case.error()) => 0.4,
             (Since::OnlyPrinted, EndKind::Unknown) => 0.75,
             _ => 1.0,
         };

@@ -11,7 +11,8 @@
 //! A signal that the kernel sends for what a program did ended it, or one of its processes, by its status or in the
 //! words of the shell or the launcher; and no request for memory had just been refused: then it would be that. `Illegal
 //! instruction` means that a library was built for another processor. The shim has the interpreter write where it was;
-//! the kernel's log names the library.
+//! the kernel's log names the library, where it tells of a process of this run, or of a thread that by name and time
+//! is one of its own.
 //!
 //! ## What to do
 //!
@@ -30,6 +31,7 @@ use crate::safe;
 use crate::signal;
 use crate::stacks::{Stacks, own};
 use crate::verdict::{EndKind, Location};
+use crate::whose::Whose;
 
 /// Of a status: a core was written.
 const DUMPED: u32 = 0x80;
@@ -56,13 +58,19 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     };
     let mut found = Found::new(case, confidence, summary, "");
     let library = case.incidents().rev().find_map(|incident| match &incident.kind {
-        Kind::Segfault { library, .. } | Kind::Trap { library, .. } => library.clone(),
+        Kind::Segfault { library, .. } | Kind::Trap { library, .. } => {
+            let whose = Some(case.whose(incident)).filter(|whose| whose.is_ours())?;
+            library.clone().zip(Some(whose))
+        }
         _ => None,
     });
-    if let Some(library) = library {
+    if let Some((library, whose)) = library {
         found = found.and(case, format!("the kernel names {library}"), "kernel");
         found.summary = format!("{name} in {library}");
-        found.confidence = 0.9;
+        found.confidence = match whose {
+            Whose::Ours => 0.9,
+            _ => found.confidence.max(0.8),
+        };
     }
     let said = case.line_with(&["Fatal Python error:"]);
     if let Some(line) = &said {

@@ -29,6 +29,7 @@ use crate::case::{Case, last_incidents};
 use crate::kernel::{Constraint, Incident, Kind};
 use crate::units;
 use crate::verdict::EndKind;
+use crate::whose::{LIKELY, Whose};
 use antifreeze_record::event::Why;
 use std::time::Duration;
 
@@ -119,9 +120,14 @@ fn killed_by_kernel(case: &Case<'_>) -> Option<Found> {
     let is_kill = |incident: &&Incident| {
         matches!(&incident.kind, Kind::OomKill { constraint, .. } if !matches!(constraint, Constraint::Cgroup(_)))
     };
-    let incident = last_incidents(case.facts, case.story).rfind(is_kill);
+    let is_ours = |incident: &&Incident| case.whose(incident).is_ours();
+    let incident = last_incidents(case.facts, case.story).filter(is_ours).rfind(is_kill);
     let incident = incident.filter(|_| case.end == EndKind::OomKilled)?;
-    let confidence = if case.fills_up().is_some() { 0.2 } else { 0.75 };
+    let confidence = match case.whose(incident) {
+        _ if case.fills_up().is_some() => 0.2,
+        Whose::Ours => 0.75,
+        _ => LIKELY,
+    };
     let mut found = Found::said(case, confidence, incident);
     found.summary = "the kernel killed it for want of memory".into();
     Some(remedied(case, found))

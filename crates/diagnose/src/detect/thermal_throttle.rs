@@ -37,7 +37,9 @@ const FELT_TIME: Duration = Duration::from_secs(30);
 const REMEDY: &str = "let air in and leave a core free; fewer threads make less heat";
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
-    if let Some(incident) = case.incident(|kind| matches!(kind, Kind::Overheated)) {
+    let is_off = matches!(case.end, EndKind::MachineDied | EndKind::Unknown | EndKind::Killed);
+    let overheated = case.incident(|kind| matches!(kind, Kind::Overheated));
+    if let Some(incident) = overheated.filter(|_| is_off) {
         let found = Found::said(case, 0.95, incident);
         return Finding::Found(found.remedy(REMEDY, None));
     }

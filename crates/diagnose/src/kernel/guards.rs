@@ -22,7 +22,9 @@ fn earlyoom(text: &str) -> Option<Kind> {
     sent.then(|| Kind::OutsideGuard {
         who: Guard::Earlyoom,
         pid: Some(Pid(pid)),
-        name: scan::between(rest, "\"", "\":").map(Into::into),
+        name: scan::between(rest, "\"", "\":")
+            .or_else(|| scan::between(rest, "\"", "\""))
+            .map(Into::into),
         signal: Some(signal.into()),
     })
 }

@@ -33,7 +33,9 @@ pub enum Kind {
     /// A processor did not come out of the kernel.
     Lockup,
     /// The processor reported a fault of its own or of a part near it.
-    MachineCheck,
+    MachineCheck {
+        severity: Severity,
+    },
     /// Memory gave back other bits than were written.
     MemoryError {
         corrected: bool,
@@ -135,12 +137,14 @@ pub enum Constraint {
     Unknown,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The less grave first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// The line does not say.
+    Unknown,
     Corrected,
     NonFatal,
     Fatal,
-    Unknown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -130,13 +130,43 @@ fn slowed(text: &str) -> Option<Kind> {
 /// `mce: [Hardware Error]: …`, and the firmware's `{1}[Hardware Error]: …`.
 fn machine_check(text: &str) -> Option<Kind> {
     const MARK: &str = "[Hardware Error]: ";
-    let before = text.split_once(MARK)?.0;
+    let (before, said) = text.split_once(MARK)?;
     let known = matches!(before, "" | "mce: " | "BERT: ");
     let numbered = before
         .strip_prefix('{')
         .and_then(|number| number.strip_suffix('}'));
     let known = known || numbered.is_some_and(|number| scan::pid(number).is_some());
-    known.then_some(Kind::MachineCheck)
+    known.then(|| Kind::MachineCheck {
+        severity: checked(said),
+    })
+}
+
+/// Some lines of a report say in words how grave it was, and one in the bits of the bank's status:
+/// `CPU 2: Machine Check: 0 Bank 5: bea0000000000108`.
+fn checked(said: &str) -> Severity {
+    const UNCORRECTED: u64 = 1 << 61;
+    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let status = said
+        .split_once(": Machine Check")
+        .and_then(|(_, rest)| rest.split_once(" Bank "))
+        .and_then(|(_, rest)| rest.split_once(": "))
+        .and_then(|(_, status)| u64::from_str_radix(status.get(..16)?, 16).ok());
+    let said = said.strip_prefix("event severity: ").unwrap_or(said);
+    match status {
+        Some(status) if status & UNCORRECTED != 0 => Severity::Fatal,
+        Some(_) => Severity::Corrected,
+        None if has(&["Machine Check Exception", "Fatal", "fatal"]) => Severity::Fatal,
+        None if has(&["Uncorrected", "uncorrected"]) || said.starts_with("recoverable") => {
+            Severity::NonFatal
+        }
+        None if has(&["orrected error", "been corrected", "Deferred error"])
+            || said.starts_with("corrected")
+            || said.starts_with("info") =>
+        {
+            Severity::Corrected
+        }
+        None => Severity::Unknown,
+    }
 }
 
 fn disk(text: &str) -> Option<Kind> {

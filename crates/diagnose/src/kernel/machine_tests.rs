@@ -30,14 +30,51 @@ fn tasks_and_processors_that_hang() {
 
 #[test]
 fn hardware_that_reports_a_fault() {
-    tells(
-        "mce: [Hardware Error]: Machine check events logged",
-        Kind::MachineCheck,
-    );
-    tells(
-        "{1}[Hardware Error]: event severity: corrected",
-        Kind::MachineCheck,
-    );
+    for (said, severity) in [
+        (
+            "mce: [Hardware Error]: Machine check events logged",
+            Severity::Unknown,
+        ),
+        (
+            "{1}[Hardware Error]: event severity: corrected",
+            Severity::Corrected,
+        ),
+        (
+            "{1}[Hardware Error]: event severity: recoverable",
+            Severity::NonFatal,
+        ),
+        (
+            "{1}[Hardware Error]: event severity: fatal",
+            Severity::Fatal,
+        ),
+        (
+            "[Hardware Error]: Corrected error, no action required.",
+            Severity::Corrected,
+        ),
+        (
+            "[Hardware Error]: Deferred error, no action required.",
+            Severity::Corrected,
+        ),
+        (
+            "[Hardware Error]: Uncorrected, software restartable error.",
+            Severity::NonFatal,
+        ),
+        ("[Hardware Error]: System Fatal error.", Severity::Fatal),
+        (
+            "mce: [Hardware Error]: CPU 2: Machine Check: 0 Bank 5: bea0000000000108",
+            Severity::Fatal,
+        ),
+        (
+            "mce: [Hardware Error]: CPU 2: Machine Check: 0 Bank 5: 9c20000000000108",
+            Severity::Corrected,
+        ),
+        (
+            "mce: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 5",
+            Severity::Fatal,
+        ),
+    ] {
+        tells(said, Kind::MachineCheck { severity });
+    }
     tells_nothing("mce: CPU supports 7 MCE banks");
     tells_nothing("x[1]: y [Hardware Error]: made up");
     for (word, corrected) in [("CE", true), ("UE", false)] {

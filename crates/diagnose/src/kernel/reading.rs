@@ -103,12 +103,16 @@ impl Reading {
             }
         }
         let kept = match incident.kind.is_minor() {
-            true => &self.minor,
-            false => &self.grave,
+            true => &mut self.minor,
+            false => &mut self.grave,
         };
-        kept.back().is_some_and(|(_, earlier)| {
+        kept.back_mut().is_some_and(|(_, earlier)| {
             let time = earlier.kind.goes_on_for(&incident.kind);
-            time.is_some_and(|time| within(&earlier.line, &incident.line, time))
+            let goes_on = time.is_some_and(|time| within(&earlier.line, &incident.line, time));
+            if goes_on && incident.kind.is_graver_than(&earlier.kind) {
+                *earlier = incident.clone();
+            }
+            goes_on
         })
     }
 
@@ -142,6 +146,16 @@ impl Kind {
         )
     }
 
+    /// Of a machine check several lines tell, and only some how grave it was.
+    fn is_graver_than(&self, earlier: &Kind) -> bool {
+        match (earlier, self) {
+            (Kind::MachineCheck { severity: earlier }, Kind::MachineCheck { severity }) => {
+                severity > earlier
+            }
+            _ => false,
+        }
+    }
+
     /// For how long a line of the same kind tells nothing new.
     fn goes_on_for(&self, later: &Kind) -> Option<Duration> {
         match (self, later) {
@@ -151,7 +165,7 @@ impl Kind {
                     severity: other, ..
                 },
             ) => (severity == other).then_some(ONE_MOMENT),
-            (Kind::MachineCheck, Kind::MachineCheck)
+            (Kind::MachineCheck { .. }, Kind::MachineCheck { .. })
             | (Kind::Oops { .. }, Kind::Oops { .. })
             | (Kind::Throttled { .. }, Kind::Throttled { .. })
             | (Kind::PowerLimit { .. }, Kind::PowerLimit { .. }) => Some(ONE_MOMENT),

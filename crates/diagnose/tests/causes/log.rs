@@ -6,7 +6,7 @@ use antifreeze_diagnose::kernel::{Log, incidents};
 use antifreeze_diagnose::{Code, Since};
 
 /// With these lines in the log, at a second of the run, which begins 1000 s after the boot.
-fn logged(mut scene: Scene, second: u64, lines: &[&str]) -> Scene {
+pub fn logged(mut scene: Scene, second: u64, lines: &[&str]) -> Scene {
     let text: String = lines
         .iter()
         .map(|line| format!("[{:5}.000000] {line}\n", 1000 + second))
@@ -109,8 +109,8 @@ fn a_machine_that_was_shut_down_did_not_die() {
 #[test]
 fn the_fault_of_a_card_comes_before_its_consequences() {
     let lines = [
-        "NVRM: Xid (PCI:0000:01:00): 31, pid=77, name=python, MMU Fault",
-        "NVRM: Xid (PCI:0000:01:00): 45, pid=77, name=python, Ch 00000008",
+        "NVRM: Xid (PCI:0000:01:00): 31, pid=1234, name=python, MMU Fault",
+        "NVRM: Xid (PCI:0000:01:00): 45, pid=1234, name=python, Ch 00000008",
     ];
     let scene = logged(failed(), 299, &lines);
     blames(&scene, Code::GpuFault, 0.85);
@@ -123,7 +123,9 @@ fn the_fault_of_a_card_comes_before_its_consequences() {
 #[test]
 fn an_error_that_was_corrected_is_only_possible() {
     let disk = "I/O error, dev sda, sector 12345 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2";
-    blames(&logged(failed(), 299, &[disk]), Code::HardwareError, 0.8);
+    // Why it failed nobody says: it may have been that.
+    blames(&logged(failed(), 299, &[disk]), Code::HardwareError, 0.6);
+    assert!(logged(failed(), 299, &[disk]).verdict().causes[0].confidence < 0.75);
     let corrected = "EDAC MC0: 1 CE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0";
     let verdict = logged(failed(), 299, &[corrected]).verdict();
     assert!(

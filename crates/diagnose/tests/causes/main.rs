@@ -7,8 +7,10 @@ mod log;
 mod memory;
 mod numbers;
 mod pace;
+mod parts;
 mod said;
 mod scenes;
+mod whose;
 
 use antifreeze_diagnose::Code;
 use scenes::Scene;
