@@ -651,12 +651,9 @@ fn what_is_handed_out_beyond_the_room_is_handed_out_once() {
         };
         limit(&room, state) - GB
     };
-    assert_eq!(beyond(signed(10 * MB)), 74 * MB);
+    let mb = MB as i64;
+    assert_eq!(beyond(10 * mb), 74 * MB);
     assert_eq!(beyond(0), 64 * MB);
-    assert_eq!(beyond(-signed(30 * MB)), 34 * MB);
-    assert_eq!(beyond(-signed(100 * MB)), 0);
-}
-
-fn signed(bytes: u64) -> i64 {
-    i64::try_from(bytes).unwrap()
+    assert_eq!(beyond(-30 * mb), 34 * MB);
+    assert_eq!(beyond(-100 * mb), 0);
 }
