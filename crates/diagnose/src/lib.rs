@@ -25,6 +25,7 @@ pub mod units;
 mod unseen;
 pub mod verdict;
 pub mod waits;
+mod weight;
 pub mod words;
 
 pub use again::Again;

@@ -33,7 +33,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if let Some(found) = told(case) {
         return Finding::Found(found);
     }
-    let said = case.line_with(&[
+    let said = case.said(&[
         "an illegal memory access was encountered",
         "device-side assert triggered",
         "CUDA error: misaligned address",
@@ -43,8 +43,11 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         "HSA_STATUS_ERROR",
         "Memory access fault by GPU node",
     ]);
-    let found = said.map(|line| {
-        Found::new(case, 0.85, cut(&line, 160), "")
+    if let Some(found) = pasted(case) {
+        return Finding::Found(found);
+    }
+    let found = said.map(|(line, most)| {
+        Found::new(case, f64::min(0.85, most), cut(&line, 160), "")
             .at(case.location())
             .remedy(
                 "have it reported where it happens; look for an index or a label out of range",
@@ -60,6 +63,18 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         }
         found => found.into(),
     }
+}
+
+/// A line of the kernel's log that somebody has put into the output.
+fn pasted(case: &Case<'_>) -> Option<Found> {
+    let (line, most) = case.said(&["NVRM: Xid ("])?;
+    let (_, after) = line.split_once("NVRM: Xid (")?.1.split_once("): ")?;
+    let known = xid(after.split(',').next()?.trim().parse().ok()?);
+    if known.is_some_and(|known| known.class == Class::Lost) {
+        return None;
+    }
+    let found = Found::new(case, f64::min(0.85, most), cut(&line, 160), "");
+    Some(found.remedy(known.map_or("reset the card, or reboot", |known| known.remedy), None))
 }
 
 /// What the kernel's log tells; of several the first, whose consequences the others are.

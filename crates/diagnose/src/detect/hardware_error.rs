@@ -61,9 +61,9 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         };
         return Finding::Found(Found::said(case, sure, incident).remedy(text, paste));
     }
-    let said = case.line_with(&["Input/output error", "[Errno 5]"]);
-    let found = said.filter(|_| case.went_wrong()).map(|line| {
-        Found::new(case, 0.6, cut(&line, 160), "")
+    let said = case.said(&["Input/output error", "[Errno 5]"]);
+    let found = said.filter(|_| case.went_wrong()).map(|(line, most)| {
+        Found::new(case, f64::min(0.6, most), cut(&line, 160), "")
             .at(case.location())
             .remedy("save what matters, and look at the disk", Some("sudo smartctl -a /dev/sda".into()))
     });
