@@ -12,6 +12,7 @@ pub mod kernel;
 mod losses;
 mod printed;
 mod run;
+mod runaway;
 pub mod safe;
 mod series;
 pub mod share;
