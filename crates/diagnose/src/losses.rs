@@ -122,7 +122,9 @@ fn heading(cells: &[&str]) -> Option<Vec<bool>> {
 fn row(cells: &[&str], columns: Option<&[bool]>) -> Option<bool> {
     // A bar may be drawn after the last of them.
     let has_bar = || cells.iter().any(|cell| cell.contains('%'));
-    let fits = |columns: &&[bool]| columns.len() == cells.len() || columns.len() < cells.len() && has_bar();
+    let fits = |columns: &&[bool]| {
+        columns.len() == cells.len() || columns.len() < cells.len() && has_bar()
+    };
     let columns = columns.filter(fits)?;
     let cells = cells.get(..columns.len())?;
     let numbers: Option<Vec<bool>> = cells.iter().map(|cell| number(cell)).collect();

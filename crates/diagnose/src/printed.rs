@@ -111,7 +111,11 @@ impl Printed {
     pub fn message(&self) -> impl DoubleEndedIterator<Item = &str> {
         let begin = self.error_at.unwrap_or(self.lines.len());
         let end = self.lines.len().min(begin + LONGEST_MESSAGE);
-        self.lines.get(begin..end).unwrap_or_default().iter().map(String::as_str)
+        self.lines
+            .get(begin..end)
+            .unwrap_or_default()
+            .iter()
+            .map(String::as_str)
     }
 
     /// The line of the ending with one of these that tells the most of the end, the last of several.
@@ -127,9 +131,12 @@ impl Printed {
 
     /// How much this line of the ending tells of the end.
     fn weight(&self, at: usize, line: &str, word: &str) -> Weight {
-        let is_of_message = self.error_at.is_some_and(|error| (error..error + LONGEST_MESSAGE).contains(&at));
+        let is_of_message = self
+            .error_at
+            .is_some_and(|error| (error..error + LONGEST_MESSAGE).contains(&at));
         let before = |place: Option<usize>| place.is_some_and(|place| place > at);
-        let ends = self.lines.len().saturating_sub(at) <= LAST_LINES && line.trim_start().starts_with(word);
+        let ends = self.lines.len().saturating_sub(at) <= LAST_LINES
+            && line.trim_start().starts_with(word);
         match Weight::of(line) {
             _ if is_of_message => Weight::Error,
             _ if before(self.ended_well) => Weight::None,
@@ -138,18 +145,27 @@ impl Printed {
             // Nothing came after it, and it is no part of a sentence.
             Weight::Word if ends && !tells_of_more(line) => Weight::Error,
             // An error of something else ended it.
-            Weight::Error if before(self.error_at) && !is_raised(line) && !self.is_of_machine() => Weight::Word,
+            Weight::Error if before(self.error_at) && !is_raised(line) && !self.is_of_machine() => {
+                Weight::Word
+            }
             weight => weight,
         }
     }
 
     /// The error that ended it is one that the machine, a card or another process may have made.
     fn is_of_machine(&self) -> bool {
-        const NAMES: [&str; 8] = ["CUDA", "HIP", "GPU", "cuda", "cuDNN", "CUDNN", "CUBLAS", "rrno "];
-        let Some(traceback) = &self.traceback else { return true };
+        const NAMES: [&str; 8] = [
+            "CUDA", "HIP", "GPU", "cuda", "cuDNN", "CUDNN", "CUBLAS", "rrno ",
+        ];
+        let Some(traceback) = &self.traceback else {
+            return true;
+        };
         let error = &traceback.error;
         let names = |words: &[&str]| words.iter().any(|word| error.contains(word));
-        traceback.blames_another() || tells_of_memory(error) || names(&NAMES) || names(&CONNECTS_RANKS)
+        traceback.blames_another()
+            || tells_of_memory(error)
+            || names(&NAMES)
+            || names(&CONNECTS_RANKS)
     }
 }
 
@@ -180,7 +196,10 @@ fn start_of_ending(output: &[u8]) -> usize {
 
 /// A bar is drawn once more when an error ends it, and what is logged elsewhere is summed up: neither is progress.
 fn shows_progress(line: &str) -> bool {
-    line.len() <= LONGEST && !line.starts_with("wandb:") && !line.contains("%|") && is_progress(line)
+    line.len() <= LONGEST
+        && !line.starts_with("wandb:")
+        && !line.contains("%|")
+        && is_progress(line)
 }
 
 /// "epoch 3", "step: 40", "train_loss=0.2", "12/100 [", "3.9it/s"; a line of code or of an error is none.
@@ -260,7 +279,11 @@ fn by_shell(line: &str) -> Option<u32> {
         let bare = text.strip_suffix("(core dumped)").unwrap_or(text).trim();
         // On a Mac its number follows.
         let bare = match bare.split_once(": ") {
-            Some((word, number)) if word_for(word).is_some_and(|signal| number == signal.to_string()) => word,
+            Some((word, number))
+                if word_for(word).is_some_and(|signal| number == signal.to_string()) =>
+            {
+                word
+            }
             _ => bare,
         };
         // What Python writes by itself.
@@ -355,7 +378,11 @@ fn by_launcher(line: &str) -> Option<u32> {
         let Some(code) = digits.get(..end).and_then(|digits| digits.parse().ok()) else {
             continue;
         };
-        let status = if is_below { 0u32.wrapping_sub(code) } else { code };
+        let status = if is_below {
+            0u32.wrapping_sub(code)
+        } else {
+            code
+        };
         let told = match is_below {
             _ if of_windows(status).is_some() => of_windows(status),
             true => Some(code).filter(|number| (1..=64).contains(number)),

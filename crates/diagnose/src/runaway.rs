@@ -53,7 +53,9 @@ fn ran_away(values: &[f64]) -> bool {
 /// value of the loss.
 fn loss(line: &str) -> Option<(String, f64)> {
     // Two that play against each other, and what only has the word in its name.
-    const OTHERS: [&str; 10] = ["gan", "disc", "gen", "critic", "adv", "scale", "best", "min", "reg", "kl"];
+    const OTHERS: [&str; 10] = [
+        "gan", "disc", "gen", "critic", "adv", "scale", "best", "min", "reg", "kl",
+    ];
     let lower = line.to_ascii_lowercase();
     let at = lower.find("loss")?;
     let is_name = |next: char| next.is_alphanumeric() || "_-/".contains(next);
@@ -63,7 +65,9 @@ fn loss(line: &str) -> Option<(String, f64)> {
     let name = lower.get(begin..lower.len() - rest.len())?;
     let parts: Vec<&str> = name.split(|next: char| !next.is_alphanumeric()).collect();
     let is_other = parts.iter().any(|part| matches!(*part, "d" | "g"))
-        || OTHERS.iter().any(|other| before.contains(other) || name.contains(other));
+        || OTHERS
+            .iter()
+            .any(|other| before.contains(other) || name.contains(other));
     if is_other {
         return None;
     }
@@ -71,7 +75,11 @@ fn loss(line: &str) -> Option<(String, f64)> {
     let end = value
         .find(|next: char| !(next.is_ascii_digit() || ".e+-".contains(next)))
         .unwrap_or(value.len());
-    let number: f64 = value.get(..end)?.trim_end_matches(['.', '-', '+', 'e']).parse().ok()?;
+    let number: f64 = value
+        .get(..end)?
+        .trim_end_matches(['.', '-', '+', 'e'])
+        .parse()
+        .ok()?;
     let kind = lower.get(..lower.len() - rest.len())?;
     let kind: String = kind.chars().filter(|next| next.is_alphabetic()).collect();
     number.is_finite().then_some((kind, number))
@@ -89,12 +97,30 @@ mod tests {
 
     #[test]
     fn a_loss_that_rises_by_orders_of_magnitude_and_stays_there_ran_away() {
-        assert!(printed(|step| format!("step {step} loss {:.3e}", 2.3 * 3f64.powi(step))));
-        assert!(printed(|step| format!("{{'loss': {:.4}, 'epoch': 0.{step}}}", 2.3 * 3f64.powi(step))));
-        let late = |step: i32| if step < 12 { 2.0 / f64::from(step + 1) } else { 4e6 };
-        assert!(printed(|step| format!("Epoch {step}: train_loss={} val_loss=1", late(step))));
+        assert!(printed(|step| format!(
+            "step {step} loss {:.3e}",
+            2.3 * 3f64.powi(step)
+        )));
+        assert!(printed(|step| format!(
+            "{{'loss': {:.4}, 'epoch': 0.{step}}}",
+            2.3 * 3f64.powi(step)
+        )));
+        let late = |step: i32| {
+            if step < 12 {
+                2.0 / f64::from(step + 1)
+            } else {
+                4e6
+            }
+        };
+        assert!(printed(|step| format!(
+            "Epoch {step}: train_loss={} val_loss=1",
+            late(step)
+        )));
         let found = of((0..9).map(|step| ["loss 1", "loss 5000"][usize::from(step > 4)])).unwrap();
-        assert_eq!((found.first.as_str(), found.last.as_str()), ("loss 1", "loss 5000"));
+        assert_eq!(
+            (found.first.as_str(), found.last.as_str()),
+            ("loss 1", "loss 5000")
+        );
     }
 
     #[test]
@@ -102,16 +128,37 @@ mod tests {
         let fifty = |step: i32| 0.1 * f64::from(1 + step * 2);
         assert!(!printed(|step| format!("step {step} loss {}", fifty(step))));
         // A spike, a start from far above, a toy whose loss had been next to nothing.
-        assert!(!printed(|step| format!("loss {}", if step == 15 { 1e9 } else { 2.0 })));
-        assert!(!printed(|step| format!("loss {}", if step == 19 { 1e9 } else { 2.0 })));
-        assert!(!printed(|step| format!("loss {}", [1e6, 3.0][usize::from(step > 0)])));
-        assert!(!printed(|step| format!("loss {}", [2.0, 1e-9, 0.5][step as usize / 7])));
+        assert!(!printed(|step| format!(
+            "loss {}",
+            if step == 15 { 1e9 } else { 2.0 }
+        )));
+        assert!(!printed(|step| format!(
+            "loss {}",
+            if step == 19 { 1e9 } else { 2.0 }
+        )));
+        assert!(!printed(|step| format!(
+            "loss {}",
+            [1e6, 3.0][usize::from(step > 0)]
+        )));
+        assert!(!printed(|step| format!(
+            "loss {}",
+            [2.0, 1e-9, 0.5][step as usize / 7]
+        )));
         // Two that play against each other; a likelihood; something else after the training.
         for name in ["Loss_D", "g_loss", "critic_loss", "loss_scale", "gan_loss"] {
-            assert!(!printed(|step| format!("{name}: {}", 3f64.powi(step))), "{name}");
+            assert!(
+                !printed(|step| format!("{name}: {}", 3f64.powi(step))),
+                "{name}"
+            );
         }
         assert!(!printed(|step| format!("loss -{}", 3f64.powi(step))));
-        let other = |step: i32| if step < 16 { "train loss 0.2" } else { "test sum of squares loss 4e9" };
+        let other = |step: i32| {
+            if step < 16 {
+                "train loss 0.2"
+            } else {
+                "test sum of squares loss 4e9"
+            }
+        };
         assert!(!printed(|step| other(step).to_owned()));
     }
 

@@ -73,10 +73,14 @@ pub(crate) fn is_denied(line: &str, word: &str) -> bool {
     let Some((_, after)) = line.split_once(word) else {
         return false;
     };
-    let lower = after.trim_start_matches(|next: char| next.is_alphanumeric()).to_lowercase();
+    let lower = after
+        .trim_start_matches(|next: char| next.is_alphanumeric())
+        .to_lowercase();
     let value = lower.trim_start_matches([':', '=', '"', '\'', ' ', '|']);
     let is_value = value.len() < lower.len() && lower.contains([':', '=', '|']);
-    let end = value.find(|next: char| !next.is_alphanumeric()).unwrap_or(value.len());
+    let end = value
+        .find(|next: char| !next.is_alphanumeric())
+        .unwrap_or(value.len());
     let is_all = !value.get(end..).unwrap_or_default().starts_with(' ');
     is_value
         && match value.get(..end) {
@@ -126,7 +130,8 @@ pub(crate) fn is_error(line: &str) -> bool {
         if token.is_empty() {
             return false;
         }
-        for piece in token.split(|next: char| !next.is_alphanumeric() && next != '_' && next != '.') {
+        for piece in token.split(|next: char| !next.is_alphanumeric() && next != '_' && next != '.')
+        {
             match level(piece) {
                 Some(is_error) => return is_error,
                 None if is_kind(piece) => return true,
@@ -134,14 +139,20 @@ pub(crate) fn is_error(line: &str) -> bool {
             }
         }
         // `CUDA error: …`, `NVIDIA-SMI has failed …`, `train.py: error: …`.
-        let says = matches!(token.trim_end_matches(','), "error:" | "Error:" | "failed" | "failed." | "failed:");
+        let says = matches!(
+            token.trim_end_matches(','),
+            "error:" | "Error:" | "failed" | "failed." | "failed:"
+        );
         if says && number <= 2 {
             return true;
         }
         // A word of a sentence ends what stands before a message; two may be a name.
-        let is_mark = token.contains(|next: char| !next.is_alphabetic()) || !token.contains(char::is_lowercase);
+        let is_mark = token.contains(|next: char| !next.is_alphabetic())
+            || !token.contains(char::is_lowercase);
         if !is_mark && number >= 2 || number > 12 {
-            return lower.ends_with(" failed.") || lower.ends_with(" failed") || line.contains("NVRM: ");
+            return lower.ends_with(" failed.")
+                || lower.ends_with(" failed")
+                || line.contains("NVRM: ");
         }
         number += 1;
         rest = after.trim_start();
@@ -180,7 +191,9 @@ fn level(piece: &str) -> Option<bool> {
 /// `torch.OutOfMemoryError`, `MemoryError`, `c10.Exception`.
 fn is_kind(piece: &str) -> bool {
     let name = piece.rsplit('.').next().unwrap_or_default();
-    let is_named = ["Error", "Exception", "Interrupt"].iter().any(|end| name.ends_with(end));
+    let is_named = ["Error", "Exception", "Interrupt"]
+        .iter()
+        .any(|end| name.ends_with(end));
     is_named && name.len() > "Error".len()
 }
 
@@ -188,14 +201,38 @@ fn is_kind(piece: &str) -> bool {
 pub(crate) fn is_good_end(line: &str) -> bool {
     let lower = line.trim().trim_end_matches(['.', '!', ' ']).to_lowercase();
     let lower = lower.replace("without error", "");
-    if ["error", "fail", "killed", "signal", "exit code", "exception", "not "].iter().any(|word| lower.contains(word)) {
+    if [
+        "error",
+        "fail",
+        "killed",
+        "signal",
+        "exit code",
+        "exception",
+        "not ",
+    ]
+    .iter()
+    .any(|word| lower.contains(word))
+    {
         return false;
     }
-    if matches!(lower.as_str(), "done" | "finished" | "complete" | "completed" | "success" | "all done") {
+    if matches!(
+        lower.as_str(),
+        "done" | "finished" | "complete" | "completed" | "success" | "all done"
+    ) {
         return true;
     }
-    let ends = ["complete", "finished", "done", "succeeded"].iter().any(|word| lower.contains(word));
-    let of_all = ["training", "finetun", "fine-tun", "fit ", "all done", "run ", "experiment"];
+    let ends = ["complete", "finished", "done", "succeeded"]
+        .iter()
+        .any(|word| lower.contains(word));
+    let of_all = [
+        "training",
+        "finetun",
+        "fine-tun",
+        "fit ",
+        "all done",
+        "run ",
+        "experiment",
+    ];
     ends && of_all.iter().any(|word| lower.contains(word))
         || lower.contains("max_epochs") && lower.contains("reached")
         || lower.contains("'train_runtime'")
@@ -264,7 +301,10 @@ mod tests {
             ("\"OOMKilled\": true", "OOMKilled"),
             ("CUDA out of memory. 0 bytes free", "CUDA out of memory"),
             ("Reason: OOMKilled", "OOMKilled"),
-            ("x.so: cannot open shared object file: No such file", "shared object file"),
+            (
+                "x.so: cannot open shared object file: No such file",
+                "shared object file",
+            ),
         ] {
             assert!(!is_denied(line, word), "{line}");
         }

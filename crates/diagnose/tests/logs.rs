@@ -1,5 +1,7 @@
 //! Logs of all kinds, each explained by itself, against the causes that may come first: `tests/logs/TABLE`.
 
+#![allow(clippy::unwrap_used)]
+
 use antifreeze_diagnose::kernel::Log;
 use antifreeze_diagnose::{Run, Verdict};
 use std::collections::BTreeSet;
@@ -22,7 +24,9 @@ fn folder() -> PathBuf {
 
 fn rows() -> Vec<Row> {
     let table = fs::read_to_string(folder().join("TABLE")).unwrap();
-    let lines = table.lines().map(|line| line.split('#').next().unwrap().trim());
+    let lines = table
+        .lines()
+        .map(|line| line.split('#').next().unwrap().trim());
     let row = |line: &str| {
         let (name, wanted) = line.split_once(": ").unwrap();
         let later = name.strip_prefix("later ");
@@ -65,7 +69,10 @@ fn what_comes_first_is_what_ended_it() {
             .iter()
             .map(|cause| format!("{} {:.2}", cause.code.word(), cause.confidence))
             .collect();
-        let is_sure = verdict.causes.first().is_some_and(|first| first.confidence >= SURE);
+        let is_sure = verdict
+            .causes
+            .first()
+            .is_some_and(|first| first.confidence >= SURE);
         let sure = if is_sure { "SURE" } else { "" };
         misses.push(format!(
             "{sure:4} {}: wanted {}, {} with [{}]",
@@ -75,13 +82,20 @@ fn what_comes_first_is_what_ended_it() {
             found.join(", ")
         ));
     }
-    assert!(misses.is_empty(), "{} wrong:\n{}", misses.len(), misses.join("\n"));
+    assert!(
+        misses.is_empty(),
+        "{} wrong:\n{}",
+        misses.len(),
+        misses.join("\n")
+    );
 }
 
 #[test]
 fn every_log_is_in_the_table() {
     let named: BTreeSet<String> = rows().into_iter().map(|row| row.name).collect();
-    let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let there: BTreeSet<String> = files
         .filter(|path| path.extension().is_some_and(|end| end == "txt"))
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())

@@ -134,11 +134,17 @@ fn give_way(causes: &mut [Cause], case: &Case<'_>) {
     let is_by_error = |cause: &&Cause| {
         !is_how_it_shows(cause.code) && cause.evidence.iter().any(|seen| seen.text.contains(&error))
     };
-    let found = causes.iter().filter(is_by_error).map(|cause| cause.confidence);
+    let found = causes
+        .iter()
+        .filter(is_by_error)
+        .map(|cause| cause.confidence);
     let Some(most) = found.filter(|sure| *sure >= LIKELY).reduce(f64::max) else {
         return;
     };
-    for cause in causes.iter_mut().filter(|cause| cause.code == Code::UserException) {
+    for cause in causes
+        .iter_mut()
+        .filter(|cause| cause.code == Code::UserException)
+    {
         cause.confidence = cause.confidence.min(most - 0.1);
     }
 }

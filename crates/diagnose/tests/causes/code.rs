@@ -78,9 +78,21 @@ fn what_is_not_installed_is_named_with_how_to_get_it() {
     assert_eq!(paste, "python -m pip install opencv-python");
     // One's own, by its name or by where the script is; a part of another version; a file that hides it.
     for (error, word, paste) in [
-        ("ModuleNotFoundError: No module named 'utils'", "project", "PYTHONPATH"),
-        ("ModuleNotFoundError: No module named 'train.losses'", "project", "PYTHONPATH"),
-        ("ModuleNotFoundError: No module named 'torch._six'", "another version", "pip show torch"),
+        (
+            "ModuleNotFoundError: No module named 'utils'",
+            "project",
+            "PYTHONPATH",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'train.losses'",
+            "project",
+            "PYTHONPATH",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'torch._six'",
+            "another version",
+            "pip show torch",
+        ),
         (
             "ModuleNotFoundError: No module named 'torch.nn'; 'torch' is not a package",
             "`torch.py` of your own",
