@@ -3,7 +3,7 @@
 use crate::ending::user_file;
 use crate::facts::Facts;
 use crate::kernel::{Incident, Kind, Line};
-use crate::printed::Printed;
+use crate::printed::{Printed, is_progress};
 use crate::series::Growth;
 use crate::shim::Suspect;
 use crate::signal::{self, Exit};
@@ -90,14 +90,25 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The last line of the ending of its output that holds one of these.
+    /// The line of the ending of its output that holds one of these and tells the most of the end.
     pub fn line_with(&self, words: &[&str]) -> Option<String> {
-        last_with(self.printed.ending(), words)
+        self.said(words).map(|(line, _)| line)
+    }
+
+    /// With how sure one may be by it at most: the words of an error may stand in any sentence.
+    pub fn said(&self, words: &[&str]) -> Option<(String, f64)> {
+        let (weight, line) = self.printed.line_with(words)?;
+        Some((line.trim().to_owned(), weight.most()))
     }
 
     /// The last line of all that it printed that holds one of these, whatever came after it.
     pub fn any_line_with(&self, words: &[&str]) -> Option<String> {
         last_with(self.printed.lines(), words)
+    }
+
+    /// It had trained before its end, as far as it printed that.
+    pub fn has_trained(&self) -> bool {
+        self.story.steps.is_some_and(|steps| steps > 0) || self.printed.lines().any(is_progress)
     }
 
     /// A process that loads data for the training was ended.

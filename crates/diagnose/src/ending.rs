@@ -86,9 +86,7 @@ pub(crate) fn is_interrupted(printed: &Printed) -> bool {
         .traceback
         .as_ref()
         .is_some_and(Traceback::is_interrupt)
-        || printed
-            .ending()
-            .any(|line| by_trainer.iter().any(|words| line.contains(words)))
+        || printed.line_with(&by_trainer).is_some()
 }
 
 fn kind_of(end: Ended, facts: &Facts, story: &Story, traceback: Option<&Traceback>) -> EndKind {

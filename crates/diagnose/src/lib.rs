@@ -13,6 +13,7 @@ pub mod kernel;
 mod losses;
 mod printed;
 mod run;
+mod runaway;
 pub mod safe;
 mod series;
 pub mod share;
@@ -26,6 +27,7 @@ pub mod units;
 mod unseen;
 pub mod verdict;
 pub mod waits;
+mod weight;
 mod whose;
 pub mod words;
 

@@ -26,7 +26,7 @@ pub(crate) fn last_bad<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Bad> 
         if let Some(is_well) = value(&lower, "loss").or_else(|| row(&cells, columns.as_deref())) {
             losses.see(line, is_well);
         }
-        if let Some(is_well) = value(&lower, "grad_norm") {
+        if let Some(is_well) = value(&lower, "grad_norm").or_else(|| value(&lower, "grad norm")) {
             gradients.see(line, is_well);
         }
         columns = heading(&cells).or(columns);
@@ -120,7 +120,13 @@ fn heading(cells: &[&str]) -> Option<Vec<bool>> {
 
 /// A line of numbers below such a heading.
 fn row(cells: &[&str], columns: Option<&[bool]>) -> Option<bool> {
-    let columns = columns.filter(|columns| columns.len() == cells.len())?;
+    // A bar may be drawn after the last of them.
+    let has_bar = || cells.iter().any(|cell| cell.contains('%'));
+    let fits = |columns: &&[bool]| {
+        columns.len() == cells.len() || columns.len() < cells.len() && has_bar()
+    };
+    let columns = columns.filter(fits)?;
+    let cells = cells.get(..columns.len())?;
     let numbers: Option<Vec<bool>> = cells.iter().map(|cell| number(cell)).collect();
     let mut losses = numbers?
         .into_iter()
@@ -160,6 +166,8 @@ mod tests {
             "| epoch | loss |\n|---|---|\n| 1 | nan |",
             "epoch,loss\n0,nan",
             "{'loss': 0.0, 'grad_norm': nan}\n{'loss': 0.0, 'grad_norm': nan}",
+            "loss 0.5 | grad norm nan\nloss 0.5 | grad norm: nan",
+            "  Epoch  GPU_mem  box_loss  Size\n  1/9  2.3G  nan  640: 100%|███| 8/8 [00:03, 2.5it/s]",
         ] {
             assert!(bad(text).is_some(), "{text}");
         }
@@ -172,6 +180,7 @@ mod tests {
             "loss 0.2\nloss_scale=inf",
             "{'loss': 1.0, 'grad_norm': inf}\n{'loss': 1.0, 'grad_norm': 2.0}",
             "a  b\nnan  nan",
+            "  Epoch  box_loss\n  1/9  0.5  640: 100%|███| 8/8 [00:03, 2.5it/s]",
         ] {
             assert_eq!(bad(text), None, "{text}");
         }

@@ -3,18 +3,28 @@
 
 use crate::safe;
 use crate::signal;
-use crate::traceback::Traceback;
+use crate::traceback::{CONNECTS_RANKS, Traceback, tells_of_memory};
+use crate::weight::{Weight, is_denied, is_good_end, is_raised, tells_of_more};
 
 /// So many lines of progress show that it went on.
 const WENT_ON: usize = 5;
 /// A line of progress is short; a page of text is none.
 const LONGEST: usize = 600;
+/// So many lines may follow the first of an error's message.
+const LONGEST_MESSAGE: usize = 12;
+/// An error of which these are the last lines has nothing else after it.
+const LAST_LINES: usize = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Printed {
     lines: Vec<String>,
     /// The line with which its ending begins.
     ending: usize,
+    /// Where it went on last, and where it said that it had ended well; where the order of its lines is known.
+    went_on: Option<usize>,
+    ended_well: Option<usize>,
+    /// The first line of the message of the error that ended it.
+    error_at: Option<usize>,
     /// The last error there.
     pub traceback: Option<Traceback>,
     /// The signal that ended it, or a part of it, in the words of a shell or a launcher.
@@ -43,10 +53,24 @@ impl Printed {
         let mut printed = Printed {
             lines: safe::lines(output).collect(),
             ending: before.iter().filter(|byte| **byte == b'\n').count(),
+            went_on: None,
+            ended_well: None,
+            error_at: None,
             traceback,
             told: None,
         };
-        let told: Vec<Told> = printed.ending().filter_map(Told::by).collect();
+        if is_all {
+            printed.went_on = printed.last_where(shows_progress);
+            printed.ended_well = printed.last_where(is_good_end);
+        }
+        printed.error_at = printed.place_of_error();
+        // A shell speaks when all is over; some games and parsers print its words.
+        let is_over = |at: usize| printed.went_on.is_none_or(|went_on| at > went_on);
+        let told = printed.numbered().filter_map(|(at, line)| {
+            let told = Told::by(line)?;
+            (told.is_part || is_over(at)).then_some(told)
+        });
+        let told: Vec<Told> = told.collect();
         // Those that are left over are asked to end: that is not how it began.
         let first = told.iter().find(|told| told.signal != signal::TERMINATE);
         printed.told = first.or(told.first()).copied();
@@ -62,6 +86,86 @@ impl Printed {
     pub fn ending(&self) -> impl DoubleEndedIterator<Item = &str> {
         let ending = self.lines.get(self.ending..).unwrap_or_default();
         ending.iter().map(String::as_str)
+    }
+}
+
+impl Printed {
+    /// The lines of the ending, with their numbers among all.
+    fn numbered(&self) -> impl DoubleEndedIterator<Item = (usize, &str)> {
+        let ending = self.lines.get(self.ending..).unwrap_or_default();
+        let lines = ending.iter().enumerate();
+        lines.map(|(at, line)| (self.ending + at, line.as_str()))
+    }
+
+    fn last_where(&self, is_it: impl Fn(&str) -> bool) -> Option<usize> {
+        let mut lines = self.numbered();
+        lines.rfind(|(_, line)| is_it(line)).map(|(at, _)| at)
+    }
+
+    fn place_of_error(&self) -> Option<usize> {
+        let error = self.traceback.as_ref()?.error.trim();
+        self.last_where(|line| !error.is_empty() && line.trim_end().ends_with(error))
+    }
+
+    /// The message of the error that ended it, with the lines that follow the first.
+    pub fn message(&self) -> impl DoubleEndedIterator<Item = &str> {
+        let begin = self.error_at.unwrap_or(self.lines.len());
+        let end = self.lines.len().min(begin + LONGEST_MESSAGE);
+        self.lines
+            .get(begin..end)
+            .unwrap_or_default()
+            .iter()
+            .map(String::as_str)
+    }
+
+    /// The line of the ending with one of these that tells the most of the end, the last of several.
+    pub fn line_with(&self, words: &[&str]) -> Option<(Weight, &str)> {
+        let holding = self.numbered().filter_map(|(at, line)| {
+            let mut held = words.iter().filter(|word| line.contains(**word));
+            let word = held.find(|word| !is_denied(line, word))?;
+            Some((self.weight(at, line, word), line))
+        });
+        let best = holding.max_by_key(|(weight, _)| *weight);
+        best.filter(|(weight, _)| *weight > Weight::None)
+    }
+
+    /// How much this line of the ending tells of the end.
+    fn weight(&self, at: usize, line: &str, word: &str) -> Weight {
+        let is_of_message = self
+            .error_at
+            .is_some_and(|error| (error..error + LONGEST_MESSAGE).contains(&at));
+        let before = |place: Option<usize>| place.is_some_and(|place| place > at);
+        let ends = self.lines.len().saturating_sub(at) <= LAST_LINES
+            && line.trim_start().starts_with(word);
+        match Weight::of(line) {
+            _ if is_of_message => Weight::Error,
+            _ if before(self.ended_well) => Weight::None,
+            Weight::Error if before(self.went_on) => Weight::Past,
+            _ if before(self.went_on) => Weight::None,
+            // Nothing came after it, and it is no part of a sentence.
+            Weight::Word if ends && !tells_of_more(line) => Weight::Error,
+            // An error of something else ended it.
+            Weight::Error if before(self.error_at) && !is_raised(line) && !self.is_of_machine() => {
+                Weight::Word
+            }
+            weight => weight,
+        }
+    }
+
+    /// The error that ended it is one that the machine, a card or another process may have made.
+    fn is_of_machine(&self) -> bool {
+        const NAMES: [&str; 8] = [
+            "CUDA", "HIP", "GPU", "cuda", "cuDNN", "CUDNN", "CUBLAS", "rrno ",
+        ];
+        let Some(traceback) = &self.traceback else {
+            return true;
+        };
+        let error = &traceback.error;
+        let names = |words: &[&str]| words.iter().any(|word| error.contains(word));
+        traceback.blames_another()
+            || tells_of_memory(error)
+            || names(&NAMES)
+            || names(&CONNECTS_RANKS)
     }
 }
 
@@ -90,8 +194,16 @@ fn start_of_ending(output: &[u8]) -> usize {
     0
 }
 
+/// A bar is drawn once more when an error ends it, and what is logged elsewhere is summed up: neither is progress.
+fn shows_progress(line: &str) -> bool {
+    line.len() <= LONGEST
+        && !line.starts_with("wandb:")
+        && !line.contains("%|")
+        && is_progress(line)
+}
+
 /// "epoch 3", "step: 40", "train_loss=0.2", "12/100 [", "3.9it/s"; a line of code or of an error is none.
-fn is_progress(line: &str) -> bool {
+pub(crate) fn is_progress(line: &str) -> bool {
     const NAMES: [&str; 6] = ["epoch", "step", "iter", "iteration", "batch", "loss"];
     const PACES: [&str; 4] = ["it/s", "s/it", "ms/step", "s/step"];
     let line = line.to_lowercase();
@@ -165,6 +277,17 @@ pub(crate) fn word_for(text: &str) -> Option<u32> {
 fn by_shell(line: &str) -> Option<u32> {
     let is_word = |text: &str| {
         let bare = text.strip_suffix("(core dumped)").unwrap_or(text).trim();
+        // On a Mac its number follows.
+        let bare = match bare.split_once(": ") {
+            Some((word, number))
+                if word_for(word).is_some_and(|signal| number == signal.to_string()) =>
+            {
+                word
+            }
+            _ => bare,
+        };
+        // What Python writes by itself.
+        let bare = bare.strip_prefix("Fatal Python error: ").unwrap_or(bare);
         WORDS
             .iter()
             .find(|(word, _)| bare == *word)
@@ -227,10 +350,15 @@ fn by_launcher(line: &str) -> Option<u32> {
         "erminated with signal",
         "erminated by signal",
         "got signal",
+        "exited on signal",
         "<Signals.",
         "Signal",
     ] {
-        let Some(rest) = after(mark) else { continue };
+        // A lead of an ECG is a signal, too.
+        let is_named = mark != "Signal" || line.contains("(SIG") || line.contains("received");
+        let Some(rest) = after(mark).filter(|_| is_named) else {
+            continue;
+        };
         let end = rest
             .find(|next: char| !next.is_ascii_alphanumeric())
             .unwrap_or(rest.len());
@@ -250,7 +378,13 @@ fn by_launcher(line: &str) -> Option<u32> {
         let Some(code) = digits.get(..end).and_then(|digits| digits.parse().ok()) else {
             continue;
         };
+        let status = if is_below {
+            0u32.wrapping_sub(code)
+        } else {
+            code
+        };
         let told = match is_below {
+            _ if of_windows(status).is_some() => of_windows(status),
             true => Some(code).filter(|number| (1..=64).contains(number)),
             false => signal::Exit::Code(code).deadly_signal(),
         };
@@ -259,6 +393,17 @@ fn by_launcher(line: &str) -> Option<u32> {
         }
     }
     None
+}
+
+/// What Windows ends a program with that crashed.
+fn of_windows(status: u32) -> Option<u32> {
+    Some(match status {
+        0xC000_0005 => 11,
+        0xC000_001D => 4,
+        0xC000_0094 => 8,
+        0xC000_0409 | 0xC000_0374 => signal::ABORT,
+        _ => return None,
+    })
 }
 
 /// What PowerShell and some editors save: two bytes for each character, marked at the beginning.
@@ -328,6 +473,18 @@ mod tests {
                 true,
             ),
             ("trainer-1 exited with code 137", 9, false),
+            ("Segmentation fault: 11", 11, false),
+            ("Fatal Python error: Segmentation fault", 11, false),
+            (
+                "mpirun noticed that process rank 3 with PID 12 on node n01 exited on signal 9 (Killed).",
+                9,
+                true,
+            ),
+            (
+                "Process finished with exit code -1073741819 (0xC0000005)",
+                11,
+                false,
+            ),
             (
                 "Process finished with exit code 139 (interrupted by signal 11:SIGSEGV)",
                 11,
@@ -359,6 +516,9 @@ mod tests {
             "Sending process 124 closing signal SIGTERM",
             "failed (exitcode: 1) local_rank: 0 (pid: 7)",
             "Signal to noise 9",
+            "Signal 1: lead I, 500 Hz",
+            "Fatal Python error: init_fs_encoding: no codec",
+            "Killed: 3",
             "the job exited with code 0",
             "[1/3] Killed",
         ] {

@@ -194,8 +194,12 @@ fn is_ignored(before: &[u8]) -> bool {
 
 /// Words with which frameworks say that memory was refused.
 pub fn tells_of_memory(text: &str) -> bool {
-    const WORDS: [&str; 8] = [
+    const WORDS: [&str; 12] = [
         "MemoryError",
+        "ResourceExhaustedError",
+        "OOM when allocating",
+        "malloc of size",
+        "paging file is too small",
         "allocate memory",
         "Unable to allocate",
         "not enough memory",

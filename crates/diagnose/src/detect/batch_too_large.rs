@@ -12,7 +12,8 @@
 //! A single request was refused that is at least a quarter of all that was held. A leak's last request is small
 //! beside what it holds. Or the first step was under way, forward or backward, when there was no more memory: it
 //! keeps what all layers made until it has gone back, and nothing can have leaked yet. Or `antifreeze.step` has taken
-//! steps in parts. Of a log alone, by the number in the error: from a gigabyte on it is called likely.
+//! steps in parts. Of a log alone, by the number in the error: from a gigabyte on it is called likely; with less, or
+//! without a number, a leak and a dataset in memory are named beside it.
 //!
 //! ## What to do
 //!
@@ -30,6 +31,7 @@
 use super::{Finding, Found, container_limit, dataset_in_memory, vram_exhausted};
 use crate::case::Case;
 use crate::shim::Split;
+use crate::traceback::Doing;
 use crate::units;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
@@ -101,15 +103,23 @@ fn first_step(case: &Case<'_>) -> Option<Found> {
     ))
 }
 
-/// Nobody looked at its memory, and the error names how much it asked for. Little of it may be a leak's last.
+/// Nobody looked at its memory, and the error is all there is. Little that was asked for may be a leak's last, or a
+/// dataset's.
 fn by_error(case: &Case<'_>) -> Option<Found> {
     const MUCH: u64 = 1_000_000_000;
-    if case.last().is_some() || !case.tells_of_memory() || vram_exhausted::said(case).is_some() {
+    if !is_only_told(case) {
         return None;
     }
-    let asked = asked_for(case.error())?;
-    let confidence = if asked >= MUCH { 0.75 } else { 0.4 };
-    let summary = format!("asked for {} at once", units::bytes(asked));
+    let asked = asked_for(case.error());
+    let confidence = match asked {
+        Some(asked) if asked >= MUCH => 0.75,
+        _ if is_in_step(case) => 0.5,
+        _ => 0.4,
+    };
+    let summary = match asked {
+        Some(asked) => format!("asked for {} at once", units::bytes(asked)),
+        None => "there was no memory for what it asked for at once".into(),
+    };
     let found = Found::new(case, confidence, summary, "").at(case.location());
     Some(found.remedy(
         "ask for less at once: a smaller batch, with gradients summed over two of them",
@@ -117,8 +127,22 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
     ))
 }
 
-/// `tried to allocate 4294967296 bytes`, `Unable to allocate 560. GiB for an array`.
+/// That there was no memory is known from the error alone, and it was not a card's.
+pub(super) fn is_only_told(case: &Case<'_>) -> bool {
+    case.last().is_none() && case.tells_of_memory() && vram_exhausted::said(case).is_none()
+}
+
+/// It was raised in the middle of a step.
+pub(super) fn is_in_step(case: &Case<'_>) -> bool {
+    let doing = case.printed.traceback.as_ref().and_then(|traceback| traceback.doing);
+    matches!(doing, Some(Doing::Forward | Doing::Backward | Doing::Updating))
+}
+
+/// `tried to allocate 4294967296 bytes`, `Unable to allocate 560. GiB for an array`, `malloc of size 8589934592 failed`.
 fn asked_for(error: &str) -> Option<u64> {
+    if let Some((_, after)) = error.split_once("malloc of size ") {
+        return after.split(' ').next()?.parse().ok();
+    }
     const UNITS: [(&str, f64); 7] = [
         ("bytes", 1.0),
         ("KiB", 1024.0),

@@ -103,7 +103,12 @@ pub(super) fn said(case: &Case<'_>) -> Option<String> {
         "Exceeded step memory limit",
         "Exceeded job memory limit",
     ]);
-    slurm.or_else(|| case.line_with(&["OOMKilled"]))
+    // PBS, and LSF.
+    let batch = || {
+        let line = case.line_with(&["job killed: mem ", "job killed: vmem ", "TERM_MEMLIMIT"]);
+        line.filter(|line| line.contains("limit"))
+    };
+    slurm.or_else(batch).or_else(|| case.line_with(&["OOMKilled"]))
 }
 
 /// A limit below the machine's memory, and how near to it the run came, with what it was refused.

@@ -12,7 +12,7 @@
 //! Memory grew steadily until there was no room, before any step was made. If about as many bytes were read
 //! from files as memory grew by, it is called likely; where the shim knows the name that was filled, and that
 //! nothing had been trained yet, likelier. Samples that are made rather than read look like a leak from outside:
-//! then both are named, and neither is called sure.
+//! then both are named, and neither is called sure. So they are where an error in a log is all there is.
 //!
 //! ## What to do
 //!
@@ -25,7 +25,7 @@
 //! or in a `Dataset` whose `__getitem__` opens one sample; or keep a smaller type (`float16`, `uint8`).
 
 use super::memory_leak::with_holder;
-use super::{Finding, Found};
+use super::{Finding, Found, batch_too_large};
 use crate::case::Case;
 use crate::shim::How;
 use crate::units;
@@ -35,7 +35,7 @@ const READ_SHARE: f64 = 0.3;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     let Some(growth) = case.fills_up() else {
-        return Finding::Nothing;
+        return by_error(case).into();
     };
     if case.facts.told.split.is_some() && case.suspect().is_none() {
         return Finding::Nothing;
@@ -74,6 +74,20 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             .at(case.location())
             .remedy(remedy, paste),
     )
+}
+
+/// Nobody looked, and it had not trained yet when there was no memory.
+fn by_error(case: &Case<'_>) -> Option<Found> {
+    if !batch_too_large::is_only_told(case) || batch_too_large::is_in_step(case) {
+        return None;
+    }
+    let (confidence, when) = match case.has_trained() {
+        true => (0.3, "there was no memory, and no step is named that needed it"),
+        false => (0.45, "there was no memory before any step was printed"),
+    };
+    let found = Found::new(case, confidence, format!("{when}: all samples may be kept at once"), "");
+    let paste = Some("data = np.load(path, mmap_mode=\"r\")".into());
+    Some(found.at(case.location()).remedy("read samples when they are needed instead of all at once", paste))
 }
 
 /// Nothing was trained, and what memory grew by was read from files.

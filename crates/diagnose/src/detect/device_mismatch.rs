@@ -34,7 +34,9 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         "is not on the expected device",
         "indices should be either on cpu or on the same device",
         "Expected object of device type",
-        "is on CPU, but expected them to be on GPU",
+        "is on CPU, but expected",
+        "is on GPU, but expected",
+        "Placeholder storage has not been allocated on MPS device",
     ];
     let of_types = error.contains("Input type") && error.contains("weight type");
     let is_it = of_types || on_devices.iter().any(|words| error.contains(words));

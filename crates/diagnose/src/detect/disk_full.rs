@@ -52,8 +52,9 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             (0.75, "a file could not be written to its end".into())
         }
         _ if says_full(case) && !in_shm => {
-            let line = case.line_with(&[SAYS_FULL, SAYS_QUOTA]);
-            (0.8, line.unwrap_or_else(|| SAYS_FULL.into()))
+            let said = case.said(&[SAYS_FULL, SAYS_QUOTA]);
+            let (line, most) = said.unwrap_or_else(|| (SAYS_FULL.into(), 1.0));
+            (f64::min(0.8, most), line)
         }
         Some((_, free)) => return Finding::RuledOut(format!("{} free", units::bytes(free))),
         None => return Finding::Nothing,

@@ -20,7 +20,7 @@
 //! TORCH_DISTRIBUTED_DEBUG=DETAIL NCCL_DEBUG=INFO antifreeze run -- torchrun …
 //! ```
 
-use super::{Finding, Found};
+use super::{Finding, Found, shm_exhausted};
 use crate::case::Case;
 use crate::signal;
 use crate::traceback::CONNECTS_RANKS;
@@ -50,13 +50,14 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         return Finding::Nothing;
     }
     // A download uses these words too.
-    let with_ranks = |words: &[&str]| case.line_with(words).filter(|_| case.line_with(&CONNECTS_RANKS).is_some());
+    let with_ranks = |words: &[&str]| case.said(words).filter(|_| case.line_with(&CONNECTS_RANKS).is_some());
     let time_out = case
-        .line_with(&["Watchdog caught collective operation timeout", "RendezvousTimeoutError", "clients joined"])
+        .said(&["Watchdog caught collective operation timeout", "RendezvousTimeoutError", "clients joined"])
         .or_else(|| with_ranks(&["Timed out waiting", "Socket Timeout"]));
     let broken = case
-        .line_with(&[
+        .said(&[
             "NCCL error",
+            "NCCL Error",
             "ncclSystemError",
             "ncclRemoteError",
             "ncclUnhandledCudaError",
@@ -65,7 +66,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             "DistStoreError",
         ])
         .or_else(|| with_ranks(&["Connection closed by peer", "Connection reset by peer"]));
-    let child = case.line_with(&["ChildFailedError", "ProcessExitedException", "ProcessRaisedException"]);
+    let child = case.said(&["ChildFailedError", "ProcessExitedException", "ProcessRaisedException"]);
     // A rank that had an error of its own is why the others waited or were cut off.
     let has_own = case.printed.traceback.as_ref().is_some_and(|traceback| {
         !traceback.blames_another() && !of_ranks(&traceback.error)
@@ -74,9 +75,11 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let was_killed = lost.is_some_and(|told| told.signal == signal::KILL);
     // Those that find the others gone abort; another crash is why they were gone.
     let has_crashed = lost.is_some_and(|told| signal::is_crash(told.signal) && told.signal != signal::ABORT);
-    let (confidence, line) = match (time_out, broken, child) {
+    // Ranks of one machine speak through shared memory, too.
+    let is_full = shm_exhausted::said(case).is_some();
+    let (confidence, (line, most)) = match (time_out, broken, child) {
         _ if was_killed => return Finding::Found(killed(case)),
-        (Some(line), ..) | (None, Some(line), _) if has_own || has_crashed => (0.5, line),
+        (Some(line), ..) | (None, Some(line), _) if has_own || has_crashed || is_full => (0.5, line),
         (Some(line), ..) => (0.85, line),
         (None, Some(line), _) => (0.8, line),
         // Which error that was stands above it.
@@ -84,7 +87,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         (None, None, None) => return Finding::Nothing,
     };
     Finding::Found(
-        Found::new(case, confidence, cut(&line, 160), "").remedy(
+        Found::new(case, f64::min(confidence, most), cut(&line, 160), "").remedy(
             "read the first error of the first rank that failed; have the ranks say what they are at:",
             Some(format!(
                 "TORCH_DISTRIBUTED_DEBUG=DETAIL antifreeze run -- {}",

@@ -12,8 +12,9 @@
 //!
 //! By those words in the output. Each means something else: a driver that is too old for the framework; a driver
 //! that was updated while the old one still runs (restart the machine); a card that this build of the framework
-//! no longer, or not yet, knows; no driver; a build of the framework that knows no cards. A mere warning that the card
-//! is not known is called likely.
+//! no longer, or not yet, knows; no driver; a build of the framework that knows no cards; a toolkit of another version;
+//! a container that has lost the card. A mere warning is called likely at most, and is not told where the training went
+//! on without the card, but for a driver that is too old: that is why it is slow.
 //!
 //! ## What to do
 //!
@@ -27,6 +28,7 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::weight::Weight;
 use crate::words::cut;
 
 const OLD: &[&str] = &[
@@ -37,10 +39,19 @@ const OLD: &[&str] = &[
     "the provided PTX was compiled with an unsupported toolchain",
 ];
 const UPDATED: &[&str] = &["Driver/library version mismatch"];
-const CARD: &[&str] = &["no kernel image is available for execution on the device"];
+const CARD: &[&str] = &[
+    "no kernel image is available for execution on the device",
+    "error: invalid device function",
+    "rocBLAS error: Cannot read",
+];
 const CARD_WARNING: &[&str] = &["is not compatible with the current PyTorch installation"];
-const NO_DRIVER: &[&str] = &["Found no NVIDIA driver on your system"];
+const NO_DRIVER: &[&str] = &[
+    "Found no NVIDIA driver on your system",
+    "NVIDIA-SMI has failed because it couldn't communicate",
+];
+const NO_ACCESS: &[&str] = &["Failed to initialize NVML: Unknown Error"];
 const NO_CARDS: &[&str] = &["Torch not compiled with CUDA enabled"];
+const TOOLKIT: &[&str] = &["mismatches the version that was used to compile"];
 const LIBRARY: &[&str] = &["CuDNN library needs to have matching major version"];
 const ARCHITECTURES: &str = "python -c \"import torch; print(torch.cuda.get_arch_list())\"";
 
@@ -59,6 +70,18 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             "an older cuDNN is found before the framework's own: look at LD_LIBRARY_PATH, and at what is installed",
             "python -m pip list | grep -i -e cudnn -e cuda",
         ),
+        (
+            TOOLKIT,
+            0.9,
+            "install the CUDA toolkit of the version that PyTorch was built for, or a build of PyTorch for that toolkit",
+            "nvcc --version; python -c \"import torch; print(torch.version.cuda)\"",
+        ),
+        (
+            NO_ACCESS,
+            0.7,
+            "the card can no longer be reached from here: restart the container, or the machine",
+            "nvidia-smi",
+        ),
         (OLD, 0.95, "update the driver, or install a build of the framework for an older CUDA", "nvidia-smi"),
         (UPDATED, 0.95, "restart the machine: the driver was updated while the old one still runs", "sudo reboot"),
         (
@@ -76,11 +99,12 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     ];
     let found = kinds.into_iter().find_map(|(words, confidence, text, paste)| {
         // It may have gone on without the card, which is why it is slow.
-        let line = match words == OLD || words == UPDATED {
-            true => case.any_line_with(words),
-            false => case.line_with(words).filter(|_| case.went_wrong()),
+        let said = case.said(words).filter(|_| case.went_wrong());
+        let (line, most) = match words == OLD || words == UPDATED {
+            true => said.or_else(|| Some((case.any_line_with(words)?, Weight::Word.most()))),
+            false => said,
         }?;
-        let found = Found::new(case, confidence, cut(&line, 160), "").at(case.location());
+        let found = Found::new(case, f64::min(confidence, most), cut(&line, 160), "").at(case.location());
         Some(found.remedy(text, Some(paste.into())))
     });
     found.into()

@@ -36,7 +36,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     }
     let tells_any = case.incidents().any(|incident| class(incident).is_some());
     let told = told(case);
-    let said = case.line_with(&[
+    let said = case.said(&[
         "an illegal memory access was encountered",
         "device-side assert triggered",
         "CUDA error: misaligned address",
@@ -46,8 +46,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         "HSA_STATUS_ERROR",
         "Memory access fault by GPU node",
     ]);
-    let found = said.map(|line| {
-        Found::new(case, 0.85, cut(&line, 160), "")
+    let found = said.map(|(line, most)| {
+        Found::new(case, f64::min(0.85, most), cut(&line, 160), "")
             .at(case.location())
             .remedy(
                 "have it reported where it happens; look for an index or a label out of range",
@@ -57,6 +57,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
                 )),
             )
     });
+    let found = found.or_else(|| pasted(case));
     // Of a line that may be another's, the program's own words are surer.
     let is_surer = |told: &Found| found.as_ref().is_none_or(|found| told.confidence >= found.confidence);
     match told.filter(is_surer).or(found) {
@@ -65,6 +66,18 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         }
         found => found.into(),
     }
+}
+
+/// A line of the kernel's log that somebody has put into the output.
+fn pasted(case: &Case<'_>) -> Option<Found> {
+    let (line, most) = case.said(&["NVRM: Xid ("])?;
+    let (_, after) = line.split_once("NVRM: Xid (")?.1.split_once("): ")?;
+    let known = xid(after.split(',').next()?.trim().parse().ok()?);
+    if known.is_some_and(|known| known.class == Class::Lost) {
+        return None;
+    }
+    let found = Found::new(case, f64::min(0.85, most), cut(&line, 160), "");
+    Some(found.remedy(known.map_or("reset the card, or reboot", |known| known.remedy), None))
 }
 
 fn class(incident: &Incident) -> Option<Class> {

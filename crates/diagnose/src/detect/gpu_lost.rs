@@ -45,13 +45,14 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if let Some(found) = lost.and_then(|incident| Found::failed(case, Part::Card, 0.95, incident)) {
         return Finding::Found(remedied(case, found));
     }
-    let said = case.line_with(&[
+    let said = case.said(&[
         "GPU is lost.",
+        "Unable to determine the device handle for",
         "GPU has fallen off the bus",
         "CUDA error: the launch timed out and was terminated",
     ]);
     let said = said.filter(|_| case.went_wrong());
-    let found = said.map(|line| Found::new(case, 0.9, cut(&line, 160), ""));
+    let found = said.map(|(line, most)| Found::new(case, f64::min(0.9, most), cut(&line, 160), ""));
     let found = found.or_else(|| answered_no_more(case));
     found.map(|found| remedied(case, found)).into()
 }

@@ -52,10 +52,12 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         };
         return Finding::Found(found.remedy(text, paste));
     }
-    let said = case.line_with(&["Input/output error", "[Errno 5]"]);
-    let found = said.filter(|_| case.went_wrong()).map(|line| {
+    let said = case.said(&["Input/output error", "[Errno 5]"]);
+    let found = said.filter(|_| case.went_wrong()).map(|(line, most)| {
         let (text, paste) = below_folder(case);
-        Found::new(case, 0.6, cut(&line, 160), "").at(case.location()).remedy(text, paste)
+        Found::new(case, f64::min(0.6, most), cut(&line, 160), "")
+            .at(case.location())
+            .remedy(text, paste)
     });
     found.into()
 }

@@ -106,6 +106,7 @@ fn cluster(case: &Case<'_>) -> Option<Found> {
         .filter(|line| line.contains("slurmstepd: ") || line.contains("DUE TO "))
         // Then it was cancelled for its memory.
         .filter(|_| container_limit::said(case).is_none());
+    let slurm = slurm.or_else(|| case.line_with(&["TERM_RUNLIMIT", "job killed: walltime "]));
     let ray = || {
         let line = case.line_with(&["killed due to memory pressure", "killed due to the node running low on memory"]);
         line.filter(|line| line.to_lowercase().contains("ray") || line.contains("Task") || line.contains("Workers"))
@@ -113,6 +114,9 @@ fn cluster(case: &Case<'_>) -> Option<Found> {
     if let Some(line) = slurm {
         let remedy = match line.contains("TIME LIMIT") {
             true => "ask for more time (#SBATCH --time), or save and go on in a next job",
+            false if line.contains("RUNLIMIT") || line.contains("walltime") => {
+                "ask for more time, or save and go on in a next job"
+            }
             false => "save now and then, and go on in a next job; whoever cancelled it knows why: sacct",
         };
         return Some(Found::new(case, 0.95, cut(&line, 160), "").remedy(remedy, None));

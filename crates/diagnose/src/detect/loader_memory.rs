@@ -12,7 +12,8 @@
 //!
 //! At the moment of the peak the processes that PyTorch names as its loaders had taken 40 % of the tree's memory or
 //! more since they were started (what they share with the training process does not count), or the output says that
-//! a worker was killed: without a record that is all there is, and it is called likely.
+//! a worker was killed: without a record that is all there is, and it is called likely. An error of a worker that it
+//! had no memory is called possible.
 //!
 //! ## What to do
 //!
@@ -38,7 +39,12 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         return Finding::Nothing;
     }
     let Some(peak) = case.story.peak.as_ref().filter(|peak| peak.footprint > 0) else {
-        // Without a record the victim's name is all that is known.
+        // Without a record the victim's name is all that is known; or that it was one of them that had no memory.
+        let raised = Some(case.error().to_owned());
+        let raised = raised.filter(|error| case.tells_of_memory() && error.contains("DataLoader worker"));
+        if let Some(error) = raised.filter(|_| killed.is_none()) {
+            return Finding::Found(remedied(Found::new(case, 0.55, cut(&error, 160), "").at(case.location())));
+        }
         let found = killed.map(|line| remedied(Found::new(case, 0.75, cut(&line, 160), "")));
         return found.into();
     };

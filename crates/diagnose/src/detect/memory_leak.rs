@@ -14,7 +14,8 @@
 //! all pairs of looks rise, and the gain is more than a tenth of the peak. A plateau after a warm-up, a saw-tooth
 //! and a cache that levels off do not. Where the shim runs, the name that grew by as much, the bytes it grows
 //! by with each step and the line on which it grows are named, and it is called sure. From outside alone a
-//! dataset that is read into memory looks the same, and both are named.
+//! dataset that is read into memory looks the same, and both are named. Of a log alone, an error for want of memory
+//! after it had trained is all that speaks for it, and it is called possible.
 //!
 //! ## What to do
 //!
@@ -27,7 +28,7 @@
 //!
 //! `antifreeze check train.py` finds the usual ones before a run.
 
-use super::{Finding, Found, dataset_in_memory};
+use super::{Finding, Found, batch_too_large, dataset_in_memory};
 use crate::case::Case;
 use crate::ending::user_file;
 use crate::safe;
@@ -43,7 +44,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             Some(growth) if growth.gained == 0 && case.was_short_of_memory() => {
                 Finding::RuledOut("memory did not grow in the later half of the run".into())
             }
-            _ => Finding::Nothing,
+            _ => by_error(case).into(),
         };
     };
     let Some(suspect) = case.suspect() else {
@@ -75,6 +76,19 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         How::Second(_) | How::Holds => 0.75,
     };
     Finding::Found(with_holder(case, confidence, &suspect, growth))
+}
+
+/// Nobody looked, and it had trained for a while before there was no memory.
+fn by_error(case: &Case<'_>) -> Option<Found> {
+    if !batch_too_large::is_only_told(case) || !case.has_trained() {
+        return None;
+    }
+    let summary = "it had trained before there was no memory: something of every step may be kept";
+    let found = Found::new(case, 0.45, summary.into(), "").at(case.location());
+    Some(found.remedy(
+        "look for a list or a sum that keeps the tensors of every step; keep plain numbers instead",
+        Some("losses.append(loss.item())".into()),
+    ))
 }
 
 pub(super) fn grew(growth: Growth) -> String {

@@ -107,6 +107,7 @@ pub(crate) fn weigh(case: &Case<'_>) -> (Vec<Cause>, Vec<RuledOut>) {
         .iter()
         .any(|cause| explains_the_end(cause.code, case) && cause.confidence >= SURE);
     causes.retain(|cause| !(explained && is_how_it_shows(cause.code)));
+    give_way(&mut causes, case);
     // What it said last is told for want of anything better.
     let is_alone = causes.len() == 1;
     let is_last_word =
@@ -119,6 +120,34 @@ pub(crate) fn weigh(case: &Case<'_>) -> (Vec<Cause>, Vec<RuledOut>) {
         is_aside(a).cmp(&is_aside(b)).then(by_sureness)
     });
     (causes, ruled_out)
+}
+
+/// An error of the script that another cause was found by is no better explanation than that.
+fn give_way(causes: &mut [Cause], case: &Case<'_>) {
+    /// A guess does not stand for it.
+    const LIKELY: f64 = 0.5;
+    /// Of the error; more of it may have been cut.
+    const ENOUGH: usize = 80;
+    let error: String = case.error().chars().take(ENOUGH).collect();
+    if error.is_empty() {
+        return;
+    }
+    let is_by_error = |cause: &&Cause| {
+        !is_how_it_shows(cause.code) && cause.evidence.iter().any(|seen| seen.text.contains(&error))
+    };
+    let found = causes
+        .iter()
+        .filter(is_by_error)
+        .map(|cause| cause.confidence);
+    let Some(most) = found.filter(|sure| *sure >= LIKELY).reduce(f64::max) else {
+        return;
+    };
+    for cause in causes
+        .iter_mut()
+        .filter(|cause| cause.code == Code::UserException)
+    {
+        cause.confidence = cause.confidence.min(most - 0.1);
+    }
 }
 
 /// How an end looks, whatever led to it.

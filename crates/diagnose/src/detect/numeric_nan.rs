@@ -46,13 +46,16 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         let found = Found::new(case, 0.9, cut(case.error(), WIDEST), "");
         return Finding::Found(remedied(found.at(case.location())));
     }
-    let said = case.line_with(&[
+    let said = case.said(&[
         "probability tensor contains either `inf`, `nan`",
         "Input contains NaN",
         "Invalid loss, terminating training",
     ]);
-    if let Some(line) = said.filter(|_| case.went_wrong()) {
-        return Finding::Found(remedied(Found::new(case, 0.8, line, "").at(case.location())));
+    if let Some((line, most)) = said.filter(|_| case.went_wrong()) {
+        // Those may have been in the data from the beginning.
+        let confidence = if line.contains("Input contains NaN") { 0.45 } else { 0.8 };
+        let found = Found::new(case, f64::min(confidence, most), line, "");
+        return Finding::Found(remedied(found.at(case.location())));
     }
     let printed = losses::last_bad(case.printed.lines()).map(|bad| {
         let what = if bad.is_gradient { "gradient" } else { "loss" };
@@ -69,7 +72,14 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 
 /// The error that ended it says that the numbers were bad.
 pub(super) fn is_raised(case: &Case<'_>) -> bool {
-    let error = case.error().to_lowercase();
+    let mut error = case.error().to_lowercase();
+    // A distribution shows the values that it was given below.
+    if error.contains("of distribution") && error.contains("invalid values") {
+        error = case.printed.message().collect::<Vec<_>>().join(" ").to_lowercase() + " loss";
+    }
+    if error.contains("loss scale") && error.contains("minimum") {
+        return true;
+    }
     let words = error.split(|next: char| !next.is_alphanumeric() && next != '_');
     let mut words = words.filter(|word| matches!(*word, "nan" | "nans" | "inf" | "infinite"));
     let is_bad = words.next().is_some() || error.contains("non-finite");
@@ -106,7 +116,7 @@ pub(super) fn told(case: &Case<'_>, confidence: f64, became: &str, first: &Numbe
     remedied(found.at(location))
 }
 
-fn remedied(found: Found) -> Found {
+pub(super) fn remedied(found: Found) -> Found {
     found.remedy(
         "look for a division, a logarithm or a root of what may be 0; a smaller learning rate, or clipped gradients",
         Some("torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)".into()),

@@ -34,7 +34,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if !case.went_wrong() {
         return Finding::Nothing;
     }
-    let said = said(case);
+    let (said, most) = told(case).map_or((None, 1.0), |(line, most)| (Some(line), most));
     let bus_error = case.signal() == Some(signal::BUS);
     let free = case.last().and_then(|last| share_free(last.shm));
     let (confidence, summary) = match (free, &said) {
@@ -50,7 +50,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
                 format!("{} were free in /dev/shm", units::bytes(free)),
             )
         }
-        (_, Some(said)) => (0.9, said.clone()),
+        (_, Some(said)) => (f64::min(0.9, most), said.clone()),
         (Some((_, free)), None) => {
             return Finding::RuledOut(format!("{} free in /dev/shm", units::bytes(free)));
         }
@@ -67,11 +67,24 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 
 /// In the output's own words.
 pub(super) fn said(case: &Case<'_>) -> Option<String> {
-    case.line_with(&[
+    told(case).map(|(line, _)| line)
+}
+
+fn told(case: &Case<'_>) -> Option<(String, f64)> {
+    const PLAIN: [&str; 7] = [
         "insufficient shared memory (shm)",
         "out of shared memory",
         "unable to write to file </torch_",
         "unable to allocate shared memory(shm)",
         "error while attempting to allocate shared memory",
-    ])
+        "Error while creating shared memory segment",
+        "failed to extend /dev/shm/",
+    ];
+    // Full is full, wherever it is: the name tells.
+    let by_name = || {
+        let full = case.said(&["No space left on device"])?;
+        let is_shared = ["/dev/shm", "shared memory", "</torch_"].iter().any(|name| full.0.contains(name));
+        is_shared.then_some(full)
+    };
+    case.said(&PLAIN).or_else(by_name)
 }

@@ -9,7 +9,8 @@
 //! ## How it is told
 //!
 //! By the traceback at the end of the output, and an exit code that is not 0. Where a cause is known that such an
-//! error comes from, that is told instead. Without a traceback, what it said last is told with doubt.
+//! error comes from, that is told instead, or first; an error for want of memory, or of another process, is no more than
+//! how it showed. Without a traceback, what it said last is told with doubt.
 //!
 //! ## What to do
 //!
@@ -41,8 +42,18 @@ fn ended_itself(case: &Case<'_>) -> Option<Found> {
     Some(Found::new(case, 0.45, summary, ""))
 }
 
-/// What only says that another process failed does not tell why.
+/// What only says that another process failed, or that there was no memory, does not tell why; nor does the status of a
+/// card's library, which may come of anything.
 fn sureness(case: &Case<'_>) -> f64 {
+    const OF_ANOTHER: [&str; 2] = ["TerminatedWorkerError", "DeadKernelError"];
+    const OPAQUE: [&str; 4] = ["CUBLAS_STATUS_", "CUDNN_STATUS_", "CUSOLVER_STATUS_", "CUDA error: unknown error"];
+    let error = case.error();
+    let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
     let blames_another = case.printed.traceback.as_ref().is_some_and(Traceback::blames_another);
-    if blames_another { 0.4 } else { 0.9 }
+    match () {
+        _ if blames_another || has(&OF_ANOTHER) => 0.4,
+        _ if case.tells_of_memory() => 0.3,
+        _ if has(&OPAQUE) => 0.6,
+        _ => 0.9,
+    }
 }

@@ -9,7 +9,8 @@
 //!
 //! ## How it is told
 //!
-//! By the error that ended the script, in any of the spellings that frameworks use. In the first steps it is the
+//! By the error that ended the script, in any of the spellings that frameworks use; where those words stand in another
+//! sentence, or the training went on after them, with doubt or not at all. In the first steps it is the
 //! size of a step; after hundreds of them it may be a leak as well, and both are named. Where the card's memory was
 //! read it is told how much of it was in use at the end, and whether it grew until then.
 //!
@@ -39,7 +40,7 @@ const WIDEST: usize = 160;
 const AT_THE_END: Duration = Duration::from_secs(15);
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
-    let Some((line, is_plain)) = said(case) else {
+    let Some(Said { line, is_plain, most }) = told(case) else {
         return Finding::Nothing;
     };
     let confidence = match (is_plain, is_late(case)) {
@@ -49,6 +50,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         (true, true) => 0.5,
         (false, _) => 0.6,
     };
+    let confidence = f64::min(confidence, most);
     let in_pieces = case
         .line_with(&["reserved by PyTorch but unallocated"])
         .is_some_and(|line| line.contains("expandable_segments"));
@@ -72,35 +74,58 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     })
 }
 
+struct Said {
+    line: String,
+    is_plain: bool,
+    /// How sure one may be by it.
+    most: f64,
+}
+
 /// The line that tells of it, and whether it does so plainly.
 pub(super) fn said(case: &Case<'_>) -> Option<(String, bool)> {
-    const PLAIN: [&str; 6] = [
+    told(case).map(|said| (said.line, said.is_plain))
+}
+
+fn told(case: &Case<'_>) -> Option<Said> {
+    const PLAIN: [&str; 11] = [
         "CUDA out of memory",
         "CUDA error: out of memory",
+        "CUDA driver error: out of memory",
         "HIP out of memory",
+        "HIP error: out of memory",
         "MPS backend out of memory",
         "XPU out of memory",
         "CUDA_ERROR_OUT_OF_MEMORY",
+        "cudaErrorMemoryAllocation",
+        "cudaMalloc failed: out of memory",
+        "memory space hbm",
     ];
-    const VEILED: [&str; 3] = [
+    // Each says it with more words than these, and of a card.
+    const ALIKE: [&str; 4] = [
+        "OOM when allocating tensor",
+        "RESOURCE_EXHAUSTED",
+        "Out of memory error on GPU",
+        "Out of memory allocating",
+    ];
+    const VEILED: [&str; 4] = [
         "CUBLAS_STATUS_ALLOC_FAILED",
         "CUDNN_STATUS_ALLOC_FAILED",
         "CUDNN_STATUS_INTERNAL_ERROR",
+        "CUBLAS_STATUS_NOT_INITIALIZED",
     ];
     if !case.went_wrong() {
         return None;
     }
     // The allocator that had no room is named beside the error; the machine's own memory may be short as well.
-    let on_card = |line: &str| line.contains("GPU") || line.contains("CUDA");
-    let allocator = case.line_with(&["Allocator (GPU", "by allocator GPU"]);
-    let plain = case.line_with(&PLAIN).or_else(|| {
-        let alike = case.line_with(&["OOM when allocating tensor", "RESOURCE_EXHAUSTED"]);
-        alike.filter(|line| on_card(line) || allocator.is_some())
+    let on_card = |line: &str| ["GPU", "CUDA", "cuda", "HIP", "device memory"].iter().any(|name| line.contains(name));
+    let allocator = case.any_line_with(&["Allocator (GPU", "by allocator GPU"]);
+    let plain = case.said(&PLAIN).or_else(|| {
+        let alike = case.said(&ALIKE);
+        alike.filter(|(line, _)| on_card(line) || allocator.is_some() && !line.contains("by allocator cpu"))
     });
-    match plain {
-        Some(line) => Some((line, true)),
-        None => Some((case.line_with(&VEILED)?, false)),
-    }
+    let is_plain = plain.is_some();
+    let (line, most) = plain.or_else(|| case.said(&VEILED))?;
+    Some(Said { line, is_plain, most })
 }
 
 /// It had made many steps of the same size before.

@@ -255,7 +255,13 @@ fn memory_that_was_refused_is_told_by_how_much_was_asked_for() {
         let verdict = tells(&error(text), Some(Code::BatchTooLarge));
         assert!(verdict.causes[0].confidence < 0.8);
     }
-    tells(&error("MemoryError"), Some(Code::UserException));
+    // Nothing tells which of them it was.
+    let verdict = tells(&error("MemoryError"), Some(Code::MemoryLeak));
+    let codes: Vec<Code> = verdict.causes.iter().map(|cause| cause.code).collect();
+    assert!(codes.contains(&Code::BatchTooLarge), "{codes:?}");
+    assert!(verdict.causes.iter().all(|cause| cause.confidence < 0.6));
+    let untrained = error("MemoryError").replace("epoch 1 loss 0.7\n", "");
+    tells(&untrained, Some(Code::DatasetInMemory));
     let jax = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 14.90GiB\n";
     let exhausted = error(
         "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 16000000000 bytes.",

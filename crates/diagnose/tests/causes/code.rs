@@ -68,10 +68,46 @@ fn who_interrupted_it_is_told_whatever_its_status() {
 
 #[test]
 fn what_is_not_installed_is_named_with_how_to_get_it() {
-    let scene = failed("ModuleNotFoundError: No module named 'cv2.dnn'");
-    blames(&scene, Code::MissingDependency, 0.9);
-    let remedy = scene.verdict().causes[0].remedies[0].code.clone().unwrap();
-    assert_eq!(remedy, "python -m pip install opencv-python");
+    let remedy = |error: &str| {
+        let scene = failed(error);
+        blames(&scene, Code::MissingDependency, 0.7);
+        let remedy = scene.verdict().causes[0].remedies[0].clone();
+        (remedy.text, remedy.code.unwrap())
+    };
+    let (_, paste) = remedy("ModuleNotFoundError: No module named 'cv2'");
+    assert_eq!(paste, "python -m pip install opencv-python");
+    // One's own, by its name or by where the script is; a part of another version; a file that hides it.
+    for (error, word, paste) in [
+        (
+            "ModuleNotFoundError: No module named 'utils'",
+            "project",
+            "PYTHONPATH",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'train.losses'",
+            "project",
+            "PYTHONPATH",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'torch._six'",
+            "another version",
+            "pip show torch",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'torch.nn'; 'torch' is not a package",
+            "`torch.py` of your own",
+            "import torch",
+        ),
+    ] {
+        let (text, code) = remedy(error);
+        assert!(text.contains(word) && code.contains(paste), "{text} {code}");
+        assert!(!code.contains("install"), "{code}");
+    }
+    blames(
+        &failed("ImportError: cannot import name 'Trainer' from 'model' (/home/u/proj/model.py)"),
+        Code::UserException,
+        0.85,
+    );
     let library =
         "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory";
     blames(&failed(library), Code::MissingDependency, 0.85);

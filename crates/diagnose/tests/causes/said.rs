@@ -128,3 +128,15 @@ fn words_that_are_nearly_the_same_tell_nothing_of_it() {
         );
     }
 }
+
+#[test]
+fn a_hint_is_not_what_ended_it() {
+    let printed = |text: &str| Scene::new().steady(60, GB).printed(text).ended(60, 2 << 8);
+    let tip = "tip: if you see 'CUDA out of memory', lower --batch-size\n";
+    let scene = printed(&format!("{tip}assert failed: bad config\n"));
+    blames(&scene, Code::UserException, 0.4);
+    // In a sentence of another kind it is possible, and no more.
+    let scene = printed("the last attempt met CUDA out of memory somewhere\nno config\n");
+    blames(&scene, Code::VramExhausted, 0.5);
+    assert!(scene.verdict().causes[0].confidence <= 0.6);
+}
