@@ -21,6 +21,8 @@ const CONSEQUENCE: Duration = Duration::from_secs(30);
 const OUT: f64 = 0.03;
 /// The widest an error's name is shown.
 const ERROR_COLUMNS: usize = 60;
+/// And what it said itself.
+const WORDS_COLUMNS: usize = 120;
 
 pub(crate) fn judge(facts: &Facts, story: &Story, printed: &Printed) -> End {
     let traceback = printed.traceback.as_ref();
@@ -70,6 +72,7 @@ fn kind_told(facts: &Facts, story: &Story, printed: &Printed) -> EndKind {
         (Some(_), _) => EndKind::Exception,
         (None, Some(told)) => of_signal(told.signal),
         (None, None) if is_interrupted(printed) => EndKind::Killed,
+        (None, None) if printed.good_end().is_some() => EndKind::Finished,
         (None, None) => EndKind::Unknown,
     }
 }
@@ -182,6 +185,10 @@ fn detail(
         .or(told)
         .map_or_else(|| "a signal".into(), signal::name);
     match kind {
+        EndKind::Finished if facts.since == Since::OnlyPrinted => {
+            let words = printed.good_end().unwrap_or_default();
+            format!("well, by its last words: {}", cut(&words, WORDS_COLUMNS))
+        }
         EndKind::Finished => format!("well after {time}"),
         EndKind::Failed => format!("with {status} after {time}"),
         EndKind::Unknown if facts.since == Since::OnlyPrinted => {
@@ -196,7 +203,7 @@ fn detail(
                 .filter(|kind| !kind.is_empty());
             format!(
                 "with {}{after}{}",
-                cut(error.unwrap_or("an error"), ERROR_COLUMNS),
+                cut(error.unwrap_or("an error that its output does not name"), ERROR_COLUMNS),
                 place(traceback, facts)
             )
         }

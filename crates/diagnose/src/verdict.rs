@@ -4,6 +4,7 @@
 use crate::case::Case;
 use crate::facts::{Facts, Since};
 use crate::printed::Printed;
+use crate::signal::Exit;
 use crate::story::Story;
 use crate::time::timestamp;
 use crate::{detect, ending, unseen};
@@ -269,7 +270,11 @@ pub struct Steps {
 
 impl Verdict {
     pub fn reach(facts: &Facts, story: &Story) -> Verdict {
-        let printed = Printed::read(&facts.last_output, facts.since == Since::OnlyPrinted);
+        let mut printed = Printed::read(&facts.last_output, facts.since == Since::OnlyPrinted);
+        let exit = story.end.map(|end| Exit::from_status(end.status));
+        if exit.is_some_and(|exit| detect::was_caught(exit, &printed.doubt)) {
+            printed.set_aside();
+        }
         let end = ending::judge(facts, story, &printed);
         let case = Case {
             facts,
@@ -277,7 +282,7 @@ impl Verdict {
             end: end.kind,
             printed: &printed,
         };
-        let (causes, ruled_out) = detect::weigh(&case);
+        let (causes, ruled_out) = detect::weigh_chain(&case);
         Verdict {
             schema: SCHEMA,
             run: facts.run.clone(),

@@ -9,7 +9,9 @@
 //! ## How it is told
 //!
 //! By the traceback at the end of the output, and an exit code that is not 0. Where a cause is known that such an
-//! error comes from, that is told instead. Without a traceback, what it said last is told with doubt.
+//! error comes from, that is told instead. Where more was printed after it, as by a script that goes on, or the exit
+//! code is one that Python does not end with then, it may have been caught, and is told with doubt. So is what was
+//! said last without a traceback. Of errors in a chain the first is told, if the last arose by chance in its handler.
 //!
 //! ## What to do
 //!
@@ -17,6 +19,7 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::printed::Doubt;
 use crate::signal::Exit;
 use crate::traceback::Traceback;
 use crate::verdict::EndKind;
@@ -24,11 +27,58 @@ use crate::words::cut;
 
 /// An error's message may be pages long; its beginning tells what it is.
 const WIDEST: usize = 160;
+/// What an uncaught error ends with, and what starts scripts then: Python, make, a flush that failed, ssh.
+const USUAL: [u32; 4] = [1, 2, 120, 255];
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
-    let found = (case.end == EndKind::Exception)
-        .then(|| Found::new(case, sureness(case), cut(case.error(), WIDEST), "").at(case.location()));
+    let found = match case.end {
+        EndKind::Exception => raised(case),
+        EndKind::Killed => interrupted(case),
+        EndKind::Unknown => went_on(case),
+        _ => None,
+    };
     found.or_else(|| ended_itself(case)).into()
+}
+
+/// An error that nobody caught, as it seems.
+fn raised(case: &Case<'_>) -> Option<Found> {
+    let traceback = case.printed.traceback.as_ref()?;
+    if traceback.error.is_empty() {
+        let summary = "its output ends in the middle of a traceback".to_owned();
+        return Some(Found::new(case, 0.3, summary, "").at(case.location()));
+    }
+    let mut found = Found::new(case, sureness(case), cut(case.error(), WIDEST), "").at(case.location());
+    if let Some(chained) = &case.printed.chained {
+        let when = if chained.is_later { "while that was handled" } else { "before it" };
+        found = found.and(case, format!("{when}: {}", cut(&chained.traceback.error, WIDEST)), "");
+    }
+    if let Some(code) = own_code(case) {
+        let text = format!("it ended with exit code {code}, and an error that nobody catches ends with 1");
+        found = found.and(case, text, "");
+    }
+    let doubt = &case.printed.doubt;
+    if doubt.is_again {
+        found = found.and(case, "the same had been printed before, and it had gone on".into(), "");
+    }
+    if let Some(closing) = &doubt.closing {
+        found = found.and(case, format!("after it: {}", cut(closing, WIDEST)), "");
+    }
+    Some(found)
+}
+
+/// Somebody lost patience with what had failed already.
+fn interrupted(case: &Case<'_>) -> Option<Found> {
+    let traceback = case.printed.interrupted.as_ref()?;
+    let found = Found::new(case, 0.7, cut(&traceback.message(), WIDEST), "");
+    Some(found.at(case.location_of(traceback)))
+}
+
+/// It may have been caught, and may have been another rank that went on.
+fn went_on(case: &Case<'_>) -> Option<Found> {
+    let traceback = case.printed.caught.as_ref()?;
+    let found = Found::new(case, 0.35, cut(&traceback.message(), WIDEST), "");
+    let found = found.at(case.location_of(traceback));
+    Some(found.and(case, "it went on after that".into(), ""))
 }
 
 /// It has a reason, and most often says it last.
@@ -38,11 +88,37 @@ fn ended_itself(case: &Case<'_>) -> Option<Found> {
     };
     let last = case.printed.ending().map(str::trim).rfind(|line| !line.is_empty())?;
     let summary = format!("it ended itself with exit code {code}, and said last: {}", cut(last, WIDEST));
-    Some(Found::new(case, 0.45, summary, ""))
+    let found = Found::new(case, 0.45, summary, "");
+    Some(match &case.printed.caught {
+        Some(caught) => found.and(case, format!("it had gone on after {}", cut(&caught.error, WIDEST)), ""),
+        None => found,
+    })
 }
 
-/// What only says that another process failed does not tell why.
+/// One that is its own.
+fn own_code(case: &Case<'_>) -> Option<u32> {
+    match case.exit() {
+        Some(Exit::Code(code)) if !USUAL.contains(&code) => Some(code),
+        _ => None,
+    }
+}
+
+/// What only says that another process failed does not tell why, and what was caught ended nothing.
 fn sureness(case: &Case<'_>) -> f64 {
     let blames_another = case.printed.traceback.as_ref().is_some_and(Traceback::blames_another);
-    if blames_another { 0.4 } else { 0.9 }
+    let doubt = &case.printed.doubt;
+    if blames_another {
+        return 0.4;
+    }
+    match (own_code(case), doubt.is_again || doubt.went_on, &doubt.closing) {
+        (Some(_), true, _) => 0.35,
+        (Some(_), ..) | (.., Some(_)) => 0.5,
+        (None, true, None) => 0.65,
+        (None, false, None) => 0.9,
+    }
+}
+
+/// Whether it went on after the error: by what it printed then, and by a code that it chose itself.
+pub(crate) fn was_caught(exit: Exit, doubt: &Doubt) -> bool {
+    doubt.went_on && matches!(exit, Exit::Code(code) if code != 0 && !USUAL.contains(&code))
 }

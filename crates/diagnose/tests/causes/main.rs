@@ -7,6 +7,7 @@ mod log;
 mod memory;
 mod numbers;
 mod pace;
+mod reading;
 mod said;
 mod scenes;
 
