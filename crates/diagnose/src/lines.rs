@@ -14,6 +14,8 @@ const MOST: usize = 1 << 17;
 const SAMPLE: usize = 500;
 /// A time in a container's log before a rank before a time.
 const DEEPEST: usize = 4;
+/// How often a line was drawn is of no use beyond this.
+const MOST_DRAWN: usize = 1000;
 /// No prefix is longer.
 const LONGEST_PREFIX: usize = 200;
 
@@ -70,7 +72,7 @@ impl Lines {
             let is_over = |byte: &u8| matches!(byte, b'\r' | 8);
             if raw.iter().any(is_over) {
                 let earlier = raw.rsplit(is_over).filter(|piece| !piece.is_empty());
-                for piece in earlier.skip(1) {
+                for piece in earlier.skip(1).take(MOST_DRAWN) {
                     watch(&String::from_utf8_lossy(piece), number);
                 }
             }
