@@ -1,6 +1,7 @@
 //! How a run ended, from its wait status, what the guard did, and what it printed last.
 
 use crate::case::last_incidents;
+use crate::detect::own_code;
 use crate::facts::{Facts, Since};
 use crate::kernel::Kind;
 use crate::printed::Printed;
@@ -201,11 +202,13 @@ fn detail(
             let error = traceback
                 .map(Traceback::kind)
                 .filter(|kind| !kind.is_empty());
-            format!(
-                "with {}{after}{}",
-                cut(error.unwrap_or("an error that its output does not name"), ERROR_COLUMNS),
-                place(traceback, facts)
-            )
+            let error = error.unwrap_or("an error that its output does not name");
+            let (error, place) = (cut(error, ERROR_COLUMNS), place(traceback, facts));
+            // Then it may have been caught.
+            match exit.and_then(own_code) {
+                Some(_) => format!("with {status}{after}; its last error was {error}{place}"),
+                None => format!("with {error}{after}{place}"),
+            }
         }
         EndKind::Walled => match facts.binding_budget() {
             Some(budget) => {

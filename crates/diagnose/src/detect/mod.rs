@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod pages;
 
-pub(crate) use user_exception::was_caught;
+pub(crate) use user_exception::{own_code, was_caught};
 
 use crate::case::Case;
 use crate::facts::Since;

@@ -47,12 +47,12 @@ fn raised(case: &Case<'_>) -> Option<Found> {
         let summary = "its output ends in the middle of a traceback".to_owned();
         return Some(Found::new(case, 0.3, summary, "").at(case.location()));
     }
-    let mut found = Found::new(case, sureness(case), cut(case.error(), WIDEST), "").at(case.location());
+    let mut found = Found::new(case, sureness(case), told(traceback), "").at(case.location());
     if let Some(chained) = &case.printed.chained {
         let when = if chained.is_later { "while that was handled" } else { "before it" };
         found = found.and(case, format!("{when}: {}", cut(&chained.traceback.error, WIDEST)), "");
     }
-    if let Some(code) = own_code(case) {
+    if let Some(code) = case.exit().and_then(own_code) {
         let text = format!("it ended with exit code {code}, and an error that nobody catches ends with 1");
         found = found.and(case, text, "");
     }
@@ -69,14 +69,14 @@ fn raised(case: &Case<'_>) -> Option<Found> {
 /// Somebody lost patience with what had failed already.
 fn interrupted(case: &Case<'_>) -> Option<Found> {
     let traceback = case.printed.interrupted.as_ref()?;
-    let found = Found::new(case, 0.7, cut(&traceback.message(), WIDEST), "");
+    let found = Found::new(case, 0.7, told(traceback), "");
     Some(found.at(case.location_of(traceback)))
 }
 
 /// It may have been caught, and may have been another rank that went on.
 fn went_on(case: &Case<'_>) -> Option<Found> {
     let traceback = case.printed.caught.as_ref()?;
-    let found = Found::new(case, 0.35, cut(&traceback.message(), WIDEST), "");
+    let found = Found::new(case, 0.35, told(traceback), "");
     let found = found.at(case.location_of(traceback));
     Some(found.and(case, "it went on after that".into(), ""))
 }
@@ -95,10 +95,18 @@ fn ended_itself(case: &Case<'_>) -> Option<Found> {
     })
 }
 
-/// One that is its own.
-fn own_code(case: &Case<'_>) -> Option<u32> {
-    match case.exit() {
-        Some(Exit::Code(code)) if !USUAL.contains(&code) => Some(code),
+/// Its first line, which may only lead to the next.
+fn told(traceback: &Traceback) -> String {
+    match traceback.error.trim_end().ends_with(':') {
+        true => cut(&traceback.message(), WIDEST),
+        false => cut(&traceback.error, WIDEST),
+    }
+}
+
+/// One that is the script's own.
+pub(crate) fn own_code(exit: Exit) -> Option<u32> {
+    match exit {
+        Exit::Code(code) if code != 0 && !USUAL.contains(&code) => Some(code),
         _ => None,
     }
 }
@@ -110,7 +118,7 @@ fn sureness(case: &Case<'_>) -> f64 {
     if blames_another {
         return 0.4;
     }
-    match (own_code(case), doubt.is_again || doubt.went_on, &doubt.closing) {
+    match (case.exit().and_then(own_code), doubt.is_again || doubt.went_on, &doubt.closing) {
         (Some(_), true, _) => 0.35,
         (Some(_), ..) | (.., Some(_)) => 0.5,
         (None, true, None) => 0.65,
@@ -120,5 +128,5 @@ fn sureness(case: &Case<'_>) -> f64 {
 
 /// Whether it went on after the error: by what it printed then, and by a code that it chose itself.
 pub(crate) fn was_caught(exit: Exit, doubt: &Doubt) -> bool {
-    doubt.went_on && matches!(exit, Exit::Code(code) if code != 0 && !USUAL.contains(&code))
+    doubt.went_on && own_code(exit).is_some()
 }

@@ -260,7 +260,9 @@ impl Open {
             return true;
         }
         let text = self.without_prefix(line.text);
-        if let Some(frame) = Frame::parse(text.as_bytes()) {
+        // Loguru marks the frame that caught it.
+        let bare = text.strip_prefix("> ").unwrap_or(text);
+        if let Some(frame) = Frame::parse(bare.as_bytes()) {
             self.seen.traceback.is_raised = false;
             self.seen.traceback.goes_through(frame);
         } else if text.starts_with(|first: char| !first.is_whitespace()) {

@@ -5,6 +5,7 @@ use crate::scenes::{GB, Scene};
 use antifreeze_diagnose::kernel::Log;
 use antifreeze_diagnose::verdict::EndKind;
 use antifreeze_diagnose::{Code, Run, Verdict};
+use proptest::prelude::*;
 use std::time::{Duration, Instant};
 
 fn verdict(output: impl AsRef<[u8]>) -> Verdict {
@@ -63,8 +64,9 @@ fn an_exit_code_that_no_uncaught_error_has_is_a_doubt() {
         let scene = Scene::new().steady(60, GB).ended(60, code << 8);
         scene.printed(output)
     };
-    let cause = &ended(4, &output).verdict().causes[0];
-    assert!(cause.confidence <= 0.5, "{cause:#?}");
+    let verdict = ended(4, &output).verdict();
+    assert!(verdict.causes[0].confidence <= 0.5, "{verdict:#?}");
+    assert!(verdict.end.detail.contains("exit code 4"), "{verdict:#?}");
     blames(&ended(1, &output), Code::UserException, 0.9);
     // It went on three times, and said itself why it ended.
     let again = format!("{output}Epoch 1 loss 2.0\n").repeat(3);
@@ -333,3 +335,46 @@ fn whatever_is_repeated_is_read_in_one_pass() {
     let link = format!("{heading}\nKeyError: 1\n{HANDLING}");
     is_soon_read("chain", link.repeat(MUCH / link.len()).into_bytes());
 }
+
+proptest! {
+    /// What the readers know, in any order, cut anywhere.
+    #[test]
+    fn any_mix_of_known_lines_is_read(
+        pieces in prop::collection::vec(0..PIECES.len(), 0..40),
+        cut in 0usize..2000,
+    ) {
+        let output: Vec<u8> = pieces.iter().flat_map(|piece| PIECES[*piece].bytes()).collect();
+        let output = output.get(cut..).unwrap_or(&output);
+        for cause in verdict(output).causes {
+            prop_assert!((0.0..=1.0).contains(&cause.confidence));
+            prop_assert!(!cause.summary.contains(char::is_control), "{}", cause.summary);
+        }
+    }
+}
+
+const PIECES: [&str; 24] = [
+    "Traceback (most recent call last):\n",
+    "ValueError    Traceback (most recent call last)\n",
+    "╭── Traceback (most recent call last) ──╮\n",
+    "╰──╯\n",
+    "  File \"/w/a.py\", line 3, in f\n",
+    "    raise ValueError(\"é\")\n",
+    "ValueError: é bad\n",
+    "KeyboardInterrupt\n",
+    "MemoryError: allocate 3 GiB\n",
+    HANDLING,
+    CAUSE,
+    "[rank0]: ",
+    "[rank1]: ",
+    "0: ",
+    "web-1  | ",
+    "2024-05-01T10:00:01.007919Z ",
+    "Nov 18 10:00:01 host python[123]: ",
+    "Exception ignored in: x\n",
+    "Epoch 1 loss nan\n",
+    "10%\r20%\u{8}\u{8}\n",
+    "Killed\n",
+    "Done.\n",
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n",
+    "\u{1b}[31m\n",
+];
