@@ -10,6 +10,8 @@ use crate::traceback::{Traceback, forms, tells_of_memory};
 const WENT_ON: usize = 5;
 /// A line of progress is short; a page of text is none.
 const LONGEST: usize = 600;
+/// The lines in which trouble shows.
+const LATELY: usize = 50;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Printed {
@@ -197,6 +199,24 @@ impl Printed {
     /// The last words of a run that ended well.
     pub fn good_end(&self) -> Option<String> {
         self.closing(self.ending)
+    }
+
+    /// It printed something, and nothing of trouble at the end.
+    pub fn is_quiet(&self) -> bool {
+        const TROUBLE: [&str; 8] = [
+            "error",
+            "fail",
+            "exception",
+            "abort",
+            "kill",
+            "cannot",
+            "can't",
+            "fatal",
+        ];
+        let lately = self.ending().rev().take(LATELY).map(str::to_lowercase);
+        let mut lately = lately.peekable();
+        lately.peek().is_some()
+            && !lately.any(|line| TROUBLE.iter().any(|word| line.contains(word)))
     }
 
     /// All lines that are not empty.

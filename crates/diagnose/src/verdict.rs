@@ -275,7 +275,7 @@ impl Verdict {
         if exit.is_some_and(|exit| detect::was_caught(exit, &printed.doubt)) {
             printed.set_aside();
         }
-        let end = ending::judge(facts, story, &printed);
+        let mut end = ending::judge(facts, story, &printed);
         let case = Case {
             facts,
             story,
@@ -283,6 +283,10 @@ impl Verdict {
             printed: &printed,
         };
         let (causes, ruled_out) = detect::weigh_chain(&case);
+        let is_quiet = facts.since == Since::OnlyPrinted && printed.is_quiet();
+        if end.kind == EndKind::Unknown && is_quiet && causes.is_empty() {
+            end.detail.push_str("; nothing wrong is in it");
+        }
         Verdict {
             schema: SCHEMA,
             run: facts.run.clone(),
