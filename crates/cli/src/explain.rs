@@ -126,10 +126,14 @@ fn read_log(path: &Path) -> Result<Vec<u8>, String> {
         if path == Path::new("-") {
             return last_of(io::stdin().lock());
         }
-        let mut text = Vec::new();
         let mut file = File::open(path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_LOG)))?;
+        // A pipe, as a shell's <(…) is one, has neither a length nor a place to go to.
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return last_of(file);
+        }
+        let mut text = Vec::new();
+        file.seek(SeekFrom::Start(about.len().saturating_sub(LONGEST_LOG)))?;
         file.take(LONGEST_LOG).read_to_end(&mut text)?;
         Ok(text)
     };

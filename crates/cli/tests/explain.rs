@@ -138,6 +138,20 @@ fn a_log_alone_is_explained_whatever_is_in_it() {
 }
 
 #[test]
+fn a_log_that_comes_through_a_pipe_is_explained() {
+    let scene = Scene::new();
+    let log = "Traceback (most recent call last):\n  File \"t.py\", line 3, in f\nKeyError: 1\n";
+    fs::write(scene.path("train.log"), log).unwrap();
+    let through = "cat train.log | \"$0\" explain --log /dev/stdin";
+    let mut command = scene.command("sh");
+    command.args(["-c", through, env!("CARGO_BIN_EXE_antifreeze")]);
+    scene
+        .finish(&mut command, LIMIT)
+        .exits(0)
+        .prints("KeyError");
+}
+
+#[test]
 fn what_cannot_be_explained_is_refused_with_the_reason() {
     let scene = Scene::new();
     explain(&scene, &[]).exits(2).tells("there is no run yet");

@@ -8,7 +8,7 @@ use crate::series::Growth;
 use crate::shim::Suspect;
 use crate::signal::{self, Exit};
 use crate::story::{Refusal, Story};
-use crate::traceback::{Doing, tells_of_memory};
+use crate::traceback::{Doing, Traceback, tells_of_memory};
 use crate::verdict::{EndKind, Location, written};
 use crate::whose::{Whose, whose};
 use antifreeze_sense::{Sample, Stamp};
@@ -67,22 +67,27 @@ impl<'a> Case<'a> {
         by_status || self.error().starts_with("KeyboardInterrupt")
     }
 
-    /// The error that ended the script; empty without one.
+    /// The error that ended the script, with its whole message; empty without one.
     pub fn error(&self) -> &'a str {
-        match (self.end, &self.printed.traceback) {
-            (EndKind::Finished | EndKind::Running, _) | (_, None) => "",
-            (_, Some(traceback)) => &traceback.error,
+        match self.end {
+            EndKind::Finished | EndKind::Running => "",
+            _ => &self.printed.message,
         }
     }
 
     /// Where it was raised, in the script.
     pub fn location(&self) -> Option<Location> {
-        let frame = match self.end {
+        match self.end {
             EndKind::Walled | EndKind::Exception => {
-                self.printed.traceback.as_ref()?.frame.as_ref()?
+                self.location_of(self.printed.traceback.as_ref()?)
             }
-            _ => return None,
-        };
+            _ => None,
+        }
+    }
+
+    /// Where an error was raised, in the script.
+    pub fn location_of(&self, traceback: &Traceback) -> Option<Location> {
+        let frame = traceback.frame.as_ref()?;
         Some(Location {
             file: user_file(&frame.file, self.facts),
             line: frame.line,

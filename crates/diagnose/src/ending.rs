@@ -1,6 +1,7 @@
 //! How a run ended, from its wait status, what the guard did, and what it printed last.
 
 use crate::case::{incidents, last_incidents};
+use crate::detect::own_code;
 use crate::facts::{Facts, Since};
 use crate::kernel::Kind;
 use crate::printed::Printed;
@@ -22,6 +23,8 @@ const CONSEQUENCE: Duration = Duration::from_secs(30);
 const OUT: f64 = 0.03;
 /// The widest an error's name is shown.
 const ERROR_COLUMNS: usize = 60;
+/// And what it said itself.
+const WORDS_COLUMNS: usize = 120;
 
 pub(crate) fn judge(facts: &Facts, story: &Story, printed: &Printed) -> End {
     let traceback = printed.traceback.as_ref();
@@ -71,6 +74,7 @@ fn kind_told(facts: &Facts, story: &Story, printed: &Printed) -> EndKind {
         (Some(_), _) => EndKind::Exception,
         (None, Some(told)) => of_signal(told.signal),
         (None, None) if is_interrupted(printed) => EndKind::Killed,
+        (None, None) if printed.good_end().is_some() => EndKind::Finished,
         (None, None) => EndKind::Unknown,
     }
 }
@@ -199,6 +203,10 @@ fn detail(
         .or(told)
         .map_or_else(|| "a signal".into(), signal::name);
     match kind {
+        EndKind::Finished if facts.since == Since::OnlyPrinted => {
+            let words = printed.good_end().unwrap_or_default();
+            format!("well, by its last words: {}", cut(&words, WORDS_COLUMNS))
+        }
         EndKind::Finished => format!("well after {time}"),
         EndKind::Failed => format!("with {status} after {time}"),
         EndKind::Unknown if facts.since == Since::OnlyPrinted => {
@@ -211,11 +219,13 @@ fn detail(
             let error = traceback
                 .map(Traceback::kind)
                 .filter(|kind| !kind.is_empty());
-            format!(
-                "with {}{after}{}",
-                cut(error.unwrap_or("an error"), ERROR_COLUMNS),
-                place(traceback, facts)
-            )
+            let error = error.unwrap_or("an error that its output does not name");
+            let (error, place) = (cut(error, ERROR_COLUMNS), place(traceback, facts));
+            // Then it may have been caught.
+            match exit.and_then(own_code) {
+                Some(_) => format!("with {status}{after}; its last error was {error}{place}"),
+                None => format!("with {error}{after}{place}"),
+            }
         }
         EndKind::Walled => match facts.binding_budget() {
             Some(budget) => {

@@ -10,6 +10,7 @@ pub mod detect;
 pub mod ending;
 mod facts;
 pub mod kernel;
+mod lines;
 mod losses;
 mod printed;
 mod run;

@@ -3,6 +3,8 @@
 
 /// A gradient may be bad for a step: a scaler of half precision skips it.
 const SKIPPED: usize = 2;
+/// What is longer is no line of a table.
+const LONGEST_ROW: usize = 4096;
 
 /// What was printed when it was bad first, of those that were bad to the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,10 +73,16 @@ fn is_best(line: &str) -> bool {
 
 /// Whether all values of this name are numbers; None where the line has none.
 fn value(line: &str, name: &str) -> Option<bool> {
+    // A word that holds it twice is one name.
+    let mut read = 0;
     let values = line.match_indices(name).filter_map(|(at, _)| {
+        if at < read {
+            return None;
+        }
         let after = line.get(at + name.len()..)?;
         let rest = after.trim_start_matches(|next: char| next.is_alphanumeric() || next == '_');
         let more = after.get(..after.len() - rest.len())?;
+        read = line.len() - rest.len();
         // The scale of a loss is no loss.
         let is_other = more.contains("scale") || rest.trim_start().starts_with("scale");
         let value = rest.trim_start_matches([':', '=', ' ', '\'', '"', '(', '\t', '|']);
@@ -99,6 +107,9 @@ fn number(text: &str) -> Option<bool> {
 }
 
 fn cells(line: &str) -> Vec<&str> {
+    if line.len() > LONGEST_ROW {
+        return Vec::new();
+    }
     let cells = line
         .split(['|', ',', '\t'])
         .flat_map(|part| part.split("  "));

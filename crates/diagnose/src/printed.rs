@@ -1,9 +1,10 @@
 //! What a run printed, as far as it tells how it ended. An error after which the training went on ended nothing: it
 //! was caught, or was a word in somebody's sentence. Any bytes are read.
 
-use crate::safe;
+use crate::lines::Lines;
 use crate::signal;
-use crate::traceback::{CONNECTS_RANKS, Traceback, tells_of_memory};
+use crate::traceback::reader::{Link, Seen, Tracebacks};
+use crate::traceback::{CONNECTS_RANKS, Traceback, forms, tells_of_memory};
 use crate::weight::{Weight, is_denied, is_good_end, is_raised, tells_of_more};
 
 /// So many lines of progress show that it went on.
@@ -14,10 +15,12 @@ const LONGEST: usize = 600;
 const LONGEST_MESSAGE: usize = 12;
 /// An error of which these are the last lines has nothing else after it.
 const LAST_LINES: usize = 3;
+/// The lines in which trouble shows.
+const LATELY: usize = 50;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Printed {
-    lines: Vec<String>,
+    lines: Lines,
     /// The line with which its ending begins.
     ending: usize,
     /// Where it went on last, and where it said that it had ended well; where the order of its lines is known.
@@ -25,10 +28,39 @@ pub(crate) struct Printed {
     ended_well: Option<usize>,
     /// The first line of the message of the error that ended it.
     error_at: Option<usize>,
-    /// The last error there.
+    /// The last error there, of a chain the one that tells most.
     pub traceback: Option<Traceback>,
+    /// Its whole message.
+    pub message: String,
+    /// The other end of its chain.
+    pub chained: Option<Chained>,
+    /// An error that stood there already when somebody interrupted it.
+    pub interrupted: Option<Traceback>,
+    /// What speaks against its being the end.
+    pub doubt: Doubt,
+    /// An error after which it went on for a little.
+    pub caught: Option<Traceback>,
     /// The signal that ended it, or a part of it, in the words of a shell or a launcher.
     pub told: Option<Told>,
+}
+
+/// What speaks against an error's being the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    /// Lines of progress follow it.
+    pub went_on: bool,
+    /// The same was printed before, and it had gone on.
+    pub is_again: bool,
+    /// What was said of a good end after it.
+    pub closing: Option<String>,
+}
+
+/// An error of the same chain.
+#[derive(Clone, Debug)]
+pub(crate) struct Chained {
+    pub traceback: Traceback,
+    /// It came after the one that tells most.
+    pub is_later: bool,
 }
 
 /// What is said of a process by who had started it.
@@ -43,27 +75,30 @@ impl Printed {
     /// `is_all` where nothing else is left of the run. A record keeps standard output and error apart, and what was
     /// printed last is not known: there an ending without an error tells nothing.
     pub fn read(output: &[u8], is_all: bool) -> Printed {
-        let start = start_of_ending(output);
-        let traceback = Traceback::last_in(output.get(start..).unwrap_or_default());
-        let (start, traceback) = match traceback {
-            None if !is_all => (0, Traceback::last_in(output)),
-            traceback => (start, traceback),
-        };
-        let before = output.get(..start).unwrap_or_default();
+        let mut went_on = 0;
+        let mut from_end = None;
+        // A bar that is drawn again and again is many lines.
+        let lines = Lines::read(output, |drawn, number| {
+            if went_on < WENT_ON && drawn.len() <= LONGEST && is_progress(drawn) {
+                went_on += 1;
+                from_end = (went_on == WENT_ON).then_some(number);
+            }
+        });
+        let ending = from_end.map_or(0, |number| lines.len().saturating_sub(number + 1));
+        let tracebacks = Tracebacks::read(&lines, |line| {
+            is_noise(line) || closes(line) || is_progress(line) || Told::by(line).is_some()
+        });
+        let has_error =
+            tracebacks.telling(ending).is_some() || forms::syntax_error(&lines, ending).is_some();
         let mut printed = Printed {
-            lines: safe::lines(output).collect(),
-            ending: before.iter().filter(|byte| **byte == b'\n').count(),
-            went_on: None,
-            ended_well: None,
-            error_at: None,
-            traceback,
-            told: None,
+            ending: if has_error || is_all { ending } else { 0 },
+            lines,
+            ..Printed::default()
         };
         if is_all {
             printed.went_on = printed.last_where(shows_progress);
-            printed.ended_well = printed.last_where(is_good_end);
+            printed.ended_well = printed.last_where(closes);
         }
-        printed.error_at = printed.place_of_error();
         // A shell speaks when all is over; some games and parsers print its words.
         let is_over = |at: usize| printed.went_on.is_none_or(|went_on| at > went_on);
         let told = printed.numbered().filter_map(|(at, line)| {
@@ -74,27 +109,153 @@ impl Printed {
         // Those that are left over are asked to end: that is not how it began.
         let first = told.iter().find(|told| told.signal != signal::TERMINATE);
         printed.told = first.or(told.first()).copied();
+        match tracebacks.telling(printed.ending) {
+            Some(seen) => printed.take(seen, &tracebacks),
+            None => printed.traceback = forms::syntax_error(&printed.lines, printed.ending),
+        }
+        printed.message = printed
+            .traceback
+            .as_ref()
+            .map_or_else(String::new, Traceback::message);
+        if is_all && printed.doubt.went_on {
+            printed.set_aside();
+        }
+        printed.error_at = printed.place_of_error();
         printed
     }
 
-    /// All lines.
+    /// The error that tells most, and what is known of it.
+    fn take(&mut self, seen: &Seen, tracebacks: &Tracebacks) {
+        self.doubt = self.doubt_of(seen, tracebacks);
+        let root = tracebacks.root(seen);
+        let first = root.map_or(seen.first, |(_, root)| root.first);
+        if seen.traceback.is_interrupt() {
+            let those = tracebacks.since(self.ending).rev();
+            let earlier = those.filter(|other| other.first < first).find(|other| {
+                let traceback = &other.traceback;
+                !(traceback.is_interrupt()
+                    || traceback.blames_another()
+                    || traceback.error.is_empty())
+            });
+            self.interrupted = earlier
+                .filter(|other| !self.went_on(other, first))
+                .map(|other| other.traceback.clone());
+        }
+        let last = seen.traceback.clone();
+        match root.filter(|(_, root)| !root.traceback.error.is_empty()) {
+            Some((link, root)) if tells_more(&root.traceback, link, &last) => {
+                self.traceback = Some(root.traceback.clone());
+                self.chained = Some(Chained {
+                    traceback: last,
+                    is_later: true,
+                });
+            }
+            root => {
+                self.traceback = Some(last);
+                self.chained = root.map(|(_, root)| Chained {
+                    traceback: root.traceback.clone(),
+                    is_later: false,
+                });
+            }
+        }
+    }
+
+    fn doubt_of(&self, seen: &Seen, tracebacks: &Tracebacks) -> Doubt {
+        // Who started it has the last word, whatever others printed in between.
+        let mut after = tracebacks.since(seen.last + 1);
+        if self.told.is_some() || after.any(|other| other.traceback.blames_another()) {
+            return Doubt::default();
+        }
+        let mut before = tracebacks.since(0).rev();
+        let same = before.find(|other| {
+            other.first < seen.first
+                && other.stream == seen.stream
+                && other.traceback.frame == seen.traceback.frame
+                && other.traceback.kind() == seen.traceback.kind()
+        });
+        Doubt {
+            went_on: self.went_on(seen, self.lines.len()),
+            is_again: same.is_some_and(|same| self.went_on(same, seen.first)),
+            closing: self.closing(seen.last + 1),
+        }
+    }
+
+    /// It made progress after an error, and before a line.
+    fn went_on(&self, seen: &Seen, until: usize) -> bool {
+        let first = seen.last + 1;
+        self.lines
+            .since(first)
+            .take(until.saturating_sub(first))
+            .filter(|line| line.stream == seen.stream)
+            // A bar is drawn once more when it is given up.
+            .any(|line| is_progress(line.text) && !is_paced(line.text))
+    }
+
+    /// It was no error that ended it.
+    pub fn set_aside(&mut self) {
+        self.caught = self.traceback.take();
+        self.message = String::new();
+        self.chained = None;
+    }
+
+    /// The other end of a chain takes the place of the one that tells most.
+    pub fn turned(mut self) -> Option<Printed> {
+        let chained = self.chained.take()?;
+        self.message = chained.traceback.message();
+        let traceback = self.traceback.replace(chained.traceback)?;
+        self.chained = Some(Chained {
+            traceback,
+            is_later: !chained.is_later,
+        });
+        Some(self)
+    }
+
+    /// What it said last since a line, where that is of a good end.
+    fn closing(&self, since: usize) -> Option<String> {
+        let mut lines = self.lines.since(since).rev();
+        let last = lines.find(|line| !is_noise(line.text))?;
+        closes(last.text).then(|| last.text.trim().to_owned())
+    }
+
+    /// The last words of a run that ended well.
+    pub fn good_end(&self) -> Option<String> {
+        self.closing(self.ending)
+    }
+
+    /// It printed something, and nothing of trouble at the end.
+    pub fn is_quiet(&self) -> bool {
+        const TROUBLE: [&str; 8] = [
+            "error",
+            "fail",
+            "exception",
+            "abort",
+            "kill",
+            "cannot",
+            "can't",
+            "fatal",
+        ];
+        let lately = self.ending().rev().take(LATELY).map(str::to_lowercase);
+        let mut lately = lately.peekable();
+        lately.peek().is_some()
+            && !lately.any(|line| TROUBLE.iter().any(|word| line.contains(word)))
+    }
+
+    /// All lines that are not empty.
     pub fn lines(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.lines.iter().map(String::as_str)
+        self.lines.since(0).map(|line| line.text)
     }
 
     /// Those after which it did not go on.
     pub fn ending(&self) -> impl DoubleEndedIterator<Item = &str> {
-        let ending = self.lines.get(self.ending..).unwrap_or_default();
-        ending.iter().map(String::as_str)
+        self.lines.since(self.ending).map(|line| line.text)
     }
 }
 
 impl Printed {
     /// The lines of the ending, with their numbers among all.
     fn numbered(&self) -> impl DoubleEndedIterator<Item = (usize, &str)> {
-        let ending = self.lines.get(self.ending..).unwrap_or_default();
-        let lines = ending.iter().enumerate();
-        lines.map(|(at, line)| (self.ending + at, line.as_str()))
+        let lines = self.lines.since(self.ending).enumerate();
+        lines.map(|(at, line)| (self.ending + at, line.text))
     }
 
     fn last_where(&self, is_it: impl Fn(&str) -> bool) -> Option<usize> {
@@ -105,17 +266,6 @@ impl Printed {
     fn place_of_error(&self) -> Option<usize> {
         let error = self.traceback.as_ref()?.error.trim();
         self.last_where(|line| !error.is_empty() && line.trim_end().ends_with(error))
-    }
-
-    /// The message of the error that ended it, with the lines that follow the first.
-    pub fn message(&self) -> impl DoubleEndedIterator<Item = &str> {
-        let begin = self.error_at.unwrap_or(self.lines.len());
-        let end = self.lines.len().min(begin + LONGEST_MESSAGE);
-        self.lines
-            .get(begin..end)
-            .unwrap_or_default()
-            .iter()
-            .map(String::as_str)
     }
 
     /// The line of the ending with one of these that tells the most of the end, the last of several.
@@ -169,29 +319,66 @@ impl Printed {
     }
 }
 
-/// Where the last few lines of progress begin. A bar that is drawn again and again is many lines.
-fn start_of_ending(output: &[u8]) -> usize {
-    let mut seen = 0;
-    let mut end = output.len();
-    while end > 0 {
-        let line_end = end;
-        let before = output.get(..end).unwrap_or_default();
-        let at = before
-            .iter()
-            .rposition(|byte| matches!(byte, b'\n' | b'\r'));
-        let start = at.map_or(0, |at| at + 1);
-        let line = output.get(start..line_end).unwrap_or_default();
-        if (1..=LONGEST).contains(&line.len())
-            && is_progress(&String::from_utf8_lossy(&safe::without_colour(line)))
-        {
-            seen += 1;
-        }
-        if seen == WENT_ON {
-            return start;
-        }
-        end = at.unwrap_or(0);
+/// Of a chain the first is what happened, but where the last was raised in its place, or the first was only tried.
+fn tells_more(root: &Traceback, link: Link, last: &Traceback) -> bool {
+    const TRIED: [&str; 9] = [
+        "KeyError",
+        "IndexError",
+        "AttributeError",
+        "StopIteration",
+        "ImportError",
+        "ModuleNotFoundError",
+        "FileNotFoundError",
+        "Empty",
+        "_queue.Empty",
+    ];
+    if last.is_interrupt() || root.blames_another() {
+        return false;
     }
-    0
+    let is_by_chance = link == Link::Handling && !last.is_raised && !TRIED.contains(&root.kind());
+    root.is_interrupt()
+        || last.kind() == "SystemExit"
+        || is_by_chance
+        || tells_of_memory(&root.error) && !tells_of_memory(&last.error)
+}
+
+fn closes(line: &str) -> bool {
+    line.len() <= LONGEST && is_good_end(line)
+}
+
+/// What is printed while a process goes down, whatever it goes down for.
+fn is_noise(line: &str) -> bool {
+    const BEGINNINGS: [&str; 14] = [
+        "wandb:",
+        "Exception ignored",
+        "Process ",
+        "srun:",
+        "slurmstepd:",
+        "make:",
+        "make[",
+        "ERROR conda",
+        "Sending process",
+        "terminate called",
+        "-----",
+        "=====",
+        "^C",
+        "Exception in thread",
+    ];
+    const WORDS: [&str; 4] = [
+        "resource_tracker",
+        "leaked semaphore",
+        "Warning: ",
+        "warnings.warn",
+    ];
+    // W1116 12:00:00.1 12 api.py:897] …
+    let is_glog = matches!(
+        line.as_bytes(),
+        [b'I' | b'W' | b'E' | b'F', rest @ ..]
+            if rest.get(..4).is_some_and(|date| date.iter().all(u8::is_ascii_digit))
+    );
+    is_glog
+        || BEGINNINGS.iter().any(|words| line.starts_with(words))
+        || WORDS.iter().any(|words| line.contains(words))
 }
 
 /// A bar is drawn once more when an error ends it, and what is logged elsewhere is summed up: neither is progress.
@@ -205,9 +392,12 @@ fn shows_progress(line: &str) -> bool {
 /// "epoch 3", "step: 40", "train_loss=0.2", "12/100 [", "3.9it/s"; a line of code or of an error is none.
 pub(crate) fn is_progress(line: &str) -> bool {
     const NAMES: [&str; 6] = ["epoch", "step", "iter", "iteration", "batch", "loss"];
-    const PACES: [&str; 4] = ["it/s", "s/it", "ms/step", "s/step"];
+    if line.len() > LONGEST {
+        return false;
+    }
     let line = line.to_lowercase();
-    if ["error", "exception", "traceback", "file \""]
+    // The summary at the end repeats the last of everything.
+    if ["error", "exception", "traceback", "file \"", "wandb:"]
         .iter()
         .any(|word| line.contains(word))
     {
@@ -223,13 +413,18 @@ pub(crate) fn is_progress(line: &str) -> bool {
                 value.starts_with(|next: char| next.is_ascii_digit())
             })
         });
-    let is_paced = PACES.iter().any(|pace| {
+    is_named || is_paced(&line)
+}
+
+/// A bar.
+fn is_paced(line: &str) -> bool {
+    const PACES: [&str; 4] = ["it/s", "s/it", "ms/step", "s/step"];
+    PACES.iter().any(|pace| {
         line.match_indices(pace).any(|(at, _)| {
             let before = line.get(..at).unwrap_or_default();
             before.ends_with(|last: char| last.is_ascii_digit() || last == '?')
         })
-    });
-    is_named || is_paced
+    })
 }
 
 impl Told {
@@ -406,22 +601,42 @@ fn of_windows(status: u32) -> Option<u32> {
     })
 }
 
-/// What PowerShell and some editors save: two bytes for each character, marked at the beginning.
+/// What PowerShell and some editors save: two bytes for each character. A mark at the beginning tells; where it was cut
+/// off, the letters that people use most have a zero in every other byte.
 pub(crate) fn as_utf8(output: Vec<u8>) -> Vec<u8> {
-    let pairs = |each: fn([u8; 2]) -> u16| -> Vec<u8> {
-        let units: Vec<u16> = output
-            .get(2..)
-            .unwrap_or_default()
-            .chunks_exact(2)
-            .map(|pair| each([pair[0], pair[1]]))
-            .collect();
-        String::from_utf16_lossy(&units).into_bytes()
+    let decoded = |bytes: &[u8], each: fn([u8; 2]) -> u16| -> Vec<u8> {
+        let units = bytes.chunks_exact(2).map(|pair| each([pair[0], pair[1]]));
+        let text =
+            char::decode_utf16(units).map(|read| read.unwrap_or(char::REPLACEMENT_CHARACTER));
+        text.collect::<String>().into_bytes()
     };
-    match output.get(..2) {
-        Some([0xff, 0xfe]) => pairs(u16::from_le_bytes),
-        Some([0xfe, 0xff]) => pairs(u16::from_be_bytes),
-        _ => output,
+    match output.as_slice() {
+        [0xff, 0xfe, rest @ ..] => decoded(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => decoded(rest, u16::from_be_bytes),
+        bytes => match zeros(bytes) {
+            (few, many) if is_wide(few, many, bytes) => decoded(bytes, u16::from_le_bytes),
+            (many, few) if is_wide(few, many, bytes) => decoded(bytes, u16::from_be_bytes),
+            _ => output,
+        },
     }
+}
+
+/// Of a text's beginning.
+const SAMPLE: usize = 4096;
+
+/// How many bytes are 0 of those at even places, and at odd ones.
+fn zeros(bytes: &[u8]) -> (usize, usize) {
+    let sample = bytes.get(..SAMPLE).unwrap_or(bytes);
+    let of = |first: usize| {
+        let every = sample.iter().skip(first).step_by(2);
+        every.filter(|byte| **byte == 0).count()
+    };
+    (of(0), of(1))
+}
+
+fn is_wide(few: usize, many: usize, bytes: &[u8]) -> bool {
+    let pairs = bytes.len().min(SAMPLE) / 2;
+    pairs >= 8 && many * 3 >= pairs && few * 50 <= pairs
 }
 
 #[cfg(test)]

@@ -37,9 +37,32 @@ pub fn file_name(path: &[u8]) -> String {
 /// Output of several lines: each shown by itself, without progress bars that were
 /// overwritten by a carriage return.
 pub fn lines(output: &[u8]) -> impl DoubleEndedIterator<Item = String> {
-    output
-        .split(|byte| *byte == b'\n')
-        .map(|line| shown(without_colour(last_drawn(line)).as_slice()))
+    output.split(|byte| *byte == b'\n').map(drawn)
+}
+
+/// One of them, as it is left on the screen.
+pub fn drawn(line: &[u8]) -> String {
+    let mut plain = without_colour(last_drawn(line));
+    if plain.contains(&BACKSPACE) {
+        plain = erased(&plain);
+    }
+    shown(&plain)
+}
+
+const BACKSPACE: u8 = 8;
+
+/// Older progress bars go back by as many characters as they drew.
+fn erased(line: &[u8]) -> Vec<u8> {
+    let mut left: Vec<u8> = Vec::with_capacity(line.len());
+    for byte in line {
+        if *byte != BACKSPACE {
+            left.push(*byte);
+            continue;
+        }
+        // All the bytes of a character.
+        while left.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+    }
+    left
 }
 
 /// What is left on the screen of a line that was drawn over several times.
@@ -161,6 +184,8 @@ mod tests {
     fn a_progress_bar_leaves_only_what_was_drawn_last() {
         let output = b"10%\r20%\r30%\nloss \x1b[31m1.8\x1b[0m\r\n";
         assert_eq!(lines(output).collect::<Vec<_>>(), ["30%", "loss 1.8", ""]);
+        let output = "1/9 é\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}2/9 e".as_bytes();
+        assert_eq!(lines(output).collect::<Vec<_>>(), ["2/9 e"]);
     }
 
     #[test]

@@ -2,12 +2,11 @@
 //! cut anywhere, with progress bars, colours and rank prefixes in between: whatever is not
 //! a traceback is passed over, and nothing panics.
 
-mod forms;
+pub(crate) mod forms;
+pub(crate) mod reader;
 
-use crate::safe;
-
-/// Python writes a colon after it; notebooks and Rich do not.
-const HEADING: &[u8] = b"Traceback (most recent call last)";
+use crate::lines::Lines;
+use reader::Tracebacks;
 
 /// Libraries through which the processes of one training speak to each other.
 pub(crate) const CONNECTS_RANKS: [&str; 6] = [
@@ -25,8 +24,12 @@ pub struct Traceback {
     pub frame: Option<Frame>,
     /// The last line, shown: "RuntimeError: …"; empty where the output was cut before it.
     pub error: String,
+    /// The lines of its message after that one, joined.
+    pub more: String,
     /// What a framework was doing for it.
     pub doing: Option<Doing>,
+    /// The line that it came from raises it; any other made it by chance.
+    pub is_raised: bool,
 }
 
 /// A part of a training step, by the files of the framework that the error came through.
@@ -48,52 +51,24 @@ impl Traceback {
     /// The last one that tells why: neither what Python could not raise, nor what only says that another process
     /// had an error, where that one's own is there.
     pub fn last_in(output: &[u8]) -> Option<Traceback> {
-        let mut of_launcher = None;
-        let mut end = output.len();
-        while let Some(found) = output
-            .get(..end)
-            .and_then(|before| find_last(before, HEADING))
-        {
-            end = found;
-            if is_ignored(output.get(..found).unwrap_or_default()) {
-                continue;
-            }
-            let traceback = Traceback::at(output, found);
-            if !traceback.blames_another() {
-                return Some(traceback);
-            }
-            of_launcher = of_launcher.or(Some(traceback));
-        }
-        of_launcher.or_else(|| forms::syntax_error(output))
+        let lines = Lines::read(output, |_, _| {});
+        let tracebacks = Tracebacks::read(&lines, |_| false);
+        let telling = tracebacks.telling(0).map(|seen| seen.traceback.clone());
+        telling.or_else(|| forms::syntax_error(&lines, 0))
     }
 
-    fn at(output: &[u8], start: usize) -> Traceback {
-        let before = output.get(..start).unwrap_or_default();
-        let line_start = before
-            .iter()
-            .rposition(|byte| matches!(byte, b'\n' | b'\r'))
-            .map_or(0, |i| i + 1);
-        // torchrun and its like put "[rank0]: " before every line.
-        let prefix = before.get(line_start..).unwrap_or_default();
-        let body = output.get(start + HEADING.len()..).unwrap_or_default();
-        let Some(body) = body.strip_prefix(b":") else {
-            return forms::drawn(prefix, body);
-        };
-
-        let mut traceback = Traceback::default();
-        for raw in body.split(|byte| *byte == b'\n').skip(1) {
-            let drawn = safe::last_drawn(raw);
-            let drawn = drawn.strip_prefix(prefix).unwrap_or(drawn);
-            let line = safe::without_colour(drawn);
-            if line.first().is_some_and(|byte| !byte.is_ascii_whitespace()) {
-                traceback.error = safe::shown(&line);
-                break;
-            }
-            if let Some(frame) = Frame::parse(&line) {
-                traceback.goes_through(frame);
-            }
+    /// Another line of its message.
+    fn goes_on(&mut self, line: &str, longest: usize) {
+        let left = longest.saturating_sub(self.more.len());
+        if left > 0 {
+            self.more.push(' ');
+            self.more.push_str(reader::short(line.trim(), left));
         }
-        traceback
+    }
+
+    /// The error with its whole message, as far as that is of any use, in one line.
+    pub fn message(&self) -> String {
+        format!("{}{}", self.error, self.more)
     }
 
     /// The next frame, further in.
@@ -183,13 +158,6 @@ impl Frame {
                 .iter()
                 .all(|part| find_last(&self.file, part).is_none())
     }
-}
-
-/// `Exception ignored in: <function …>` stands above what was raised where nobody can catch it, and ended nothing.
-fn is_ignored(before: &[u8]) -> bool {
-    let mut lines = before.rsplit(|byte| *byte == b'\n');
-    let above = lines.nth(1).unwrap_or_default();
-    find_last(above, b"Exception ignored ").is_some()
 }
 
 /// Words with which frameworks say that memory was refused.
@@ -371,7 +339,7 @@ RuntimeError: can't allocate memory
         #[test]
         fn any_bytes_are_read_without_panic(before: Vec<u8>, after: Vec<u8>, cut in 0usize..400) {
             let frame = b"\n  File \"t.py\", line 99999999999999999999, in f\n  File \"";
-            let whole = [&before[..], HEADING, frame, &after[..], b"\", line 5\n", &before[..]].concat();
+            let whole = [&before[..], b"Traceback (most recent call last):", frame, &after[..], b"\", line 5\n", &before[..]].concat();
             let cut = cut.min(whole.len());
             let _ = Traceback::last_in(&whole[..cut]);
             let _ = Traceback::last_in(&whole[cut..]);

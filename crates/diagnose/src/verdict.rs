@@ -4,6 +4,7 @@
 use crate::case::Case;
 use crate::facts::{Facts, Since};
 use crate::printed::Printed;
+use crate::signal::Exit;
 use crate::story::Story;
 use crate::time::timestamp;
 use crate::{detect, ending, unseen};
@@ -269,15 +270,23 @@ pub struct Steps {
 
 impl Verdict {
     pub fn reach(facts: &Facts, story: &Story) -> Verdict {
-        let printed = Printed::read(&facts.last_output, facts.since == Since::OnlyPrinted);
-        let end = ending::judge(facts, story, &printed);
+        let mut printed = Printed::read(&facts.last_output, facts.since == Since::OnlyPrinted);
+        let exit = story.end.map(|end| Exit::from_status(end.status));
+        if exit.is_some_and(|exit| detect::was_caught(exit, &printed.doubt)) {
+            printed.set_aside();
+        }
+        let mut end = ending::judge(facts, story, &printed);
         let case = Case {
             facts,
             story,
             end: end.kind,
             printed: &printed,
         };
-        let (causes, ruled_out) = detect::weigh(&case);
+        let (causes, ruled_out) = detect::weigh_chain(&case);
+        let is_quiet = facts.since == Since::OnlyPrinted && printed.is_quiet();
+        if end.kind == EndKind::Unknown && is_quiet && causes.is_empty() {
+            end.detail.push_str("; nothing wrong is in it");
+        }
         Verdict {
             schema: SCHEMA,
             run: facts.run.clone(),

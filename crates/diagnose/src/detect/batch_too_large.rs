@@ -152,13 +152,17 @@ fn asked_for(error: &str) -> Option<u64> {
         ("MB", 1e6),
         ("GB", 1e9),
     ];
-    error.match_indices("allocat").find_map(|(at, _)| {
-        let mut words = error.get(at..)?.split(' ').skip(1);
-        let number: f64 = words.next()?.parse().ok()?;
-        let word = words.next()?;
-        let (_, each) = UNITS.iter().find(|(unit, _)| word.starts_with(unit))?;
-        (number >= 0.0).then_some((number * each) as u64)
-    })
+    let mut words = error.split(' ');
+    while let Some(word) = words.next() {
+        let mut after = words.clone();
+        let number = after.next().filter(|_| word.contains("allocat"));
+        let number: Option<f64> = number.and_then(|number| number.parse().ok());
+        let unit = after.next().and_then(|word| UNITS.iter().find(|(unit, _)| word.starts_with(unit)));
+        if let (Some(number), Some((_, each))) = (number.filter(|number| *number >= 0.0), unit) {
+            return Some((number * each) as u64);
+        }
+    }
+    None
 }
 
 /// The largest power-of-two part of the batch whose requests have room, and how many make up the whole.

@@ -131,8 +131,12 @@ fn person(case: &Case<'_>) -> Option<Found> {
     if !is_interrupted(case.printed) {
         return None;
     }
-    // Whoever loses patience with a run that stands still is not why it did.
-    let confidence = if stands_still(case).is_some() { 0.5 } else { 0.9 };
+    // Whoever loses patience with a run that stands still, or had failed, is not why it did.
+    let confidence = match stands_still(case) {
+        Some(_) => 0.5,
+        None if case.printed.interrupted.is_some() => 0.6,
+        None => 0.9,
+    };
     let mut found = Found::new(case, confidence, "somebody interrupted it (Ctrl-C, or SIGINT)".into(), "");
     let frame = case.printed.traceback.as_ref().and_then(|traceback| traceback.frame.as_ref());
     if let Some(frame) = frame {

@@ -51,6 +51,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     }
     let module = error
         .strip_prefix("ModuleNotFoundError: No module named ")
+        // A library that imports its parts when they are needed repeats what it met.
+        .or_else(|| error.strip_prefix("RuntimeError: Failed to import ")?.split_once(": No module named ").map(|(_, name)| name))
         .map(|name| name.trim_matches(['\'', '"', ' ', '.']));
     let (confidence, remedy, paste) = if let Some(module) = module {
         return Finding::Found(of_module(case, module));

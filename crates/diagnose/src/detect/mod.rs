@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod pages;
 
+pub(crate) use user_exception::{own_code, was_caught};
+
 use crate::bearing::{self, Part};
 use crate::case::Case;
 use crate::facts::Since;
@@ -92,8 +94,29 @@ detectors! {
     KilledExternally: killed_externally,
 }
 
+/// Of a chain of errors the other end may be the one that has a cause of its own.
+pub(crate) fn weigh_chain(case: &Case<'_>) -> (Vec<Cause>, Vec<RuledOut>) {
+    let found = weigh(case);
+    let is_plain = |causes: &[Cause]| {
+        causes
+            .first()
+            .is_none_or(|cause| is_how_it_shows(cause.code))
+    };
+    if case.end != EndKind::Exception || case.printed.chained.is_none() || !is_plain(&found.0) {
+        return found;
+    }
+    let Some(printed) = case.printed.clone().turned() else {
+        return found;
+    };
+    let turned = weigh(&Case {
+        printed: &printed,
+        ..*case
+    });
+    if is_plain(&turned.0) { found } else { turned }
+}
+
 /// Causes, most likely first, and what was ruled out.
-pub(crate) fn weigh(case: &Case<'_>) -> (Vec<Cause>, Vec<RuledOut>) {
+fn weigh(case: &Case<'_>) -> (Vec<Cause>, Vec<RuledOut>) {
     let (mut causes, mut ruled_out) = (Vec::new(), Vec::new());
     for detector in ALL {
         let code = detector.code;

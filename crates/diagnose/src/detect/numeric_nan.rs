@@ -75,7 +75,7 @@ pub(super) fn is_raised(case: &Case<'_>) -> bool {
     let mut error = case.error().to_lowercase();
     // A distribution shows the values that it was given below.
     if error.contains("of distribution") && error.contains("invalid values") {
-        error = case.printed.message().collect::<Vec<_>>().join(" ").to_lowercase() + " loss";
+        error = case.printed.message.to_lowercase() + " loss";
     }
     if error.contains("loss scale") && error.contains("minimum") {
         return true;

@@ -10,7 +10,9 @@
 //!
 //! By the traceback at the end of the output, and an exit code that is not 0. Where a cause is known that such an
 //! error comes from, that is told instead, or first; an error for want of memory, or of another process, is no more than
-//! how it showed. Without a traceback, what it said last is told with doubt.
+//! how it showed. Where more was printed after it, as by a script that goes on, or the exit code is one that Python does
+//! not end with then, it may have been caught, and is told with doubt. So is what was said last without a traceback. Of
+//! errors in a chain the first is told, if the last arose by chance in its handler.
 //!
 //! ## What to do
 //!
@@ -18,6 +20,7 @@
 
 use super::{Finding, Found};
 use crate::case::Case;
+use crate::printed::Doubt;
 use crate::signal::Exit;
 use crate::traceback::Traceback;
 use crate::verdict::EndKind;
@@ -25,11 +28,58 @@ use crate::words::cut;
 
 /// An error's message may be pages long; its beginning tells what it is.
 const WIDEST: usize = 160;
+/// What an uncaught error ends with, and what starts scripts then: Python, make, a flush that failed, ssh.
+const USUAL: [u32; 4] = [1, 2, 120, 255];
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
-    let found = (case.end == EndKind::Exception)
-        .then(|| Found::new(case, sureness(case), cut(case.error(), WIDEST), "").at(case.location()));
+    let found = match case.end {
+        EndKind::Exception => raised(case),
+        EndKind::Killed => interrupted(case),
+        EndKind::Unknown => went_on(case),
+        _ => None,
+    };
     found.or_else(|| ended_itself(case)).into()
+}
+
+/// An error that nobody caught, as it seems.
+fn raised(case: &Case<'_>) -> Option<Found> {
+    let traceback = case.printed.traceback.as_ref()?;
+    if traceback.error.is_empty() {
+        let summary = "its output ends in the middle of a traceback".to_owned();
+        return Some(Found::new(case, 0.3, summary, "").at(case.location()));
+    }
+    let mut found = Found::new(case, sureness(case), told(traceback), "").at(case.location());
+    if let Some(chained) = &case.printed.chained {
+        let when = if chained.is_later { "while that was handled" } else { "before it" };
+        found = found.and(case, format!("{when}: {}", cut(&chained.traceback.error, WIDEST)), "");
+    }
+    if let Some(code) = case.exit().and_then(own_code) {
+        let text = format!("it ended with exit code {code}, and an error that nobody catches ends with 1");
+        found = found.and(case, text, "");
+    }
+    let doubt = &case.printed.doubt;
+    if doubt.is_again {
+        found = found.and(case, "the same had been printed before, and it had gone on".into(), "");
+    }
+    if let Some(closing) = &doubt.closing {
+        found = found.and(case, format!("after it: {}", cut(closing, WIDEST)), "");
+    }
+    Some(found)
+}
+
+/// Somebody lost patience with what had failed already.
+fn interrupted(case: &Case<'_>) -> Option<Found> {
+    let traceback = case.printed.interrupted.as_ref()?;
+    let found = Found::new(case, 0.7, told(traceback), "");
+    Some(found.at(case.location_of(traceback)))
+}
+
+/// It may have been caught, and may have been another rank that went on.
+fn went_on(case: &Case<'_>) -> Option<Found> {
+    let traceback = case.printed.caught.as_ref()?;
+    let found = Found::new(case, 0.35, told(traceback), "");
+    let found = found.at(case.location_of(traceback));
+    Some(found.and(case, "it went on after that".into(), ""))
 }
 
 /// It has a reason, and most often says it last.
@@ -39,21 +89,54 @@ fn ended_itself(case: &Case<'_>) -> Option<Found> {
     };
     let last = case.printed.ending().map(str::trim).rfind(|line| !line.is_empty())?;
     let summary = format!("it ended itself with exit code {code}, and said last: {}", cut(last, WIDEST));
-    Some(Found::new(case, 0.45, summary, ""))
+    let found = Found::new(case, 0.45, summary, "");
+    Some(match &case.printed.caught {
+        Some(caught) => found.and(case, format!("it had gone on after {}", cut(&caught.error, WIDEST)), ""),
+        None => found,
+    })
+}
+
+/// Its first line, which may only lead to the next.
+fn told(traceback: &Traceback) -> String {
+    match traceback.error.trim_end().ends_with(':') {
+        true => cut(&traceback.message(), WIDEST),
+        false => cut(&traceback.error, WIDEST),
+    }
+}
+
+/// One that is the script's own.
+pub(crate) fn own_code(exit: Exit) -> Option<u32> {
+    match exit {
+        Exit::Code(code) if code != 0 && !USUAL.contains(&code) => Some(code),
+        _ => None,
+    }
 }
 
 /// What only says that another process failed, or that there was no memory, does not tell why; nor does the status of a
-/// card's library, which may come of anything.
+/// card's library, which may come of anything. And what was caught ended nothing.
 fn sureness(case: &Case<'_>) -> f64 {
     const OF_ANOTHER: [&str; 2] = ["TerminatedWorkerError", "DeadKernelError"];
     const OPAQUE: [&str; 4] = ["CUBLAS_STATUS_", "CUDNN_STATUS_", "CUSOLVER_STATUS_", "CUDA error: unknown error"];
     let error = case.error();
     let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
     let blames_another = case.printed.traceback.as_ref().is_some_and(Traceback::blames_another);
-    match () {
+    let doubt = &case.printed.doubt;
+    let by_words = match () {
         _ if blames_another || has(&OF_ANOTHER) => 0.4,
         _ if case.tells_of_memory() => 0.3,
         _ if has(&OPAQUE) => 0.6,
         _ => 0.9,
-    }
+    };
+    let by_end = match (case.exit().and_then(own_code), doubt.is_again || doubt.went_on, &doubt.closing) {
+        (Some(_), true, _) => 0.35,
+        (Some(_), ..) | (.., Some(_)) => 0.5,
+        (None, true, None) => 0.65,
+        (None, false, None) => 0.9,
+    };
+    f64::min(by_words, by_end)
+}
+
+/// Whether it went on after the error: by what it printed then, and by a code that it chose itself.
+pub(crate) fn was_caught(exit: Exit, doubt: &Doubt) -> bool {
+    doubt.went_on && own_code(exit).is_some()
 }

@@ -8,6 +8,7 @@ mod memory;
 mod numbers;
 mod pace;
 mod parts;
+mod reading;
 mod said;
 mod scenes;
 mod whose;

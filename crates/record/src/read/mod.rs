@@ -45,11 +45,13 @@ impl Record {
             }
         });
         let [a, b, c, d] = images;
+        // What may not be read is there.
+        let images = [a?, b?, c?, d?];
         if !found {
             let message = format!("there is no record in {}", folder.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
-        Ok(Record::of([a?, b?, c?, d?]))
+        Ok(Record::of(images))
     }
 
     /// A record from the bytes of its levels.

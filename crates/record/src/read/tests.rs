@@ -177,3 +177,15 @@ fn a_folder_without_a_record_is_an_error_that_names_it() {
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
     assert!(error.to_string().contains(folder.path().to_str().unwrap()));
 }
+
+#[test]
+fn a_record_that_cannot_be_read_is_not_called_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    // Whoever runs the tests may be allowed to read anything, but not this.
+    for level in 0..LEVELS {
+        let path = level_path(folder.path(), level);
+        std::os::unix::fs::symlink(&path, &path).unwrap();
+    }
+    let error = Record::open(folder.path()).err().unwrap();
+    assert_ne!(error.kind(), io::ErrorKind::NotFound);
+}
