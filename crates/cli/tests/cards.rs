@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use support::Scene;
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(90);
 const MIB: u64 = 1 << 20;
 /// In use, in all, load, temperature, draw, limit, bits.
 const AT_WORK: &str = "18000 24000 97 61 447 450 4\n";

@@ -13,7 +13,7 @@ use std::time::Duration;
 use support::{Ended, Scene, example, line_of, train};
 
 /// Importing a framework from a cold disk takes most of it.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(400);
 
 /// What a script that is wrong came to: the first cause, with its line looked up by its text.
 struct Wrong {
