@@ -12,7 +12,7 @@ if HAS_TORCH:
     from torch import nn
 
     import antifreeze
-    from antifreeze import _split
+    from antifreeze import _known
 
     class Scarce(torch.utils._python_dispatch.TorchDispatchMode):
         """There is no memory for the given numbers of these operations."""
@@ -33,7 +33,7 @@ if HAS_TORCH:
 class OptimizerTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(1)
-        _split._known.clear()
+        _known._known.clear()
         self.model = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 1))
         self.batches = [torch.randn(6, 5) for _ in range(3)]
 
