@@ -13,7 +13,7 @@ from ._batch import Batch, length as length, parts as parts
 from ._before import _Before, is_compiled, leaves, random_state as random_state, set_random_state as set_random_state
 from ._known import Known as Known, known_of, modules_of
 from ._memory import give_back
-from ._optimizer import take_step
+from ._optimizer import check_optimizer, take_step
 from ._ranks import number_of_ranks, reduce_gradients, smallest
 from ._shim import oom, report
 
@@ -62,6 +62,7 @@ def step(
     is refused.
     """
     check(batch_norm)
+    check_optimizer(optimizer, backward)
     if "torch" not in sys.modules:
         raise RuntimeError("antifreeze.step is for PyTorch, which is not imported")
     loss = Step(function, batch, items, backward, batch_norm, ddp, known_of(function)).take()
