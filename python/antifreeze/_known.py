@@ -39,15 +39,14 @@ def known_of(function: Any) -> Known:
     try:
         with _lock:
             of_code: Dict[Any, Tuple[Any, Known]] = _known.setdefault(_code(function), {})
-            holders, known = of_code.get(key, (None, None))
+            entry = of_code.get(key)
             # Another may have come to lie where one was.
-            if holders is None or any(holder() is not model for holder, model in zip(holders, models)):
-                for other, (others, _) in list(of_code.items()):
-                    if any(holder() is None for holder in others):
+            if entry is None or any(holder() is not model for holder, model in zip(entry[0], models)):
+                for other, (holders, _) in list(of_code.items()):
+                    if any(holder() is None for holder in holders):
                         del of_code[other]
-                known = Known()
-                of_code[key] = [weakref.ref(model) for model in models], known
-        return known
+                entry = of_code[key] = [weakref.ref(model) for model in models], Known()
+            return entry[1]
     except TypeError:
         return Known()
 

@@ -52,7 +52,11 @@ def step(
 
     With `optimizer` its step is taken too. If there is no memory for it, as for the state that many optimizers make in
     their first step, it is tried once more with what could be given back; then the error is raised, which says whether
-    the model is still as it was.
+    the model is still as it was. With `backward` it has to be a function that takes the step, such as
+    `lambda: (scaler.step(optimizer), scaler.update())`.
+
+    The function gets containers of its own, and does not change tensors of the batch in place. A batch that cannot be
+    cut runs whole, and is refused, with the reason, where it does not fit.
 
     With dropout the gradients are equal in distribution only: the parts draw other numbers than the whole. Modules
     that look at the batch as a whole (BatchNorm in training) would learn something else in parts; `batch_norm` is
