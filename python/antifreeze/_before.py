@@ -109,7 +109,7 @@ class _Before:
         self._loose = {key: (leaf, before) for key, (leaf, before) in self._loose.items() if before is not None}
         with self._torch.no_grad():
             for module, name, buffer, kept in [*self._buffers, *((*of, None) for *of, _ in self._unkept)]:
-                if module._buffers[name] is not buffer:
+                if _buffer(module, name) is not buffer:
                     module._buffers[name] = buffer
                 if kept is not None:
                     # Always: not all that writes raises the version.
@@ -147,10 +147,10 @@ class _Before:
             known.layer = next((weakref.ref(module) for module in self._modules if module._parameters), None)
         for module, name, buffer, kept in self._buffers:
             if kept is not None and kept.numel() > LARGE:
-                if module._buffers[name] is buffer and self._torch.equal(buffer, kept):
+                if _buffer(module, name) is buffer and self._torch.equal(buffer, kept):
                     known.steady.setdefault(module, set()).add(name)
         for module, name, buffer, version in self._unkept:
-            if module._buffers[name] is not buffer or buffer._version != version:
+            if _buffer(module, name) is not buffer or buffer._version != version:
                 known.steady[module].discard(name)
 
 
@@ -161,6 +161,10 @@ def _set_aside(leaf, gradients):
         gradients[id(leaf)] = leaf, gradient
         if gradient is not None:
             leaf.grad = None
+
+
+def _buffer(module, name):
+    return module._buffers[name] if name in module._buffers else None
 
 
 def _sum(before, new):

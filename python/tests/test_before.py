@@ -183,6 +183,17 @@ class BuffersTest(Case):
 
         return in_place, unseen, anew
 
+    def test_one_that_is_taken_away_is_put_back_for_another_attempt(self):
+        found = []
+
+        def take(module, number):
+            found.append("seen" in dict(module.named_buffers()))
+            module._buffers.pop("seen", None)
+
+        for shape in ((1,), (_before.LARGE + 1,)):
+            antifreeze.step(self.forward_of(self.model(take, shape), Narrow(4, backward=True)), torch.ones(8))
+        self.assertEqual(found, [True, True, False] * 2)
+
     def test_however_they_are_changed(self):
         for change in self.changes():
             for shape in ((1,), (_before.LARGE + 1,)):
