@@ -9,7 +9,21 @@ from ._memory import give_back
 from ._shim import oom
 
 
+def check_optimizer(optimizer: Any, backward: Any) -> None:
+    if optimizer is not None and backward is not None and not callable(optimizer):
+        raise TypeError(
+            "with backward=, which may scale gradients, optimizer= is a function that takes the step, such as "
+            "optimizer.step, or lambda: (scaler.step(optimizer), scaler.update())"
+        )
+
+
 def take_step(optimizer: Any) -> None:
+    """By an optimizer, or a function that takes the step."""
+    if not hasattr(optimizer, "step"):
+        held = getattr(optimizer, "__self__", None)
+        if getattr(optimizer, "__name__", "") != "step" or not hasattr(held, "param_groups"):
+            return _call(optimizer)
+        optimizer = held
     refusals: List[Tuple[type, str]] = []
     for _ in range(2):
         before = _Before(optimizer)
@@ -26,6 +40,17 @@ def take_step(optimizer: Any) -> None:
         give_back()
         _take_one_at_a_time(optimizer)
     raise oom.again(*refusals[-1], "the optimizer's step does not fit; nothing was changed")
+
+
+def _call(function):
+    try:
+        function()
+        return
+    except Exception as error:
+        if isinstance(error, MemoryPressure) or not oom.is_out_of_memory(error):
+            raise
+        refusal = type(error), str(error)
+    raise oom.again(*refusal, "the optimizer's step does not fit; it is not known what it has changed")
 
 
 def _take_one_at_a_time(optimizer):

@@ -12,7 +12,7 @@ if HAS_TORCH:
     from torch import nn
 
     import antifreeze
-    from antifreeze import _split
+    from antifreeze import _known
 
     class Scarce(torch.utils._python_dispatch.TorchDispatchMode):
         """There is no memory for the given numbers of these operations."""
@@ -33,7 +33,7 @@ if HAS_TORCH:
 class OptimizerTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(1)
-        _split._known.clear()
+        _known._known.clear()
         self.model = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 1))
         self.batches = [torch.randn(6, 5) for _ in range(3)]
 
@@ -103,6 +103,44 @@ class OptimizerTest(unittest.TestCase):
             optimizer.zero_grad()
             antifreeze.step(forward, batch, optimizer=optimizer)
         self.assert_same(model, self.plain(lambda given: torch.optim.SGD(given, lr=0.1)))
+
+    def test_with_a_scaler_a_function_takes_the_step(self):
+        def make(given):
+            return torch.optim.SGD(given, lr=0.1)
+
+        model, scaler = copy.deepcopy(self.model), torch.amp.GradScaler("cpu", init_scale=1024.0)
+        optimizer, forward = make(model.parameters()), self.forward_of(model)
+
+        def take(optimizer):
+            antifreeze.step(
+                forward, batch, backward=lambda loss: scaler.scale(loss).backward(), optimizer=optimizer
+            )
+
+        for batch in self.batches:
+            optimizer.zero_grad()
+            take(lambda: (scaler.step(optimizer), scaler.update()))
+        self.assert_same(model, self.plain(make))
+        with self.assertRaisesRegex(TypeError, "scaler.step"):
+            take(optimizer)
+
+    def test_a_function_that_takes_the_step_is_not_repeated(self):
+        def step():
+            calls.append(1)
+            raise MemoryError("none left")
+
+        calls = []
+        with self.assertRaisesRegex(MemoryError, "none left .*not known what it has changed"):
+            antifreeze.step(self.forward_of(self.model), self.batches[0], optimizer=step)
+        self.assertEqual(len(calls), 1)
+
+    def test_the_step_of_an_optimizer_is_as_the_optimizer(self):
+        model = copy.deepcopy(self.model)
+        optimizer, forward = torch.optim.Adam(model.parameters()), self.forward_of(model)
+        for turn, batch in enumerate(self.batches):
+            optimizer.zero_grad()
+            with Scarce("zeros_like", 3 if turn == 0 else 0):
+                antifreeze.step(forward, batch, backward=lambda loss: loss.backward(), optimizer=optimizer.step)
+        self.assert_same(model, self.plain(torch.optim.Adam))
 
     def test_other_errors_are_none_of_ours(self):
         optimizer = torch.optim.LBFGS(self.model.parameters())

@@ -1,10 +1,12 @@
 """Real PyTorch: steps taken in parts have the gradients of the whole."""
 
 import copy
+import functools
 import importlib.util
 import os
 import sys
 import unittest
+import warnings
 from unittest import mock
 
 import support
@@ -15,7 +17,7 @@ if HAS_TORCH:
     from torch import nn
 
     import antifreeze
-    from antifreeze import _split
+    from antifreeze import _known, _split
 
 
 def no_memory():
@@ -57,7 +59,7 @@ def grads(model):
 class SplitTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(7)
-        _split._known.clear()
+        _known._known.clear()
 
     def assert_same(self, model, whole, forward_of, batch, most, backward=False, **options):
         """Taken in parts, its gradients are those of the whole, and so is the loss."""
@@ -65,7 +67,7 @@ class SplitTest(unittest.TestCase):
         loss.backward()
         expected = grads(model)
         model.zero_grad()
-        _split._known.clear()
+        _known._known.clear()
         narrow = Narrow(most, backward)
         split = antifreeze.step(forward_of(model, narrow.through), batch, **options)
         self.assertGreater(narrow.refused, 0)
@@ -205,7 +207,9 @@ class SplitTest(unittest.TestCase):
     def test_an_empty_batch_is_no_step(self):
         model = nn.Linear(4, 1)
         loss = antifreeze.step(lambda x: (model(x).sum(), len(x)), torch.ones(0, 4))
-        self.assertEqual((float(loss), model.weight.grad), (0.0, None))
+        self.assertEqual((loss.item(), model.weight.grad), (0.0, None))
+        loss = antifreeze.step(lambda x: model(x[:0]).mean(), torch.ones(4, 4), items=lambda x: 0)
+        self.assertEqual((loss.item(), loss.requires_grad), (0.0, False))
 
     def test_random_numbers_and_buffers_are_as_if_it_had_not_been_tried(self):
         class Counting(nn.Module):
@@ -257,6 +261,85 @@ class SplitTest(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "BatchNorm would learn"):
             antifreeze.step(forward, x)
 
+    def test_only_batch_norm_that_is_called_counts(self):
+        class Two(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.plain, self.other = nn.Linear(4, 1), nn.BatchNorm1d(4)
+
+            def forward(self, x):
+                return self.plain(x)
+
+        model, narrow = Two(), Narrow(4)
+        antifreeze.step(lambda x: (model(narrow.through(x)).sum(), len(x)), torch.randn(8, 4))
+        self.assertEqual(narrow.refused, 1)
+
+    def test_the_whole_is_tried_before_batch_norm_is_refused(self):
+        model, narrow = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), Narrow(4)
+
+        def forward(x):
+            return model(narrow.through(x)).sum(), len(x)
+
+        for is_known in (False, True):
+            model.eval()
+            narrow.most = 4
+            antifreeze.step(forward, torch.randn(8, 4))
+            model.train()
+            narrow.most = 100
+            if is_known:
+                # As if the function had never called it.
+                [(_, known)] = next(iter(_known._known.values())).values()
+                known.norms = []
+            antifreeze.step(forward, torch.randn(8, 4))
+            self.assertEqual(model[1].num_batches_tracked.item(), 1 + is_known)
+
+    def test_batch_norm_in_a_scripted_module_is_seen(self):
+        model, narrow = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), Narrow(4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = torch.jit.script(model)
+        with self.assertRaisesRegex(RuntimeError, "BatchNorm would learn"):
+            antifreeze.step(lambda x: (model(narrow.through(x)).sum(), len(x)), torch.randn(8, 4))
+
+    def test_two_models_of_one_function_do_not_share_what_fits(self):
+        sizes = []
+
+        def forward_of(model, narrow):
+            def forward(x):
+                sizes.append(len(x))
+                return model(narrow.through(x)).sum(), len(x)
+
+            return forward
+
+        one, other = forward_of(nn.Linear(4, 1), Narrow(4)), forward_of(nn.Linear(4, 1), Narrow(100))
+        for _ in range(2):
+            antifreeze.step(one, torch.randn(8, 4))
+            antifreeze.step(other, torch.randn(8, 4))
+        self.assertEqual(sizes, [8, 4, 4, 8, 4, 4, 8])
+
+    def test_a_partial_function_is_remembered(self):
+        model, narrow = nn.Linear(4, 1), Narrow(4)
+
+        def forward(model, x):
+            return model(narrow.through(x)).sum(), len(x)
+
+        for _ in range(3):
+            antifreeze.step(functools.partial(forward, model), torch.randn(8, 4))
+        self.assertEqual(narrow.refused, 1)
+
+    def test_hooks_that_take_gradients_in_backward_are_refused(self):
+        model, narrow, acted = nn.Linear(4, 1), Narrow(4), []
+
+        def forward(x):
+            return model(narrow.through(x)).sum(), len(x)
+
+        model.weight.register_post_accumulate_grad_hook(acted.append)
+        with self.assertRaisesRegex(RuntimeError, "can't allocate memory .*a hook of a parameter acts"):
+            antifreeze.step(forward, torch.randn(8, 4))
+        narrow.most = 8
+        antifreeze.step(forward, torch.randn(8, 4))
+        self.assertEqual(len(acted), 1)
+
     def test_what_is_no_lack_of_memory_is_raised_as_it_is(self):
         model, x = nn.Linear(4, 1), torch.randn(6, 4)
         model(x).sum().backward()
@@ -301,10 +384,16 @@ class SplitTest(unittest.TestCase):
 
     def test_bad_batches_and_answers_are_told(self):
         model = nn.Linear(4, 1)
-        with self.assertRaisesRegex(ValueError, "no tensor"):
-            antifreeze.step(lambda batch: None, {"name": "digits"})
-        with self.assertRaisesRegex(ValueError, "tensors of \\[3, 4\\] items"):
-            antifreeze.step(lambda batch: None, (torch.ones(3), torch.ones(4)))
+
+        def does_not_fit(batch):
+            raise MemoryError("no memory")
+
+        with self.assertRaisesRegex(MemoryError, "no tensor"):
+            antifreeze.step(does_not_fit, {"name": "digits"})
+        with self.assertRaisesRegex(MemoryError, "tensors of \\[3, 4\\] items"):
+            antifreeze.step(does_not_fit, (torch.ones(3), torch.ones(4)))
+        with self.assertRaisesRegex(TypeError, "the sum of the losses"):
+            antifreeze.step(lambda x: (0.0, len(x)), torch.ones(2, 4))
         with self.assertRaisesRegex(TypeError, "the sum of the losses"):
             antifreeze.step(lambda x: model(x).sum(), torch.ones(2, 4))
         with self.assertRaisesRegex(ValueError, "batch_norm"):
