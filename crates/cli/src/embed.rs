@@ -33,6 +33,7 @@ static SHIM: &[(&str, &str)] = &[
     library!("_memory.py"),
     library!("_notebook.py"),
     library!("_optimizer.py"),
+    library!("_pressure.py"),
     library!("_sizes.py"),
     library!("_split.py"),
     library!("_tools.py"),
