@@ -1,6 +1,6 @@
 """In a notebook: a cell for which there is no memory ends with an exception that says so, and the kernel lives.
 
-What would kill the kernel is never done: no exception is raised while it is idle, or in a cell that awaits. And
+What would kill the kernel is never done: no exception is raised while it is idle, or while a cell awaits. And
 what the failed cell held is given back, although its traceback would keep it.
 """
 
@@ -76,7 +76,7 @@ class Notebook:
 
         # What was asked of the cell before is not meant for this one.
         trainer().forget()
-        self._is_in_cell = not self._awaits(getattr(info, "raw_cell", None))
+        self._is_in_cell = True
 
     def _ends(self, result=None):
         from ._shim.trainer import trainer
@@ -94,18 +94,9 @@ class Notebook:
             if isinstance(now, str) and not now and name in hidden:
                 hidden[name] = now
 
-    def _awaits(self, cell):
-        """Whether it runs in the kernel's own loop, which an exception would end."""
-        if cell is None:
-            return True
-        try:
-            return self._shell.should_run_async(cell, transformed_cell=self._shell.transform_cell(cell))
-        except Exception:
-            # It is not Python, and will not run.
-            return False
-
     def _may_stop(self, frame):
-        """Only where a cell's own code is at work."""
+        """Only where a cell's own code is at work: while it awaits something the kernel's own loop is, which an
+        exception would end."""
         while self._is_in_cell and frame is not None:
             if frame.f_globals is self._shell.user_ns:
                 return True

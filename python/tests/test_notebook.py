@@ -221,6 +221,9 @@ except antifreeze.MemoryPressure:
 
         value, error, shown = interrupted("await asyncio.sleep(1)\n'slept'")
         self.assertEqual((value, error), ("'slept'", None), shown)
+        _, error, shown = interrupted("await asyncio.sleep(0)\ntime.sleep(60)")
+        self.assertEqual(error, "MemoryPressure", shown)
+        self.assertEqual(kernel.value("kept"), {"epoch": 3})
         _, error, shown = interrupted("time.sleep(60)")
         self.assertEqual(error, "MemoryPressure", shown)
         self.assertIn("time.sleep(60)", shown)
