@@ -54,8 +54,8 @@ def guard(
     if (_present is None or not _present._is_ours) and os.environ.get("ANTIFREEZE_PAGE"):
         if words and not quiet and not _is_a_worker():
             warnings.warn(
-                f"this process is guarded already, by `antifreeze run` or the process that started it: what that may use "
-                f"holds, and {' '.join(words)} does not", stacklevel=2,
+                "this process is guarded already, by `antifreeze run` or the process that started it: what that may "
+                f"use holds, and {' '.join(words)} does not", stacklevel=2,
             )
         return Guard(None, None)
     if quiet:
@@ -269,8 +269,8 @@ def _attend():
 
     if not trainer().join():
         warnings.warn(
-            "SIGURG is in use outside of Python, so that antifreeze cannot interrupt what fills the memory; large requests "
-            "are still refused", stacklevel=5,
+            "SIGURG is in use outside of Python, so that antifreeze cannot interrupt what fills the memory; large "
+            "requests are still refused", stacklevel=5,
         )
     if _watcher is not None:
         return

@@ -40,11 +40,11 @@ def wrap(loader: Any, *, warn: bool = True) -> Wrapped:
     from a process with threads, and of workers whose memory grows because they copy what they were given.
 
     A batch of PyTorch's `DataLoader` for which a worker, or this process, found no memory is fetched once more, here, in
-    its turn: nothing is left out. Of a dataset without indices (`IterableDataset`), and of workers whose batches may come
-    in any order (`in_order=False`), the error is raised as ever.
+    its turn: nothing is left out. Of a dataset without indices (`IterableDataset`), and of workers whose batches may
+    come in any order (`in_order=False`), the error is raised as ever.
 
-    Whatever knows a loader by its class (Accelerate's `prepare`, `fit` of Keras) has to be given the loader itself. Wrap
-    what `prepare` returns.
+    Whatever knows a loader by its class (Accelerate's `prepare`, `fit` of Keras) has to be given the loader itself.
+    Wrap what `prepare` returns.
     """
     return Wrapped(loader, warn)
 

@@ -246,7 +246,8 @@ class NoMemoryTest(unittest.TestCase):
         return DataLoader(kind(times), **options)
 
     def test_an_error_at_the_end_of_a_long_traceback(self):
-        for error in (RuntimeError("DefaultCPUAllocator: can't allocate memory"), MemoryError(), TwoWords((2, 3), "f8")):
+        said = RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        for error in (said, MemoryError(), TwoWords((2, 3), "f8")):
             with self.subTest(repr(error)):
                 loader = antifreeze.wrap(DataLoader(Deep(error), batch_size=4, num_workers=1))
                 self.assertEqual([batch.tolist() for batch in loader], [[0, 1, 2, 3], [4, 5, 6, 7]])

@@ -176,7 +176,8 @@ class Notebook(unittest.TestCase):
         """)
         before = kernel.value("resident()")
         for answer in (
-            "raise ValueError('training failed') from error", "{}['nothing']", "raise ExceptionGroup('several', [error])",
+            "raise ValueError('training failed') from error", "{}['nothing']",
+            "raise ExceptionGroup('several', [error])",
         ):
             with self.subTest(answer):
                 number = kernel.begin(f"try: load()\nexcept MemoryError as error: {answer}")
