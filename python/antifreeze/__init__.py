@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from ._pressure import MemoryPressure as MemoryPressure
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional, TypeVar
@@ -28,11 +30,6 @@ _ELSEWHERE = {
     "Guard": "_attach", "RollingBuffer": "_tools", "check_finite": "_tools", "find_batch_size": "_sizes",
     "guard": "_attach", "phase": "_tools", "splittable": "_split", "step": "_split", "wrap": "_loader",
 }
-
-
-class MemoryPressure(MemoryError):
-    """Raised at the end of a step when the guard asks the run to end. What is in `finally` blocks and
-    context managers runs; a script that catches it should save what it wants to keep, and end."""
 
 
 def on_checkpoint(function: Function) -> Function:

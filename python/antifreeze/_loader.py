@@ -40,7 +40,11 @@ def wrap(loader: Any, *, warn: bool = True) -> Wrapped:
     from a process with threads, and of workers whose memory grows because they copy what they were given.
 
     A batch of PyTorch's `DataLoader` for which a worker, or this process, found no memory is fetched once more, here, in
-    its turn: nothing is left out. Of a dataset without indices (`IterableDataset`) the error is raised as ever.
+    its turn: nothing is left out. Of a dataset without indices (`IterableDataset`), and of workers whose batches may
+    come in any order (`in_order=False`), the error is raised as ever.
+
+    Whatever knows a loader by its class (Accelerate's `prepare`, `fit` of Keras) has to be given the loader itself.
+    Wrap what `prepare` returns.
     """
     return Wrapped(loader, warn)
 
@@ -79,7 +83,14 @@ class Wrapped:
         self.stats = Stats()
 
     def __getattr__(self, name: str) -> Any:
+        # What Python asks for by itself, to copy this as an example, is not meant for the loader; and while a copy is
+        # made there is none.
+        if name == "_loader" or name.startswith("__"):
+            raise AttributeError(name)
         return getattr(self._loader, name)
+
+    def __bool__(self) -> bool:
+        return bool(self._loader)
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -207,7 +218,9 @@ def _noting(loader):
     if not is_known or type(loader).__iter__ is not data.DataLoader.__iter__:
         yield
         return
-    if isinstance(loader.dataset, data.IterableDataset):
+    # Of batches that come in any order nobody knows which one did not.
+    is_in_order = not loader.num_workers or getattr(loader, "in_order", True)
+    if isinstance(loader.dataset, data.IterableDataset) or not is_in_order:
         yield
         return
     name = "sampler" if loader.batch_sampler is None else "batch_sampler"

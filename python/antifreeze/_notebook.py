@@ -1,6 +1,6 @@
 """In a notebook: a cell for which there is no memory ends with an exception that says so, and the kernel lives.
 
-What would kill the kernel is never done: no exception is raised while it is idle, or in a cell that awaits. And
+What would kill the kernel is never done: no exception is raised while it is idle, or while a cell awaits. And
 what the failed cell held is given back, although its traceback would keep it.
 """
 
@@ -18,6 +18,7 @@ from ._shim import holders, hooks, landing, oom
 # Names that are told, and what they hold at least.
 MOST, LEAST = 3, 1_000_000
 _OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_shim", "")
+_IPYTHON_S = ("In", "Out")
 _HOLD_NOTHING = (types.ModuleType, types.FunctionType, types.MethodType, type)
 
 _notebook: Optional[Notebook] = None
@@ -48,6 +49,7 @@ class Notebook:
         self._shell = shell
         # This is called in a cell, as a rule, which is under way already and may be any.
         self._is_in_cell = False
+        self._has_told = False
         self._before = hooks.may_stop, hooks.ending
         hooks.may_stop = self._may_stop
         hooks.ending = "antifreeze ended this cell: memory is running out, and it would freeze the machine"
@@ -74,27 +76,27 @@ class Notebook:
 
         # What was asked of the cell before is not meant for this one.
         trainer().forget()
-        self._is_in_cell = not self._awaits(getattr(info, "raw_cell", None))
+        self._is_in_cell = True
 
     def _ends(self, result=None):
         from ._shim.trainer import trainer
 
         self._is_in_cell = False
+        self._forget_results()
         if trainer().is_in_need():
             trim()
 
-    def _awaits(self, cell):
-        """Whether it runs in the kernel's own loop, which an exception would end."""
-        if cell is None:
-            return True
-        try:
-            return self._shell.should_run_async(cell, transformed_cell=self._shell.transform_cell(cell))
-        except Exception:
-            # It is not Python, and will not run.
-            return False
+    def _forget_results(self):
+        """`%reset -f out` lets go of all results but the last three, which IPython keeps once more to know its own."""
+        names, hidden = self._shell.user_ns, self._shell.user_ns_hidden
+        for name in ("_", "__", "___") if not names.get("_oh") else ():
+            now = names.get(name)
+            if isinstance(now, str) and not now and name in hidden:
+                hidden[name] = now
 
     def _may_stop(self, frame):
-        """Only where a cell's own code is at work."""
+        """Only where a cell's own code is at work: while it awaits something the kernel's own loop is, which an
+        exception would end."""
         while self._is_in_cell and frame is not None:
             if frame.f_globals is self._shell.user_ns:
                 return True
@@ -105,15 +107,23 @@ class Notebook:
 
     def _shows(self, exc_tuple=None, *arguments, **named):
         error = (exc_tuple or sys.exc_info())[1]
-        if error is not None and oom.is_out_of_memory(error):
-            landing.open_up()
-            _cut(error.__traceback__)
-        return self._show(exc_tuple, *arguments, **named)
+        if not is_about_memory(error):
+            return self._show(exc_tuple, *arguments, **named)
+        landing.open_up()
+        for one in _behind(error):
+            _cut(one.__traceback__)
+        self._has_told = False
+        self._show(exc_tuple, *arguments, **named)
+        if not self._has_told:
+            # Groups of exceptions are shown in another way.
+            release(error)
+            print(*self._told(), sep="\n", file=sys.stderr)
 
     def _shows_lines(self, kind, error, lines):
-        if isinstance(error, BaseException) and oom.is_out_of_memory(error):
+        if is_about_memory(error):
             release(error)
             lines = [*lines, *self._told()]
+            self._has_told = True
         return self._show_lines(kind, error, lines)
 
     def _told(self) -> List[str]:
@@ -128,32 +138,50 @@ class Notebook:
         if largest:
             names = ", ".join(f"{name} ({shown(size)})" for name, size in largest)
             told.append(f"            Largest: {names}. What you do not need: del {largest[0][0]}")
+        results = min(holders.estimate(self._shell.user_ns.get("Out"), 3), resident)
+        if results >= max(LEAST, resident // 10):
+            # IPython keeps them, under several names: to delete one of these gives nothing back.
+            told.append(f"            Results that were shown are kept ({shown(results)}): %reset -f out")
         told.append("            Otherwise: smaller batches, data in parts. `antifreeze explain` tells more.")
         return told
 
     def _largest(self):
         """Names of the notebook, and about how much each holds."""
-        held = []
+        held, most = [], holders.at_most()
         for name, value in list(self._shell.user_ns.items()):
-            if not name.startswith("_") and name != "In" and not isinstance(value, _HOLD_NOTHING):
-                held.append((holders.estimate(value, 2), name))
+            if name.startswith("_") or name in _IPYTHON_S or isinstance(value, _HOLD_NOTHING):
+                continue
+            size = holders.estimate(value, 2)
+            held.append((min(size, most) if most else size, name))
         return [(name, size) for size, name in sorted(held, reverse=True)[:MOST] if size >= LEAST]
 
 
-def release(error: Optional[BaseException], seen: Optional[set] = None) -> None:
+def is_about_memory(error: Optional[BaseException]) -> bool:
+    """Itself, or what it was raised for."""
+    return isinstance(error, BaseException) and any(map(oom.is_out_of_memory, _behind(error)))
+
+
+def release(error: BaseException) -> None:
     """Lets go of what the functions that failed held. Their traceback stays, without the values."""
-    first = seen is None
-    seen = seen if seen is not None else set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        trace = error.__traceback__
+    for one in _behind(error):
+        trace = one.__traceback__
         while trace is not None:
             _clear(trace.tb_frame)
             trace = trace.tb_next
-        release(error.__context__, seen)
-        error = error.__cause__
-    if first:
-        give_back()
+    give_back()
+
+
+def _behind(error):
+    """It, and all that led to it."""
+    todo, seen = [error], set()
+    while todo:
+        error = todo.pop()
+        if not isinstance(error, BaseException) or id(error) in seen:
+            continue
+        seen.add(id(error))
+        yield error
+        several = getattr(error, "exceptions", ())
+        todo += [error.__cause__, error.__context__, *(several if isinstance(several, (tuple, list)) else ())]
 
 
 def _cut(trace):

@@ -30,8 +30,9 @@ def find_batch_size(
     1000
 
     Under `antifreeze run` the wall refuses what would not fit; elsewhere a limit is set for the time of trying, which
-    leaves a part of what is available to others. What a trial changed in modules of PyTorch (gradients, buffers) and the
-    random numbers are put back. Take a little less than what is found: steps differ.
+    leaves a part of what is available to others. What a trial changed in modules of PyTorch (gradients, buffers), the
+    random numbers, and what optimizers of PyTorch changed that step in it (parameters, their state and options) are put
+    back; what else it changes is not. Take a little less than what is found: steps differ.
 
     TensorFlow keeps what it has taken, and may end the process where it finds no memory. So where it is in use sizes
     are tried in processes of their own (`in_process=False`), for which the function has to be one of a module, and
@@ -83,13 +84,81 @@ def _as_if_never(torch):
         return
     from ._split import Known, _Before
 
-    before = _Before(torch, Known())
+    before, optimizers = _Before(torch, Known()), _Optimizers(torch)
     try:
-        with before.watching(False):
+        with before.watching(False), optimizers.watching():
             yield
     finally:
+        optimizers.restore()
         before.restore()
         before.give_back()
+
+
+class _Optimizers:
+    """Those that step meanwhile, with what they change, as it was before: parameters, their own state, and options."""
+
+    def __init__(self, torch):
+        self._torch, self._kept = torch, {}
+
+    @contextlib.contextmanager
+    def watching(self):
+        watch = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_pre_hook", None)
+        if watch is None:
+            yield
+            return
+        hook = watch(self._steps)
+        try:
+            yield
+        finally:
+            hook.remove()
+
+    def _steps(self, optimizer, words, named):
+        if id(optimizer) not in self._kept:
+            parameters = [one for group in optimizer.param_groups for one in group["params"]]
+            options = [
+                {name: self._copied(value) for name, value in group.items() if name != "params"}
+                for group in optimizer.param_groups
+            ]
+            state = {one: self._copied(own) for one, own in optimizer.state.items()}
+            self._kept[id(optimizer)] = optimizer, [(one, self._copied(one)) for one in parameters], options, state
+
+    def _copied(self, value):
+        """Beside the card, whose memory is what is measured."""
+        if isinstance(value, self._torch.Tensor):
+            return value.detach().to("cpu", copy=True)
+        if isinstance(value, dict):
+            return {name: self._copied(inner) for name, inner in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(map(self._copied, value))
+        return value
+
+    def restore(self):
+        with self._torch.no_grad():
+            for optimizer, parameters, options, state in self._kept.values():
+                for parameter, kept in parameters:
+                    parameter.copy_(kept)
+                for group, kept in zip(optimizer.param_groups, options):
+                    group.update(kept)
+                for parameter in list(optimizer.state):
+                    if parameter not in state:
+                        del optimizer.state[parameter]
+                for parameter, kept in state.items():
+                    _put_back(self._torch, optimizer.state[parameter], kept)
+        self._kept.clear()
+
+
+def _put_back(torch, state, kept):
+    """Into the same tensors, where they are still there."""
+    for name in list(state):
+        if name not in kept:
+            del state[name]
+    for name, value in kept.items():
+        now = state.get(name)
+        is_tensor = isinstance(value, torch.Tensor) and isinstance(now, torch.Tensor)
+        if is_tensor and now.shape == value.shape and now.dtype == value.dtype:
+            now.copy_(value)
+        else:
+            state[name] = value
 
 
 @contextlib.contextmanager

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import collections
+import collections.abc
 import contextlib
 import math
 import sys
 from typing import Any, Iterable, Iterator, Optional
+
+from ._shim.holders import _is_a
 
 PHASES = {"data": 1, "forward": 2, "backward": 3, "optimizer": 4, "evaluation": 5, "saving": 6}
 
 
 class RollingBuffer:
     """Keeps the last of what is put into it: so many, or so many bytes of them, or both. Tensors are detached, so that
-    no graph of an old step is kept.
+    no graph of an old step is kept, and of a view only its own part is.
 
     >>> import antifreeze
     >>> losses = antifreeze.RollingBuffer(3)
@@ -75,26 +78,86 @@ class RollingBuffer:
 
 
 def _detached(value):
-    if isinstance(value, dict):
-        return {key: _detached(inner) for key, inner in value.items()}
-    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        return type(value)(map(_detached, value))
-    return value.detach() if hasattr(value, "detach") else value
+    if isinstance(value, collections.abc.Mapping):
+        inner = {key: _detached(inner) for key, inner in value.items()}
+        return inner if isinstance(value, dict) else _made_as(value, inner)
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        return value._make(map(_detached, value))
+    if isinstance(value, (tuple, list)):
+        return _made_as(value, [_detached(inner) for inner in value])
+    value = value.detach() if hasattr(value, "detach") else value
+    try:
+        return _without_the_rest(value)
+    except Exception:
+        # Of a kind that has no storage.
+        return value
+
+
+def _made_as(pattern, inner):
+    try:
+        return type(pattern)(inner)
+    except Exception:
+        return inner
+
+
+def _without_the_rest(value):
+    """A view keeps all of what it is a view of: a part is copied."""
+    if _is_a(value, ("torch", "Tensor")):
+        return value.clone() if value.untyped_storage().nbytes() > value.nbytes else value
+    if _is_a(value, ("numpy", "ndarray")):
+        whole = value
+        while _is_a(whole.base, ("numpy", "ndarray")):
+            whole = whole.base
+        # What is in a file takes no memory.
+        return value.copy() if whole.base is None and whole.nbytes > value.nbytes else value
+    return value
 
 
 def _bytes(value):
-    if isinstance(value, dict):
-        return sys.getsizeof(value) + sum(map(_bytes, value.values()))
+    """Of a view its own part. Nothing is raised: it is but a measure."""
+    if isinstance(value, collections.abc.Mapping):
+        return sys.getsizeof(value, 64) + sum(map(_bytes, value.values()))
     if isinstance(value, (tuple, list)):
-        return sys.getsizeof(value) + sum(map(_bytes, value))
-    size = getattr(value, "nbytes", None)
-    return size if isinstance(size, int) else sys.getsizeof(value)
+        return sys.getsizeof(value, 64) + sum(map(_bytes, value))
+    with contextlib.suppress(Exception):
+        return sum(map(_bytes_of_array, _made_of(value)))
+    return sys.getsizeof(value, 64)
+
+
+def _bytes_of_array(array):
+    if _is_a(array, ("torch", "Tensor")):
+        # An expanded one has less than it shows.
+        return min(array.nbytes, array.untyped_storage().nbytes())
+    size = getattr(array, "nbytes", None)
+    # TensorFlow's know their shape only.
+    return size if isinstance(size, int) else array.dtype.size * math.prod(array.shape)
+
+
+def _made_of(value):
+    """What something sparse, ragged or nested is made of, its numbers first; of everything else, itself."""
+    torch, tensorflow = sys.modules.get("torch"), sys.modules.get("tensorflow")
+    if _is_a(value, ("torch", "Tensor")):
+        if value.layout is torch.sparse_coo:
+            return [value._values(), value._indices()]
+        if value.layout in (torch.sparse_csr, torch.sparse_bsr):
+            return [value.values(), value.crow_indices(), value.col_indices()]
+        if value.layout in (torch.sparse_csc, torch.sparse_bsc):
+            return [value.values(), value.ccol_indices(), value.row_indices()]
+        return [value.values()] if value.is_nested else [value]
+    if _is_a(value, ("tensorflow", "SparseTensor"), ("tensorflow", "IndexedSlices")):
+        return [value.values, value.indices]
+    if _is_a(value, ("tensorflow", "RaggedTensor")):
+        return [value.flat_values, *value.nested_row_splits]
+    # Of SciPy and JAX.
+    if hasattr(value, "shape") and (hasattr(value, "nnz") or hasattr(value, "nse")):
+        return [value.data]
+    return [value]
 
 
 def check_finite(value: Any, name: Optional[str] = None) -> Any:
     """Raises FloatingPointError where something is not a number or infinite, and says where; gives it back otherwise.
-    For numbers, tensors and arrays of any framework, tuples, lists and dictionaries of them, and PyTorch modules: of
-    these parameters and gradients are looked at.
+    For numbers, tensors and arrays of any framework, sparse ones too, tuples, lists and mappings of them, PyTorch
+    modules, of which parameters and gradients are looked at, and models of Keras, of which weights are.
 
     >>> import antifreeze
     >>> antifreeze.check_finite(0.5)
@@ -110,49 +173,120 @@ def check_finite(value: Any, name: Optional[str] = None) -> Any:
 
 
 def _not_finite(value, place):
-    if isinstance(value, dict):
+    if isinstance(value, collections.abc.Mapping):
         for key, inner in value.items():
             yield from _not_finite(inner, f"{place}[{key!r}]")
-    elif isinstance(value, (tuple, list)):
+    elif isinstance(value, (tuple, list, set, frozenset, collections.deque, RollingBuffer)):
         for index, inner in enumerate(value):
             yield from _not_finite(inner, f"{place}[{index}]")
+    elif isinstance(value, type) or _is_a(value, ("torch.nn.parameter", "UninitializedTensorMixin")):
+        return
     elif hasattr(value, "named_parameters"):
         for name, parameter in value.named_parameters():
             place_of = f"{place}.{name}" if place else name
-            yield from _not_finite(parameter.detach(), place_of)
+            yield from _not_finite(parameter, place_of)
             if parameter.grad is not None:
                 yield from _not_finite(parameter.grad, f"the gradient of {place_of}")
-    elif hasattr(value, "shape"):
-        yield from _not_finite_in(value, place)
-    elif isinstance(value, (float, complex)) or hasattr(value, "__float__"):
-        number = value if isinstance(value, complex) else float(value)
-        parts = (number.real, number.imag) if isinstance(number, complex) else (number,)
-        bad = next((part for part in parts if not math.isfinite(part)), None)
+    elif _is_a(value, ("keras", "Layer"), ("tensorflow", "Module")):
+        weights = value.weights if hasattr(value, "weights") else value.variables
+        for weight in weights:
+            name = getattr(weight, "path", weight.name)
+            yield from _not_finite(weight, f"{place}.{name}" if place else name)
+    elif _is_a(value, ("torch", "Tensor")) or hasattr(value, "shape"):
+        yield from _not_finite_in(_made_of(value)[0], place)
+    elif not isinstance(value, int) and (isinstance(value, complex) or hasattr(value, "__float__")):
+        bad = _bad_part(value)
         if bad is not None:
             yield place, f"is {bad}"
 
 
+def _bad_part(number):
+    """What is not finite of it; None if all of it is."""
+    try:
+        parts = (number.real, number.imag) if isinstance(number, complex) else (float(number),)
+    except OverflowError:
+        # Larger than a float may be, and finite.
+        return None
+    return next((part for part in parts if not math.isfinite(part)), None)
+
+
 def _not_finite_in(array, place):
     """One look at all of it; only what is bad is counted."""
-    module = type(array).__module__.partition(".")[0]
-    if module == "tensorflow":
-        numbers = sys.modules["tensorflow"].math
-        is_number = array.dtype.is_floating
-        finite = numbers.is_finite(array).numpy() if is_number else None
-    elif hasattr(array, "isfinite"):
-        finite = array.isfinite()
+    if _is_a(array, ("keras", "Variable")):
+        array = array.value
+    if _is_a(array, ("torch", "Tensor")):
+        finite = _finite_in_torch(array)
+    elif _is_a(array, ("tensorflow", "Tensor"), ("tensorflow", "Variable")):
+        finite = _finite_in_tensorflow(array)
+    elif str(getattr(array, "dtype", "")).startswith("key<"):
+        # JAX's random numbers.
+        return
     else:
         import numpy
 
-        finite = numpy.isfinite(numpy.asarray(array)) if numpy.asarray(array).dtype.kind in "fc" else None
+        held = numpy.asarray(array)
+        if held.dtype.names:
+            for field in held.dtype.names:
+                yield from _not_finite_in(held[field], f"{place}[{field!r}]")
+            return
+        if held.dtype.kind == "O" and held.shape:
+            for index, inner in enumerate(held.flat):
+                yield from _not_finite(inner, f"{place}[{index}]")
+            return
+        array, finite = held, _finite_in_numpy(held)
     if finite is None or bool(finite.all()):
         return
     whole = math.prod(array.shape)
     bad = whole - int(finite.sum())
     if whole == 1:
-        yield place, f"is {float(array)}"
+        yield place, f"is {_bad_part(_only(array))}"
     else:
         yield place, f"has {bad} of {whole} values that are not finite"
+
+
+def _only(array):
+    """The number of an array that has but one."""
+    if _is_a(array, ("torch", "Tensor")):
+        return array.reshape(-1)[0].item()
+    import numpy
+
+    held = numpy.asarray(array).reshape(-1)
+    return complex(held[0]) if held.dtype.kind == "c" else float(held[0])
+
+
+def _finite_in_torch(tensor):
+    """None where there is nothing to look at."""
+    if tensor.is_meta or not (tensor.is_floating_point() or tensor.is_complex()):
+        return None
+    tensor = tensor.detach()
+    return (tensor.to_dense() if tensor.is_mkldnn else tensor).isfinite()
+
+
+def _finite_in_tensorflow(tensor):
+    tensorflow = sys.modules["tensorflow"]
+    is_finite, tensor = tensorflow.math.is_finite, tensorflow.convert_to_tensor(tensor)
+    if tensor.dtype.is_complex:
+        finite = tensorflow.logical_and(
+            is_finite(tensorflow.math.real(tensor)), is_finite(tensorflow.math.imag(tensor))
+        )
+    elif tensor.dtype.is_floating:
+        # There are small kinds that it does not know.
+        finite = is_finite(tensor if tensor.dtype.size > 1 else tensorflow.cast(tensor, "float32"))
+    else:
+        return None
+    return finite.numpy()
+
+
+def _finite_in_numpy(array):
+    import numpy
+
+    # Of the kinds that are no numbers; those that other packages add, such as bfloat16, are `V`.
+    if array.dtype.kind in "biuSUTOmM":
+        return None
+    try:
+        return numpy.isfinite(array)
+    except TypeError:
+        return None
 
 
 @contextlib.contextmanager

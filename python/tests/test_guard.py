@@ -117,6 +117,161 @@ class Guard(unittest.TestCase):
             """,
         )
 
+    def test_one_that_cannot_start_leaves_the_first_where_it_is(self):
+        self.assert_prints(
+            ["said", "True True", "refused"], """
+            import antifreeze, resource
+            first = antifreeze.guard(budget="600MB", quiet=True)
+            try:
+                antifreeze.guard(budget="much", quiet=True)
+            except RuntimeError:
+                print("said")
+            print(first.is_on, resource.getrlimit(resource.RLIMIT_DATA)[0] > 0)
+            try:
+                bytearray(3_000_000_000)
+            except MemoryError:
+                print("refused")
+            """,
+        )
+
+    def test_one_inside_of_another(self):
+        self.assert_prints(
+            ["False True", "True False", "False", "-1"], """
+            import antifreeze, resource
+            limit = lambda: resource.getrlimit(resource.RLIMIT_DATA)[0]
+            with antifreeze.guard(budget="2GB", quiet=True) as outer:
+                with antifreeze.guard(budget="1GB", quiet=True) as inner:
+                    print(outer.is_on, inner.is_on)
+                print(outer.is_on, inner.is_on)
+                assert limit() > 0
+                len(bytearray(1_200_000_000))
+            print(outer.is_on)
+            print(limit())
+            """,
+        )
+
+    def test_one_that_was_stopped_does_not_come_back(self):
+        self.assert_prints(
+            ["False -1"], """
+            import antifreeze, resource
+            outer = antifreeze.guard(budget="2GB", quiet=True)
+            with antifreeze.guard(budget="1GB", quiet=True):
+                outer.stop()
+            print(outer.is_on, resource.getrlimit(resource.RLIMIT_DATA)[0])
+            """,
+        )
+
+    def test_a_script_that_ends_itself_well_has_not_failed(self):
+        for code, ended in ((0, "finished"), ("None", "finished"), (3, "failed")):
+            self.run_script(f"import antifreeze, sys\nwith antifreeze.guard(quiet=True):\n    sys.exit({code})")
+            said = subprocess.run(
+                [PROGRAM, "runs"], capture_output=True, text=True,
+                env={**os.environ, "ANTIFREEZE_HOME": os.path.join(self.folder, "home")},
+            )
+            self.assertIn(ended, said.stdout.split("\n")[1], code)
+
+    def test_in_a_process_of_a_guarded_one_it_is_said_whose_budget_holds(self):
+        ran = self.assert_prints(
+            ["True", "True", "True"], """
+            import antifreeze, os, subprocess, sys
+            antifreeze.guard(budget="1GB", quiet=True)
+            child = "import antifreeze; print(antifreeze.guard({}).is_on)"
+            for words in ("budget='300MB'", ""):
+                subprocess.run([sys.executable, "-W", "always", "-c", child.format(words)])
+            forked = os.fork()
+            if forked == 0:
+                print(antifreeze.guard(budget="200MB").is_on)
+                sys.stdout.flush()
+                os._exit(0)
+            os.waitpid(forked, 0)
+            """,
+        )
+        self.assertEqual(ran.stderr.count("is guarded already"), 2, ran.stderr)
+        self.assertIn("--budget 300MB does not", ran.stderr)
+        self.assertIn("--budget 200MB does not", ran.stderr)
+
+    def test_a_program_of_another_version_is_refused(self):
+        self.assert_prints(
+            ["True True", "False -1"], """
+            import antifreeze, os, resource
+            from antifreeze._shim import page
+            page.VERSION += 1
+            try:
+                antifreeze.guard(budget="600MB", quiet=True)
+            except RuntimeError as error:
+                text = str(error)
+                print("do not fit together; install both" in text, os.environ["ANTIFREEZE_BIN"] in text)
+            print("ANTIFREEZE_PAGE" in os.environ, resource.getrlimit(resource.RLIMIT_DATA)[0])
+            """,
+        )
+
+    LEAK = """
+        import antifreeze, os, signal, sys, threading, time
+        from antifreeze._shim import page
+        from antifreeze._shim.trainer import trainer
+
+        def asked():
+            # As the guard asks.
+            trainer()._words[page.STOP_ASKED] += 1
+            try:
+                os.kill(os.getpid(), signal.SIGURG)
+                time.sleep(20)
+            except antifreeze.MemoryPressure:
+                return "interrupted"
+
+        def hears():
+            return bool(trainer()._words[page.LISTENS] & page.HEARS)
+        """
+
+    def test_one_that_was_started_by_a_thread_interrupts_the_script_as_well(self):
+        self.assert_prints(
+            ["True", "interrupted"], textwrap.dedent(self.LEAK) + textwrap.dedent("""
+            thread = threading.Thread(target=lambda: antifreeze.guard(budget="2GB", quiet=True))
+            thread.start()
+            thread.join()
+            print(hears())
+            print(asked())
+            """),
+        )
+
+    def test_a_script_with_a_use_for_the_signal_is_interrupted_and_keeps_its_own(self):
+        self.assert_prints(
+            ["own", "interrupted", "own"], textwrap.dedent(self.LEAK) + textwrap.dedent("""
+            signal.signal(signal.SIGURG, lambda number, frame: print("own"))
+            antifreeze.guard(budget="2GB", quiet=True)
+            signal.raise_signal(signal.SIGURG)
+            print(asked())
+            signal.raise_signal(signal.SIGURG)
+            """),
+        )
+
+    def test_a_signal_that_is_not_pythons_to_hear_is_told(self):
+        ran = self.assert_prints(
+            ["False"], textwrap.dedent(self.LEAK) + textwrap.dedent("""
+            # What it says of a handler that is none of Python's.
+            signal.getsignal = lambda number: None if number == signal.SIGURG else signal.SIG_DFL
+            antifreeze.guard(budget="2GB", quiet=True)
+            print(hears())
+            """),
+        )
+        self.assertIn("cannot interrupt", ran.stderr)
+
+    def test_a_guard_whose_program_was_killed_ends_all_the_same(self):
+        self.assert_prints(
+            ["-1", "False", "True"], """
+            import antifreeze, os, resource, signal
+            score = open("/proc/self/oom_score_adj").read()
+            guard = antifreeze.guard(budget="2GB", quiet=True)
+            page = os.environ["ANTIFREEZE_PAGE"].split(":")[0]
+            guard._front._process.send_signal(signal.SIGKILL)
+            guard._front._process.wait()
+            guard.stop()
+            print(resource.getrlimit(resource.RLIMIT_DATA)[0])
+            print(os.path.exists(page))
+            print(open("/proc/self/oom_score_adj").read() == score)
+            """,
+        )
+
     def test_what_is_wrong_is_said(self):
         ran = self.run_script("import antifreeze; antifreeze.guard(budget='much')")
         self.assertIn("the guard did not start", ran.stderr)

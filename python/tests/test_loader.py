@@ -1,9 +1,12 @@
 """Real loaders of PyTorch: what is wrong with them is said once, and nothing of what is right."""
 
+import copy
 import importlib.util
 import os
+import pickle
 import signal
 import threading
+import time
 import unittest
 import warnings
 from unittest import mock
@@ -46,6 +49,50 @@ if HAS_TORCH:
                     self._times[index] = left - 1
                 raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: 8 bytes")
             return torch.tensor(index)
+
+    class Unordered(Dataset):
+        """The first batch takes longest, and for the third there is no memory."""
+
+        def __len__(self):
+            return 24
+
+        def __getitem__(self, index):
+            if torch.utils.data.get_worker_info() is not None:
+                if index == 0:
+                    time.sleep(1)
+                if index == 8:
+                    raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+            return torch.tensor(index)
+
+    class Deep(Dataset):
+        """Finds no memory in workers, many calls away."""
+
+        def __init__(self, error):
+            self._error = error
+
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, index):
+            if index == 4 and torch.utils.data.get_worker_info() is not None:
+                self.transformed_by_something_with_a_long_name(30)
+            return torch.tensor(index)
+
+        def transformed_by_something_with_a_long_name(self, calls):
+            if not calls:
+                raise self._error
+            self._and_by_another_one(calls - 1)
+
+        def _and_by_another_one(self, calls):
+            self.transformed_by_something_with_a_long_name(calls)
+
+    class TwoWords(MemoryError):
+        """As numpy's, which cannot be made again from a text."""
+
+        def __init__(self, shape, dtype):
+            self.args = shape, dtype
+
+    TwoWords.__name__ = "_ArrayMemoryError"
 
     class Killed(Dataset):
         """Its third batch ends the worker, as the kernel does when memory runs out."""
@@ -90,6 +137,16 @@ class AnyLoaderTest(unittest.TestCase):
         with self.assertRaises(AttributeError):
             loader.nothing
 
+    def test_it_is_copied_and_sent_as_any_other_thing(self):
+        loader = antifreeze.wrap([1, 2])
+        for other in (copy.copy(loader), copy.deepcopy(loader), pickle.loads(pickle.dumps(loader))):
+            self.assertEqual((list(other), len(other)), ([1, 2], 2))
+
+    def test_whether_there_is_one(self):
+        self.assertTrue(antifreeze.wrap(number for number in range(2)))
+        self.assertTrue(antifreeze.wrap([1]))
+        self.assertFalse(antifreeze.wrap([]))
+
     def test_waiting_is_measured_and_told_once(self):
         now = 0.0
 
@@ -125,6 +182,14 @@ class TorchTest(unittest.TestCase):
         stats = loader.stats
         self.assertEqual((stats.batches, stats.batch_bytes, stats.bytes_in_flight), (50, 32000, 4 * 32000))
         self.assertGreater(stats.worker_bytes, 1_000_000)
+
+    def test_batches_of_any_kind_are_measured(self):
+        sparse = antifreeze.wrap([torch.eye(3).to_sparse()])
+        self.assertEqual(used(sparse), [])
+        self.assertGreater(sparse.stats.batch_bytes, 0)
+        views = antifreeze.wrap(torch.zeros(100, 10).split(10))
+        self.assertEqual(used(views), [])
+        self.assertEqual(views.stats.batch_bytes, 400)
 
     def test_fork_after_threads(self):
         end = threading.Event()
@@ -179,6 +244,22 @@ class NoMemoryTest(unittest.TestCase):
         if "generator" in options:
             options = {**options, "generator": torch.Generator().manual_seed(3)}
         return DataLoader(kind(times), **options)
+
+    def test_an_error_at_the_end_of_a_long_traceback(self):
+        said = RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        for error in (said, MemoryError(), TwoWords((2, 3), "f8")):
+            with self.subTest(repr(error)):
+                loader = antifreeze.wrap(DataLoader(Deep(error), batch_size=4, num_workers=1))
+                self.assertEqual([batch.tolist() for batch in loader], [[0, 1, 2, 3], [4, 5, 6, 7]])
+
+    @unittest.skipUnless(HAS_TORCH and hasattr(DataLoader([]), "in_order"), "they come in order")
+    def test_of_batches_in_any_order_nothing_is_lost_and_none_comes_twice(self):
+        loader, came = antifreeze.wrap(DataLoader(Unordered(), batch_size=4, num_workers=2, in_order=False)), []
+        with self.assertRaisesRegex(RuntimeError, "can't allocate memory"):
+            for batch in loader:
+                came += batch.tolist()
+        self.assertEqual((len(set(came)), loader.stats.fetched_again), (len(came), 0))
+        self.assertNotIn(8, came)
 
     def test_a_worker_that_was_killed_is_no_batch_to_fetch_again(self):
         """The loader has not gone on to the next: it might come twice."""

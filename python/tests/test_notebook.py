@@ -156,6 +156,53 @@ class Notebook(unittest.TestCase):
         self.assertIn("Largest: history (100 MB)", shown)
         self.assertIn("del history", shown)
 
+    def test_what_gives_results_back_is_said(self):
+        kernel = self.start(ANTIFREEZE_BUDGET="700MB")
+        before = kernel.value("resident()")
+        kernel.run("class Result:\n    def __init__(self): self.held = bytearray(b'x') * 200_000_000\nResult()")
+        _, error, shown = kernel.run("bytearray(3_000_000_000)")
+        self.assertEqual(error, "MemoryError")
+        self.assertNotIn("del", shown)
+        self.assertIn("Results that were shown are kept (200 MB): %reset -f out", shown)
+        kernel.run("%reset -f out")
+        self.assertLess(kernel.value("resident()"), before + MORE)
+
+    def test_an_error_that_was_raised_for_want_of_memory(self):
+        kernel = self.start(ANTIFREEZE_BUDGET="700MB")
+        kernel.run("""
+            def load():
+                held = bytearray(b"x") * 200_000_000
+                return held, bytearray(3_000_000_000)
+        """)
+        before = kernel.value("resident()")
+        for answer in (
+            "raise ValueError('training failed') from error", "{}['nothing']",
+            "raise ExceptionGroup('several', [error])",
+        ):
+            with self.subTest(answer):
+                number = kernel.begin(f"try: load()\nexcept MemoryError as error: {answer}")
+                _, error, shown = kernel.finish(number)
+                if "Group" not in answer:
+                    self.assertIn(error, ("ValueError", "KeyError"))
+                    self.assertIn("The kernel and its variables are still here", shown)
+                self.assertLess(kernel.value("resident()"), before + MORE)
+
+    def test_it_can_be_loaded_anew(self):
+        kernel = self.start(ANTIFREEZE_BUDGET="700MB")
+        kernel.run("import antifreeze\nbefore = antifreeze.MemoryPressure")
+        self.assertIsNone(kernel.run("%reload_ext antifreeze")[1])
+        self.assertTrue(kernel.value("antifreeze.MemoryPressure is before"))
+        _, error, shown = kernel.run(ASKED + """
+import signal
+try:
+    os.kill(os.getpid(), signal.SIGURG)
+    time.sleep(60)
+except antifreeze.MemoryPressure:
+    caught = True
+""")
+        self.assertIsNone(error, shown)
+        self.assertTrue(kernel.value("caught"))
+
     def test_nothing_is_raised_while_it_idles_or_awaits(self):
         kernel = self.start()
         pid = kernel.value("os.getpid()")
@@ -175,6 +222,9 @@ class Notebook(unittest.TestCase):
 
         value, error, shown = interrupted("await asyncio.sleep(1)\n'slept'")
         self.assertEqual((value, error), ("'slept'", None), shown)
+        _, error, shown = interrupted("await asyncio.sleep(0)\ntime.sleep(60)")
+        self.assertEqual(error, "MemoryPressure", shown)
+        self.assertEqual(kernel.value("kept"), {"epoch": 3})
         _, error, shown = interrupted("time.sleep(60)")
         self.assertEqual(error, "MemoryPressure", shown)
         self.assertIn("time.sleep(60)", shown)

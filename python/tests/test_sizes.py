@@ -1,5 +1,6 @@
 """The batch that fits is found by trying, and nothing else is lost by it."""
 
+import copy
 import importlib.util
 import os
 import resource
@@ -34,10 +35,9 @@ def is_wrong(size):
 class FindTest(unittest.TestCase):
     def setUp(self):
         # Where it is imported, by another test, sizes are tried in processes, which know nothing of what is pretended.
-        modules = mock.patch.dict(sys.modules)
-        modules.start()
-        self.addCleanup(modules.stop)
-        sys.modules.pop("tensorflow", None)
+        tensorflow = sys.modules.pop("tensorflow", None)
+        if tensorflow is not None:
+            self.addCleanup(sys.modules.__setitem__, "tensorflow", tensorflow)
 
     def test_the_largest_that_fits_whatever_it_is(self):
         for right in (1, 2, 3, 64, 65, 1000, 4097):
@@ -103,6 +103,40 @@ class FindTest(unittest.TestCase):
         torch.testing.assert_close([parameter.grad for parameter in model.parameters()], before)
         self.assertTrue(torch.equal(torch.get_rng_state(), random))
         self.assertEqual(model[1].num_batches_tracked.item(), seen)
+
+    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    def test_what_an_optimizer_changed_is_put_back(self):
+        import torch
+
+        for make in (
+            lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9),
+            lambda parameters: torch.optim.Adam(parameters, lr=0.1),
+            lambda parameters: torch.optim.AdamW(parameters, lr=0.1, amsgrad=True, foreach=True),
+            lambda parameters: torch.optim.LBFGS(parameters, lr=0.1),
+        ):
+            for has_stepped in (False, True):
+                model = torch.nn.Linear(4, 1)
+                optimizer = make(model.parameters())
+
+                def one_step(size):
+                    def closure():
+                        optimizer.zero_grad()
+                        loss = model(torch.ones(size, 4)).pow(2).sum()
+                        loss.backward()
+                        return loss
+
+                    optimizer.step(closure)
+                    if size > 10:
+                        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+                    for group in optimizer.param_groups:
+                        group["lr"] *= 0.5
+
+                with self.subTest(type(optimizer).__name__, has_stepped=has_stepped):
+                    if has_stepped:
+                        one_step(2)
+                    before = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
+                    self.assertEqual(antifreeze.find_batch_size(one_step), 10)
+                    torch.testing.assert_close((model.state_dict(), optimizer.state_dict()), before, equal_nan=True)
 
     @unittest.skipUnless(HAS_TENSORFLOW, "there is no tensorflow")
     def test_tensorflow_is_tried_elsewhere(self):

@@ -36,6 +36,7 @@ static SHIM: &[(&str, &str)] = &[
     library!("_memory.py"),
     library!("_notebook.py"),
     library!("_optimizer.py"),
+    library!("_pressure.py"),
     library!("_ranks.py"),
     library!("_sizes.py"),
     library!("_split.py"),

@@ -212,6 +212,13 @@ pub struct Head {
     pub trainers: [Trainer; TRAINERS],
 }
 
+// python/antifreeze/_shim/page.py knows them by their places.
+const _: () = {
+    assert!(core::mem::offset_of!(Head, front_pid) == 72);
+    assert!(core::mem::offset_of!(Head, guard_pid) == 76);
+    assert!(core::mem::offset_of!(Head, root_status) == 112);
+};
+
 /// The trainer's output on its way to where it was going, and the tail that is kept of it.
 /// One side at a time relays: the front, or the guard once the front is gone.
 #[repr(C)]

@@ -83,7 +83,10 @@ class Watch:
     def look(self, step, frame):
         began = time.monotonic()
         with report.safely("looking who holds the memory"):
-            self._tell(step, began, resident(), look(frame))
+            found, most = look(frame), at_most()
+            for path, held in found.items() if most else ():
+                found[path] = held._replace(bytes=min(held.bytes, most))
+            self._tell(step, began, resident(), found)
         self._looked = time.monotonic()
         self._took = self._looked - began
         self._interval = min(max(2 * self._interval, self._took / SHARE), CALM)
@@ -306,23 +309,23 @@ def _some_of(value):
     return [part for _, part in zip(range(SAMPLE), value)]
 
 
-def estimate(value, depth):
-    """Bytes, from some of the elements."""
+def estimate(value, depth, seen=None):
+    """Bytes, from some of the elements. What is held twice is there once: small numbers, views of one storage."""
+    seen = set() if seen is None else seen
     if isinstance(value, _CONTAINERS) and depth:
         some = _some_of(value)
         if not some:
             return sys.getsizeof(value)
-        storages, total = set(), 0
+        total = 0
         for part in some:
-            # Views of one storage hold it once.
-            storage = _storage(part)
-            if storage is None or storage not in storages:
-                storages.add(storage)
-                total += estimate(part, depth - 1)
+            mark = _storage(part) or id(part)
+            if mark not in seen:
+                seen.add(mark)
+                total += estimate(part, depth - 1, seen)
         return sys.getsizeof(value) + int(total / len(some) * len(value))
     own = _dict_of(value) if depth and not isinstance(value, _PLAIN) else None
     if own is not None and not (_is_tensor(value) or _is_array(value) or isinstance(value, type)):
-        return sys.getsizeof(value, 64) + estimate(own, depth - 1)
+        return sys.getsizeof(value, 64) + estimate(own, depth - 1, seen)
     return _bytes(value)
 
 
@@ -391,6 +394,17 @@ def _is_a_library_s(cls):
     module = sys.modules.get(cls.__module__)
     file = getattr(module, "__file__", None)
     return not isinstance(file, str) or not _is_the_script_s(file)
+
+
+def at_most():
+    """Bytes that the names of this process can hold: what it has, in memory or swapped out. None where graphics cards
+    have a part of it."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is not None and cuda.is_initialized():
+        return None
+    with open("/proc/self/status", "rb") as file:
+        sizes = [int(line.split()[1]) for line in file if line.startswith((b"VmRSS:", b"VmSwap:"))]
+    return 1024 * sum(sizes) or None
 
 
 def resident():

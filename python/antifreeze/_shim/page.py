@@ -22,6 +22,8 @@ RUNG, LOOK_ASKED, LISTENS, SAVE_FAILED = range(12, 16)
 # In LISTENS: it has a handler for our signal, and shows its stacks for another.
 HEARS, SHOWS_STACKS = 1, 2
 WORDS = 16
+# Of the head, as places in the page: who the front and the guard are, and how what is guarded ended.
+FRONT_PID, GUARD_PID, ROOT_STATUS = 72, 76, 112
 
 
 class Slot:
@@ -35,20 +37,51 @@ class Slot:
 
 def claim():
     """The slot of this process. None when there is no page, or no room in it."""
-    for path in os.environ.get("ANTIFREEZE_PAGE", "").split(":"):
+    return _in_page(os.environ.get("ANTIFREEZE_PAGE", ""), _slot_in)
+
+
+def version(paths):
+    """Of the page at the first of these paths, which may be one of ours or not; None where there is none."""
+    head = _in_page(paths, _head)
+    return head[1] if head and head[0] == MAGIC else None
+
+
+def let_go(paths, front, status):
+    """Has the guard end, as the front does; False where there is none. What was guarded went well (0) or failed (1)."""
+
+    def tell(descriptor):
+        magic, version = _head(descriptor)[:2]
+        if magic != MAGIC or version != VERSION:
+            return False
+        pids = struct.unpack("=2I", os.pread(descriptor, 8, FRONT_PID))
+        if pids != (front, int(paths.split("/")[2])):
+            return False
+        os.pwrite(descriptor, struct.pack("=I", (status << 8) + 1), ROOT_STATUS)
+        return True
+
+    return bool(_in_page(paths, tell))
+
+
+def _in_page(paths, do):
+    for path in paths.split(":"):
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
             continue
         try:
-            return _slot_in(descriptor)
+            return do(descriptor)
         finally:
             os.close(descriptor)
     return None
 
 
+def _head(descriptor):
+    head = os.pread(descriptor, 20, 0)
+    return struct.unpack("=5I", head) if len(head) == 20 else (0,) * 5
+
+
 def _slot_in(descriptor):
-    magic, version, start, stride, count = struct.unpack("=5I", os.pread(descriptor, 20, 0))
+    magic, version, start, stride, count = _head(descriptor)
     if magic != MAGIC or version != VERSION or stride < 4 * WORDS:
         return None
     page = mmap.mmap(descriptor, start + stride * count)

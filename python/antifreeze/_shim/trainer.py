@@ -22,6 +22,7 @@ MOST_ERRORS = 20
 
 events.passing = MemoryPressure
 _trainer = None
+_called_later = []  # type: list
 
 
 class CannotSave(Exception):
@@ -46,6 +47,8 @@ class Trainer:
         self._take(page.Slot(bytearray(4 * page.WORDS), 0))
         self.steps = Steps(self._slot, self._step_is_over)
         self._is_known = self._is_listening = False
+        # The script's own handler for our signal.
+        self._theirs = None
         self._offers_stacks = None
         self._looked_for = 0
         # Seconds that a step takes; a guess before the first. When it was last learnt, and at which step.
@@ -77,7 +80,7 @@ class Trainer:
     def _take(self, slot):
         self._slot, self._words = slot, slot.words
 
-    def _claim(self):
+    def _claim(self, shares=False):
         if self._is_known:
             return
         self._is_known = True
@@ -85,7 +88,7 @@ class Trainer:
         if slot is not None:
             self._take(slot)
             self.steps.write_to(slot)
-            self._listen()
+            self._listen(shares)
 
     def _is_forked(self):
         """A child that trains as well says so itself; most do not."""
@@ -93,9 +96,10 @@ class Trainer:
         self.leave()
 
     def join(self):
-        """There is a page now."""
+        """There is a page now. False where we cannot be told anything by signal."""
         self._is_known = False
-        self._claim()
+        self._claim(shares=True)
+        return self._is_listening or threading.current_thread() is not threading.main_thread()
 
     def leave(self):
         """There is none any more."""
@@ -182,29 +186,53 @@ class Trainer:
 
     # By signal, where steps are not seen or do not end.
 
-    def _listen(self):
-        """Only where the script has no use for the signal itself."""
-        is_main = threading.current_thread() is threading.main_thread()
-        if is_main and not self._is_listening and signal.getsignal(SIGNAL) is signal.SIG_DFL:
-            signal.signal(SIGNAL, self._is_told)
-            # Calls of the script that wait go on waiting.
-            signal.siginterrupt(SIGNAL, False)
-            self._is_listening = True
+    def _listen(self, shares):
+        """Only where the script has no use for the signal itself; or, where it asked for the guard, besides it."""
+        if threading.current_thread() is threading.main_thread():
+            self._hear(shares)
+        elif not self._is_listening:
+            # Handlers are set by the main thread only.
+            _in_the_main_thread(lambda: self._hear(shares))
         if self._offers_stacks is None:
             self._offers_stacks = False
             with report.safely("offering stacks"):
                 self._offers_stacks = stacks.offer()
-        self._words[page.LISTENS] = page.HEARS * self._is_listening + page.SHOWS_STACKS * self._offers_stacks
+        self._say_what_is_heard()
+
+    def _hear(self, shares):
+        before = signal.getsignal(SIGNAL)
+        self._is_listening = before == self._is_told
+        # One that is not Python's is None.
+        if not self._is_listening and (before is signal.SIG_DFL or shares and before is not None):
+            self._theirs = before if callable(before) else None
+            signal.signal(SIGNAL, self._is_told)
+            # Calls of the script that wait go on waiting.
+            signal.siginterrupt(SIGNAL, False)
+            self._is_listening = True
+        self._say_what_is_heard()
+
+    def _say_what_is_heard(self):
+        stacks_too = page.SHOWS_STACKS if self._offers_stacks else 0
+        self._words[page.LISTENS] = page.HEARS * self._is_listening + stacks_too
 
     def _is_told(self, number, frame):
         words = self._words
         asked = words[page.LOOK_ASKED]
+        is_for_us = asked != self._looked_for or words[page.STOP_ASKED] != words[page.STOP_ANSWERED]
         if asked != self._looked_for:
             self._looked_for = asked
             self._holders.step(self.steps.count, words[page.RUNG], frame)
         is_asked = words[page.STOP_ASKED] != words[page.STOP_ANSWERED]
         if is_asked and not self.steps.is_saving() and hooks.may_stop(frame):
             self._stop(frame)
+        theirs = self._theirs
+        if theirs is not None and not is_for_us:
+            # It may call us in its turn.
+            self._theirs = None
+            try:
+                theirs(number, frame)
+            finally:
+                self._theirs = theirs
 
     # Errors.
 
@@ -255,6 +283,21 @@ class Trainer:
             step=self.steps.count, **holders.place_of(frame),
         )
         self._holders.look(self.steps.count, frame)
+
+
+def _in_the_main_thread(do):
+    """Has it done as soon as that thread runs code of Python again."""
+    import ctypes
+
+    def call(_):
+        with report.safely("listening"):
+            do()
+        return 0
+
+    later = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
+    # For ever: it is not known when it is called, and nobody else keeps it until then.
+    _called_later.append(later)
+    ctypes.pythonapi.Py_AddPendingCall(later, None)
 
 
 def _is_a_worker():
