@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional, TypeVar
 
+    from . import keras as keras, lightning as lightning, transformers as transformers
     from ._attach import Guard as Guard, guard as guard
     from ._loader import wrap as wrap
     from ._sizes import find_batch_size as find_batch_size
@@ -28,6 +29,8 @@ _ELSEWHERE = {
     "Guard": "_attach", "RollingBuffer": "_tools", "check_finite": "_tools", "find_batch_size": "_sizes",
     "guard": "_attach", "phase": "_tools", "splittable": "_split", "step": "_split", "wrap": "_loader",
 }
+# For frameworks, which are imported with them.
+_MODULES = ("keras", "lightning", "transformers")
 
 
 class MemoryPressure(MemoryError):
@@ -117,8 +120,9 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ELSEWHERE:
+    if name in _ELSEWHERE or name in _MODULES:
         import importlib
 
-        return getattr(importlib.import_module("." + _ELSEWHERE[name], __name__), name)
+        module = importlib.import_module("." + _ELSEWHERE.get(name, name), __name__)
+        return module if name in _MODULES else getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
