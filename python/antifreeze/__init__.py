@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Function = TypeVar("Function", bound=Callable[[], Any])
 
 __all__ = [
-    "Guard", "MemoryPressure", "RollingBuffer", "check_finite", "find_batch_size", "guard", "last_save", "on_checkpoint",
-    "phase", "resume", "splittable", "step", "wrap",
+    "Guard", "MemoryPressure", "RollingBuffer", "check_finite", "find_batch_size", "guard", "last_save",
+    "on_checkpoint", "phase", "resume", "splittable", "step", "wrap",
 ]
 # Where to find what is loaded when it is used.
 _ELSEWHERE = {

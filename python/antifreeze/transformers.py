@@ -28,7 +28,8 @@ class Callback(transformers.TrainerCallback):
     ... ))
     >>> data = [{"input_ids": torch.ones(4, dtype=torch.long), "labels": torch.tensor(1)}] * 8
     >>> arguments = transformers.TrainingArguments(
-    ...     "trained", max_steps=2, report_to=[], disable_tqdm=True, logging_strategy="no", save_strategy="no", use_cpu=True
+    ...     "trained", max_steps=2, report_to=[], disable_tqdm=True, logging_strategy="no", save_strategy="no",
+    ...     use_cpu=True,
     ... )
     >>> trainer = transformers.Trainer(model, arguments, train_dataset=data)
     >>> trainer.add_callback(antifreeze.transformers.Callback(trainer))
