@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional, TypeVar
 
+    from . import keras as keras, lightning as lightning, transformers as transformers
     from ._attach import Guard as Guard, guard as guard
     from ._loader import wrap as wrap
     from ._sizes import find_batch_size as find_batch_size
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
     Function = TypeVar("Function", bound=Callable[[], Any])
 
 __all__ = [
-    "Guard", "MemoryPressure", "RollingBuffer", "check_finite", "find_batch_size", "guard", "last_save", "on_checkpoint",
-    "phase", "resume", "splittable", "step", "wrap",
+    "Guard", "MemoryPressure", "RollingBuffer", "check_finite", "find_batch_size", "guard", "last_save",
+    "on_checkpoint", "phase", "resume", "splittable", "step", "wrap",
 ]
 # Where to find what is loaded when it is used.
 _ELSEWHERE = {
     "Guard": "_attach", "RollingBuffer": "_tools", "check_finite": "_tools", "find_batch_size": "_sizes",
     "guard": "_attach", "phase": "_tools", "splittable": "_split", "step": "_split", "wrap": "_loader",
 }
+# For frameworks, which are imported with them.
+_MODULES = ("keras", "lightning", "transformers")
 
 
 def on_checkpoint(function: Function) -> Function:
@@ -114,8 +117,9 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ELSEWHERE:
+    if name in _ELSEWHERE or name in _MODULES:
         import importlib
 
-        return getattr(importlib.import_module("." + _ELSEWHERE[name], __name__), name)
+        module = importlib.import_module("." + _ELSEWHERE.get(name, name), __name__)
+        return module if name in _MODULES else getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+import sys
+from typing import Any, Callable, List, Optional, Set, Tuple
 
-from . import _split
-from ._shim import hooks, report
+from . import MemoryPressure, _split
+from ._memory import give_back
+from ._shim import hooks, oom, report
 from ._shim.trainer import trainer
 
 
@@ -21,32 +23,187 @@ def go_on_from(step: int) -> None:
         trainer().steps.go_on_from(step)
 
 
+# A training that is interrupted may end without a word to its callbacks, so that what they have set is left. Whether
+# it still runs is asked when it matters.
+
+
+def runs(function: Any, owner: Any = None) -> bool:
+    """Whether this method is being run now, by its owner."""
+    code = getattr(function, "__code__", None)
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is code and (owner is None or frame.f_locals.get("self") is owner):
+            return True
+        frame = frame.f_back
+    return False
+
+
+class While:
+    """True as long as something runs."""
+
+    def __init__(self, is_running: Callable[[], bool]) -> None:
+        self._is_running = is_running
+
+    def __bool__(self) -> bool:
+        return self._is_running()
+
+
 class Saving:
     """While it holds, the guard's call to save is answered by a function: it saves, and returns where."""
 
     def __init__(self) -> None:
-        self._before: Any = None
-        self._is_on = False
+        self._ours: Optional[_Save] = None
 
-    def by(self, function: Callable[[], Optional[str]]) -> None:
-        if not self._is_on:
-            # What the script itself has named goes first.
-            self._before, self._is_on = hooks.on_checkpoint, True
-            if self._before is None:
-                hooks.on_checkpoint = function
+    def by(self, function: Callable[[], Optional[str]], is_running: Callable[[], bool]) -> None:
+        self.end()
+        # What the script itself has named goes first; what another training has left goes.
+        if hooks.on_checkpoint is None or isinstance(hooks.on_checkpoint, _Save):
+            hooks.on_checkpoint = self._ours = _Save(function, is_running)
 
     def end(self) -> None:
-        if self._is_on:
-            hooks.on_checkpoint, self._is_on = self._before, False
+        if self._ours is not None and hooks.on_checkpoint is self._ours:
+            hooks.on_checkpoint = None
+        self._ours = None
+
+
+class _Save:
+    def __init__(self, function: Callable[[], Optional[str]], is_running: Callable[[], bool]) -> None:
+        self._function, self._is_running = function, is_running
+
+    def __call__(self) -> Optional[str]:
+        if self._is_running():
+            return self._function()
+        # Something else is trained by now.
+        if hooks.on_checkpoint is self:
+            hooks.on_checkpoint = None
+        path: Optional[str] = trainer().save(sys._getframe(1))["path"]
+        return path
+
+
+class Hooks:
+    """Functions in the place of an object's own, until they are taken off."""
+
+    def __init__(self) -> None:
+        self._put: List[Tuple[Any, str, Any, Any]] = []
+
+    def put(self, thing: Any, name: str, function: Any) -> None:
+        self._put.append((thing, name, function, vars(thing).get(name, self)))
+        setattr(thing, name, function)
+
+    def off(self) -> None:
+        while self._put:
+            thing, name, function, before = self._put.pop()
+            if vars(thing).get(name) is not function:
+                # Somebody else has put theirs there since.
+                continue
+            if before is self:
+                delattr(thing, name)
+            else:
+                setattr(thing, name, before)
+
+
+class Aside:
+    """Gradients that were there before others are made: an attempt that fails would leave a part of its own in them."""
+
+    def __init__(self, parameters: List[Any]) -> None:
+        self._parameters = [(parameter, parameter.grad) for parameter in parameters]
+        for parameter in parameters:
+            parameter.grad = None
+
+    def give_back(self) -> None:
+        for parameter, gradient in self._parameters:
+            parameter.grad = gradient
+
+    def add(self) -> None:
+        """Those that were made to them."""
+        for parameter, gradient in self._parameters:
+            if parameter.grad is None:
+                parameter.grad = gradient
+            elif gradient is not None:
+                parameter.grad = gradient.add_(parameter.grad)
 
 
 class Splitting:
-    """Steps of one model, in parts where they do not fit; see `antifreeze.step`."""
+    """Steps of one model: as the framework takes them, until one does not fit; from then on in parts where they must,
+    see `antifreeze.step`."""
 
     def __init__(self, batch_norm: str) -> None:
         _split.check(batch_norm)
         self._batch_norm = batch_norm
         self._known = _split.Known()
+        self.begin()
+        self._error: Tuple[Any, str] = (MemoryError, "no memory")
+
+    def begin(self) -> None:
+        """Another training."""
+        self._is_needed = False
+        self._buffers: Optional[List[Any]] = None
+        # Of them, those that a step has changed; None before the first.
+        self._changing: Optional[Set[int]] = None
+
+    def is_needed(self, batch: Any) -> bool:
+        """Whether there is no use in trying it whole."""
+        return self._is_needed and not isinstance(_length(batch), str)
+
+    def before(self, module: Any) -> Before:
+        if self._buffers is None:
+            self._buffers = list(module.buffers())
+        return Before(self._buffers, self._changing)
+
+    def went_well(self, before: Before) -> None:
+        self._changing = (self._changing or set()) | before.changed()
+
+    def tries(self, before: Before, take: Callable[[], Any]) -> Tuple[bool, Any]:
+        """Whether it went well, and what came of it. If not, all is as it was before."""
+        try:
+            return True, take()
+        except Exception as error:
+            if isinstance(error, MemoryPressure) or not oom.is_out_of_memory(error):
+                raise
+            # Its words only: the error itself leads to all that did not fit.
+            self._error = type(error), str(error)
+        self._is_needed = True
+        before.restore()
+        return False, None
 
     def take(self, forward: Callable[[Any], Any], batch: Any, backward: Callable[[Any], object]) -> Any:
+        """In parts."""
+        give_back()
+        length = _length(batch)
+        if isinstance(length, str):
+            raise self.refused(length)
         return _split.Step(forward, batch, None, backward, self._batch_norm, False, self._known).take()
+
+    def refused(self, reason: str) -> BaseException:
+        error: BaseException = oom.again(*self._error, f"antifreeze did not take it in parts: {reason}")
+        return error
+
+
+class Before:
+    """What a step finds: random numbers, and the buffers that steps change."""
+
+    def __init__(self, buffers: List[Any], changing: Optional[Set[int]]) -> None:
+        self._torch = sys.modules["torch"]
+        self._random = _split.random_state(self._torch)
+        self._buffers = [
+            (buffer, buffer._version, buffer.detach().clone() if changing is None or id(buffer) in changing else None)
+            for buffer in buffers
+        ]
+
+    def changed(self) -> Set[int]:
+        return {id(buffer) for buffer, version, _ in self._buffers if buffer._version != version}
+
+    def restore(self) -> None:
+        with self._torch.no_grad():
+            for buffer, version, kept in self._buffers:
+                if buffer._version != version and kept is not None:
+                    buffer.copy_(kept)
+        _split.set_random_state(self._torch, self._random)
+
+
+def _length(batch: Any) -> Any:
+    """Or why there is none."""
+    try:
+        return _split.length(batch)
+    except ValueError as error:
+        return str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from typing import Any, Optional
 
@@ -34,10 +35,13 @@ class Callback(keras.callbacks.Callback):
         steps, epochs = self.params.get("steps"), self.params.get("epochs")
         _callbacks.plan(steps * epochs if steps and epochs else None)
         if self._path is not None:
-            self._saving.by(self._save)
+            self._saving.by(self._save, self._is_fitted)
 
     def on_train_end(self, logs: Any = None) -> None:
         self._saving.end()
+
+    def _is_fitted(self):
+        return _callbacks.runs(inspect.unwrap(type(self.model).fit), self.model)
 
     def _save(self):
         # Beside it first: one that is written half is none.

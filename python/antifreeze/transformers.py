@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import Any, Optional
 
@@ -9,7 +10,7 @@ import torch
 import transformers
 
 from . import _callbacks, _split
-from ._shim import hooks
+from ._shim import hooks, oom
 from ._shim.trainer import trainer as guarded
 
 # What is not learnt from.
@@ -27,34 +28,40 @@ class Callback(transformers.TrainerCallback):
     ... ))
     >>> data = [{"input_ids": torch.ones(4, dtype=torch.long), "labels": torch.tensor(1)}] * 8
     >>> arguments = transformers.TrainingArguments(
-    ...     "trained", max_steps=2, report_to=[], disable_tqdm=True, logging_strategy="no", save_strategy="no", use_cpu=True
+    ...     "trained", max_steps=2, report_to=[], disable_tqdm=True, logging_strategy="no", save_strategy="no",
+    ...     use_cpu=True,
     ... )
     >>> trainer = transformers.Trainer(model, arguments, train_dataset=data)
     >>> trainer.add_callback(antifreeze.transformers.Callback(trainer))
     >>> result = trainer.train(resume_from_checkpoint=antifreeze.last_save())
     {...}
 
-    Parts weigh as many labels as count in them, or as many rows as they have. With more than one rank steps are left
-    whole. `batch_norm` is as of `antifreeze.step`.
+    As long as all fits, steps are the Trainer's own. Parts weigh as many labels as count in them, or as many rows as
+    they have. With more than one rank, and with DeepSpeed, steps are left whole. `batch_norm` is as of
+    `antifreeze.step`.
     """
 
     def __init__(self, trainer: Optional[transformers.Trainer] = None, batch_norm: str = "refuse") -> None:
         self._trainer = trainer
         self._splitting = _callbacks.Splitting(batch_norm)
+        self._hooks = _callbacks.Hooks()
         self._is_asked = False
         self._divides: Optional[bool] = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        # If another training has left something: one that is interrupted does not end.
+        self._hooks.off()
+        self._is_asked = False
         _callbacks.plan(state.max_steps)
         _callbacks.go_on_from(state.global_step)
-        hooks.saves_itself = True
-        if self._trainer is not None and args.world_size == 1:
+        self._saves_itself()
+        if self._trainer is not None and args.world_size == 1 and not _goes_back_itself(self._trainer):
+            self._splitting.begin()
             self._hook(self._trainer)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         hooks.saves_itself = False
-        if self._trainer is not None:
-            vars(self._trainer).pop("training_step", None)
+        self._hooks.off()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         self._is_asked = guarded().is_asked_to_save()
@@ -68,34 +75,77 @@ class Callback(transformers.TrainerCallback):
             path = os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
             guarded().saving_ends(path if os.path.isdir(path) else None)
 
+    def _saves_itself(self):
+        hooks.saves_itself = _callbacks.While(lambda: _callbacks.runs(transformers.Trainer.train))
+
     def _hook(self, trainer):
-        train, accelerator = trainer.training_step, trainer.accelerator
+        train = trainer.training_step
 
-        def training_step(model, inputs, num_items_in_batch=None):
-            back, named = accelerator.backward, {}
+        def training_step(model, inputs, *rest, **named):
+            if not self._splitting.is_needed(inputs):
+                # Some take out what they have used.
+                kept = copy.copy(inputs)
+                fits, loss = self._whole(trainer, model, lambda: train(model, inputs, *rest, **named))
+                if fits:
+                    return loss
+                inputs = kept
+            return self._in_parts(trainer, train, model, inputs, *rest, **named)
 
-            def forward(part):
-                count = items = _items(part)
-                if num_items_in_batch is not None:
-                    # As if the part were all: what comes is its mean, whether the model divides by this or not.
-                    count = _labels(trainer, part, num_items_in_batch)
-                    items = float(count)
-                if items == 0:
-                    return torch.zeros((), device=trainer.args.device, requires_grad=True), 0
-                caught = []
-                accelerator.backward = lambda loss, **more: caught.append((loss, more))
-                try:
-                    train(model, part, None if num_items_in_batch is None else count)
-                finally:
-                    del accelerator.backward
-                [(loss, more)] = caught
-                named.update(more)
-                return loss * items, items
+        self._hooks.put(trainer, "training_step", training_step)
 
-            share = self._share(trainer, model, inputs, num_items_in_batch)
-            return share * self._splitting.take(forward, inputs, lambda loss: back(loss * share, **named))
+    def _whole(self, trainer, model, take):
+        before = self._splitting.before(model)
+        optimizer = trainer.optimizer
+        groups = optimizer.param_groups if optimizer is not None else [{"params": model.parameters()}]
+        aside = _callbacks.Aside([parameter for group in groups for parameter in group["params"]])
+        fits = False
+        try:
+            fits, loss = self._splitting.tries(before, take)
+        finally:
+            if fits:
+                aside.add()
+            else:
+                aside.give_back()
+        if fits:
+            self._splitting.went_well(before)
+        return fits, loss
 
-        trainer.training_step = training_step
+    def _in_parts(self, trainer, train, model, inputs, num_items_in_batch=None):
+        accelerator, device, named = trainer.accelerator, trainer.args.device, {}
+        back = accelerator.backward
+
+        def forward(part):
+            count = items = _items(part)
+            if num_items_in_batch is not None:
+                # As if the part were all: what comes is its mean, whether the model divides by this or not.
+                count = _labels(trainer, part, num_items_in_batch)
+                items = float(count)
+            if items == 0:
+                return torch.zeros((), device=device, requires_grad=True), 0
+            caught, ours = [], _callbacks.Hooks()
+            ours.put(accelerator, "backward", lambda loss, **more: caught.append((loss, more)))
+            try:
+                train(model, part, *([] if num_items_in_batch is None else [count]))
+            except Exception as error:
+                if caught and not oom.is_out_of_memory(error):
+                    raise _HasItsOwnWay from error
+                raise
+            finally:
+                ours.off()
+            if len(caught) != 1:
+                raise _HasItsOwnWay
+            [(loss, more)] = caught
+            named.update(more)
+            return loss * items, items
+
+        share = self._share(trainer, model, inputs, num_items_in_batch)
+        try:
+            mean = self._splitting.take(forward, inputs, lambda loss: back(loss * share, **named))
+        except _HasItsOwnWay as error:
+            reason = "its training_step does more than to go forward, and back once"
+            raise self._splitting.refused(reason) from error.__cause__
+        # Of no label at all, a number.
+        return torch.as_tensor(share * mean, device=device, dtype=None if torch.is_tensor(mean) else torch.float32)
 
     def _share(self, trainer, model, inputs, number):
         """Of this batch, in a loss that is divided by the labels of all batches that are accumulated."""
@@ -107,6 +157,15 @@ class Callback(transformers.TrainerCallback):
         if self._divides is None:
             self._divides = _divides(trainer, model, inputs, number)
         return here / all_of_them if self._divides else 1.0
+
+
+class _HasItsOwnWay(Exception):
+    """A step that cannot be stopped between forward and backward."""
+
+
+def _goes_back_itself(trainer):
+    """Where an engine, or an optimizer that steps meanwhile, has its hands in it."""
+    return getattr(trainer, "is_deepspeed_enabled", False) or "lomo" in str(trainer.args.optim).lower()
 
 
 def _divides(trainer, model, inputs, number):

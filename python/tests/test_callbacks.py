@@ -3,10 +3,11 @@ without, in parts or whole; and what the guard asks to be saved is saved by the 
 
 import json
 import os
+import subprocess
 import sys
 import unittest
 
-from support import Scene
+from support import PYTHON, Scene
 from test_frameworks import QUIET, needs
 
 # A place through which only so many items go at once, forward or backward; more have no memory.
@@ -52,26 +53,44 @@ def for_each(body):
 
 
 LIGHTNING = for_each("""
-import lightning
+import lightning, torchmetrics
 from lightning.pytorch.callbacks import Callback
-import antifreeze.lightning
 pinch = narrow(how.get("most", 10**9), how.get("where", "forward"))
-seen = []
+seen, before, rows = [], [], []
 class Losses(Callback):
     def on_train_batch_end(self, trainer, module, outputs, batch, index):
         seen.append((float(outputs["loss"]), outputs.get("more")))
+        if "rows" in outputs:
+            rows.append(torch.equal(outputs["rows"], batch[0][:, 0]))
 class Model(lightning.LightningModule):
     def __init__(self):
         super().__init__()
         self.layers = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
         if how.get("norm"):
             self.layers.insert(1, torch.nn.BatchNorm1d(16))
+        self.metric = torchmetrics.MeanMetric()
     def training_step(self, batch, index):
         x, y = batch
+        if how.get("log"):
+            # Before there may be no memory, and with a number of its own.
+            self.log("first", x[:, 0].mean(), on_step=True, on_epoch=True)
+            self.log("sized", float(x[:, 1].mean()), on_step=False, on_epoch=True, batch_size=len(x))
+            if self.training:
+                self.metric.update(x[:, 2])
+                self.log("metric", self.metric, on_step=False, on_epoch=True)
         loss = (self.layers[-1](pinch(self.layers[:-1](x))) - y).pow(2).mean()
-        self.log("train_loss", loss)
-        return {"loss": loss, "more": 5} if how.get("mapping") else loss
+        self.log("train_loss", loss, **how.get("log", {}))
+        if how.get("log"):
+            self.log_dict({"positive": (x > 0).sum().float()}, on_step=False, on_epoch=True, reduce_fx="sum")
+        return {"loss": loss, "more": 5, "rows": x[:, 0]} if how.get("mapping") else loss
+    def validation_step(self, batch, index):
+        # Some do.
+        self.log("validated", self.training_step(batch, index), on_epoch=True)
+    def on_before_backward(self, loss):
+        before.append(float(loss))
     def configure_optimizers(self):
+        if how.get("lbfgs"):
+            return torch.optim.LBFGS(self.parameters(), lr=0.1, max_iter=4)
         return torch.optim.Adam(self.parameters(), lr=0.01)
 torch.manual_seed(4)
 data = torch.utils.data.TensorDataset(torch.randn(70, 6), torch.randn(70, 1))
@@ -79,15 +98,89 @@ callbacks = ([antifreeze.lightning.Callback(**how.get("options", {}))] if how["c
 trainer = lightning.Trainer(
     max_epochs=how.get("epochs", 2), callbacks=callbacks, accelerator="cpu", logger=False, enable_checkpointing=False,
     enable_progress_bar=False, enable_model_summary=False, accumulate_grad_batches=how.get("accumulate", 1),
+    precision=how.get("precision", "32-true"),
 )
 model = Model()
-trainer.fit(model, torch.utils.data.DataLoader(data, batch_size=16), ckpt_path=antifreeze.last_save())
-told(model, losses=seen, logged=float(trainer.callback_metrics["train_loss"]), steps=trainer.global_step)
+loaders = [torch.utils.data.DataLoader(data, batch_size=16)]
+if how.get("validates"):
+    # Which is left whole.
+    loaders.append(torch.utils.data.DataLoader(data, batch_size=5))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    trainer.fit(model, *loaders, ckpt_path=antifreeze.last_save())
+metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
+warned = [str(one.message) for one in caught if "in parts" in str(one.message)]
+told(model, losses=seen, metrics=metrics, steps=trainer.global_step, before=before, rows=rows, warned=warned)
 """)
+
+# With what goes wrong in between; a hook that is left is told.
+AGAIN_LIGHTNING = NARROW + """
+import lightning
+from lightning.pytorch.callbacks import Callback
+from antifreeze._shim import hooks
+most = 10**9
+class Model(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+    def training_step(self, batch, index):
+        if len(batch) > most:
+            raise RuntimeError("can't allocate memory")
+        return self.layer(batch).pow(2).mean()
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+class Raises(Callback):
+    error = None
+    def on_train_batch_end(self, trainer, module, outputs, batch, index):
+        if index == 1 and self.error:
+            raise self.error
+    def on_exception(self, trainer, module, error):
+        # So that those after it never hear of it.
+        raise error
+raises, ours = Raises(), antifreeze.lightning.Callback()
+model, told = Model(), []
+data = torch.utils.data.DataLoader(torch.ones(32, 4), batch_size=8)
+def fit(model, **more):
+    trainer = lightning.Trainer(
+        max_epochs=1, callbacks=[raises, ours], accelerator="cpu", logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False, **more,
+    )
+    ran = ""
+    try:
+        trainer.fit(model, data)
+        assert trainer.global_step == 4, trainer.global_step
+        assert hooks.on_checkpoint is None
+        left = {"training_step", "backward", "log"} & {*vars(model), *vars(trainer.strategy)}
+        left -= {"training_step"} if "compiled" in more else set()
+        assert not left, left
+    except BaseException as error:
+        ran = type(error).__name__
+    told.append(ran)
+for raises.error in (ValueError(), KeyboardInterrupt(), None, None):
+    fit(model)
+most = 3
+fit(model)
+most = 10**9
+compiled = torch.compile(Model(), backend="eager")
+trainer = lightning.Trainer(
+    max_epochs=1, callbacks=[ours], accelerator="cpu", logger=False, enable_checkpointing=False,
+    enable_progress_bar=False, enable_model_summary=False,
+)
+trainer.fit(compiled, data)
+told.append("compiled" if "training_step" in vars(compiled._orig_mod) else "")
+# Nothing fits: the error is that there is no memory.
+most = 0
+raises.on_exception = lambda *more: None
+try:
+    trainer.fit_loop.max_epochs = 2
+    trainer.fit(model, data)
+except (RuntimeError, MemoryError) as error:
+    told.append("MemoryError" if "not even one item fits" in str(error) else str(error))
+print("TOLD", json.dumps(told))
+"""
 
 TRANSFORMERS = for_each("""
 import transformers
-import antifreeze.transformers
 transformers.logging.set_verbosity_error()
 pinch = narrow(how.get("most", 10**9), how.get("where", "forward"))
 small = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, vocab_size=30)
@@ -108,13 +201,35 @@ elif how["kind"] == "tokens":
 else:
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**small))
     data = [{"input_ids": ids, "labels": labels} for ids, labels in rows]
+if how.get("none_counts"):
+    for row in data[8:16]:
+        row["labels"] = torch.full_like(row["labels"], -100)
 model.get_input_embeddings().register_forward_hook(lambda module, inputs, output: pinch(output))
+class Own(transformers.Trainer):
+    def training_step(self, model, inputs, *rest):
+        if how["own"] == "twice":
+            # As those do that look for what the model is weak in.
+            inputs = self._prepare_inputs(inputs)
+            self.accelerator.backward(0.5 * self.compute_loss(model, dict(inputs)))
+            assert all(one.grad is not None for one in model.classifier.parameters())
+            loss = self.compute_loss(model, dict(inputs))
+            self.accelerator.backward(0.5 * loss)
+            return loss.detach()
+        return super().training_step(model, inputs, *rest)
+    def compute_loss(self, model, inputs, return_outputs=False, **more):
+        labels = inputs.pop("labels")
+        outputs = model(**inputs)
+        loss = torch.nn.functional.cross_entropy(outputs.logits, labels)
+        return (loss, outputs) if return_outputs else loss
 arguments = transformers.TrainingArguments(
-    "trained", num_train_epochs=2, per_device_train_batch_size=8, report_to=[], disable_tqdm=True, use_cpu=True,
+    "trained", num_train_epochs=2, per_device_train_batch_size=how.get("batch", 8), report_to=[], disable_tqdm=True,
+    use_cpu=True, eval_strategy="steps" if how.get("evaluates") else "no", eval_steps=2,
+    torch_compile=how.get("compiles", False), torch_compile_backend="eager" if how.get("compiles") else None,
     logging_steps=1, save_strategy="no", learning_rate=1e-2, seed=6, optim="sgd" if how.get("sgd") else "adamw_torch",
     gradient_accumulation_steps=how.get("accumulate", 1),
 )
-trainer = transformers.Trainer(model, arguments, train_dataset=data)
+kind = Own if how.get("own") else transformers.Trainer
+trainer = kind(model, arguments, train_dataset=data, eval_dataset=data[:3])
 trainer.remove_callback(transformers.PrinterCallback)
 if how["callback"]:
     trainer.add_callback(antifreeze.transformers.Callback(trainer))
@@ -122,6 +237,52 @@ trainer.train(resume_from_checkpoint=antifreeze.last_save())
 losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
 told(model, losses=losses, steps=trainer.state.global_step)
 """)
+
+AGAIN_TRANSFORMERS = NARROW + """
+import transformers
+from antifreeze._shim import hooks
+transformers.logging.set_verbosity_error()
+small = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, vocab_size=30)
+data = [{"input_ids": torch.full((4,), 1 + number % 29), "labels": torch.tensor(number % 2)} for number in range(40)]
+most, interrupts, itself = 10**9, True, []
+class Own(transformers.Trainer):
+    def compute_loss(self, model, inputs, *rest, **more):
+        global interrupts
+        if len(inputs["labels"]) > most:
+            raise RuntimeError("can't allocate memory")
+        if interrupts and self.state.global_step == 2:
+            itself.append(bool(hooks.saves_itself))
+            raise KeyboardInterrupt
+        return super().compute_loss(model, inputs, *rest, **more)
+def make():
+    model = transformers.BertForSequenceClassification(transformers.BertConfig(**small))
+    arguments = transformers.TrainingArguments(
+        "trained", num_train_epochs=1, per_device_train_batch_size=8, report_to=[], disable_tqdm=True, use_cpu=True,
+        logging_strategy="no", save_strategy="no",
+    )
+    trainer = Own(model, arguments, train_dataset=data)
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.add_callback(antifreeze.transformers.Callback(trainer))
+    return trainer
+one = make()
+was_interrupted, steps = False, []
+try:
+    one.train()
+except KeyboardInterrupt:
+    was_interrupted = True
+itself.append(bool(hooks.saves_itself))
+interrupts = False
+def train(trainer):
+    trainer.train()
+    assert "training_step" not in vars(trainer) and "backward" not in vars(trainer.accelerator)
+    steps.append(trainer.state.global_step)
+train(one)
+most = 3
+train(one)
+train(make())
+itself.append(bool(hooks.saves_itself))
+print("TOLD", json.dumps({"interrupted": was_interrupted, "saves_itself": itself, "steps": steps}))
+"""
 
 
 class CallbackTest(unittest.TestCase):
@@ -167,14 +328,52 @@ class LightningTest(CallbackTest):
                     self.assert_alike(told, whole)
                     self.assertEqual(bool(told["refused"]), bool(more))
                     for (here, _), (there, _) in zip(told["losses"], whole["losses"]):
-                        # Lightning tells it as it was divided, for accumulation.
-                        self.assertAlmostEqual(here, there * accumulate, places=4)
+                        self.assertAlmostEqual(here, there, places=4)
 
-    def test_what_a_step_returns_and_logs_is_there(self):
-        hows = ({"callback": with_it, "mapping": True} for with_it in (True, False))
-        told, whole = self.train_each(LIGHTNING, *hows)
-        self.assertEqual([more for _, more in told["losses"]], [5] * len(whole["losses"]))
-        self.assertAlmostEqual(told["logged"], whole["logged"], places=5)
+    def test_what_a_step_returns_is_there_of_the_whole_batch(self):
+        hows = [{"callback": True, "mapping": True, **more} for more in WAYS]
+        for told in self.train_each(LIGHTNING, *hows):
+            self.assertEqual([more for _, more in told["losses"]], [5] * 10)
+            self.assertEqual(told["rows"], [True] * 10)
+
+    def test_what_is_logged_is_of_the_whole_batch(self):
+        for log in ({"on_step": True, "on_epoch": True}, {"on_step": False, "on_epoch": True, "reduce_fx": "sum"}):
+            hows = [{"callback": True, "log": log, "validates": True, **more} for more in WAYS]
+            whole, *parts = self.train_each(LIGHTNING, {**hows[0], "callback": False}, *hows)
+            for more, told in zip(WAYS, parts):
+                with self.subTest(log, **more):
+                    self.assertEqual(told["metrics"].keys(), whole["metrics"].keys())
+                    for name, value in whole["metrics"].items():
+                        self.assertAlmostEqual(told["metrics"][name], value, places=4, msg=name)
+                    # What is added up may be a count or a mean; only the script knows. Where backward fails first, the
+                    # whole was logged.
+                    self.assertEqual(len(told["warned"]), bool(more), told["warned"])
+
+    def test_the_loss_that_lightning_sees_is_the_loss(self):
+        hows = [{"callback": True, **more} for more in ({}, {"most": 5})]
+        whole, *parts = self.train_each(LIGHTNING, {"callback": False}, *hows)
+        for told in parts:
+            self.assertEqual(len(told["before"]), len(whole["before"]))
+            for here, there in zip(told["before"], whole["before"]):
+                self.assertAlmostEqual(here, there, places=4)
+
+    def test_an_optimizer_that_asks_for_the_loss_again(self):
+        hows = [{"callback": True, "lbfgs": True, **more} for more in WAYS]
+        whole, *parts = self.train_each(LIGHTNING, {"callback": False, "lbfgs": True}, *hows)
+        for more, told in zip(WAYS, parts):
+            with self.subTest(**more):
+                self.assert_alike(told, whole, places=3)
+
+    def test_mixed_precision(self):
+        hows = [{"callback": True, "precision": "bf16-mixed", **more} for more in WAYS]
+        whole, *parts = self.train_each(LIGHTNING, {**hows[0], "callback": False}, *hows)
+        for more, told in zip(WAYS, parts):
+            with self.subTest(**more):
+                self.assert_alike(told, whole, places=2)
+
+    def test_one_fit_after_another(self):
+        _, ended, told = self.train(AGAIN_LIGHTNING)
+        self.assertEqual(told, ["ValueError", "KeyboardInterrupt", "", "", "", "compiled", "MemoryError"], ended)
 
     def test_without_it_the_run_dies(self):
         _, ended, told = self.train(LIGHTNING, callback=False, most=5)
@@ -216,10 +415,39 @@ class TransformersTest(CallbackTest):
                     for here, there in zip(told["losses"], whole["losses"]):
                         self.assertAlmostEqual(here, there, places=3)
 
+    def test_a_batch_in_which_no_label_counts(self):
+        hows = ({"kind": "tokens", "batch": 1}, {"kind": "tokens"}, {"kind": "tokens", "most": 3}, {"kind": "language"})
+        all_told = self.train_each(TRANSFORMERS, *({**how, "callback": True, "none_counts": True} for how in hows))
+        self.assertEqual([told["steps"] for told in all_told], [80, 10, 10, 10])
+
+    def test_a_trainer_with_steps_of_its_own(self):
+        for own in ("loss", "twice"):
+            how = {"kind": "classes", "sgd": True, "own": own, "evaluates": True}
+            whole, told = self.train_each(TRANSFORMERS, {**how, "callback": False}, {**how, "callback": True})
+            with self.subTest(own):
+                self.assert_alike(told, whole)
+        how["own"] = "loss"
+        told, = self.train_each(TRANSFORMERS, {**how, "callback": True, "most": 3})
+        self.assert_alike(told, whole)
+        _, ended, told = self.train(TRANSFORMERS, **{**how, "own": "twice", "callback": True, "most": 3})
+        self.assertIsNone(told)
+        self.assertIn("can't allocate memory (antifreeze did not take it in parts: its training_step", ended.stderr)
+
+    def test_a_compiled_model(self):
+        how = {"kind": "classes", "sgd": True, "compiles": True}
+        whole, told = self.train_each(TRANSFORMERS, {**how, "callback": False}, {**how, "callback": True})
+        self.assert_alike(told, whole)
+
+    def test_one_training_after_another(self):
+        _, ended, told = self.train(AGAIN_TRANSFORMERS, {"SAVE_ASKED": 1})
+        expected = {"interrupted": True, "saves_itself": [True, False, False], "steps": [5, 5, 5]}
+        self.assertEqual(told, expected, ended)
+
     def test_batches_that_are_accumulated(self):
         for kind in ("classes", "tokens", "language"):
             how = {"kind": kind, "sgd": True, "accumulate": 2}
-            whole, told = self.train_each(TRANSFORMERS, {**how, "callback": False}, {**how, "callback": True, "most": 3})
+            more = {"callback": True, "most": 3}
+            whole, told = self.train_each(TRANSFORMERS, {**how, "callback": False}, {**how, **more})
             with self.subTest(kind):
                 self.assert_alike(told, whole)
 
@@ -257,6 +485,67 @@ print("TOLD", {"step": int(again.optimizer.iterations)}["step"])
         [saved] = scene.said("saved")
         self.assertEqual(os.path.basename(saved["path"]), "last.keras")
         self.assertEqual(scene.said("plan")[0]["steps"], 16)
+
+    AGAIN = """
+import json, keras, numpy, antifreeze
+from antifreeze._shim import hooks
+def make():
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    return model
+x, y = numpy.random.rand(64, 8).astype("f"), numpy.random.rand(64, 1).astype("f")
+class Interrupts(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        raise KeyboardInterrupt
+class Asks(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 1:
+            from antifreeze._shim.trainer import trainer
+            import sys
+            saved.append(trainer().save(sys._getframe())["path"].split("/")[-1])
+saved = []
+def fit(model, *callbacks):
+    try:
+        model.fit(x, y, batch_size=8, verbose=0, callbacks=list(callbacks))
+    except KeyboardInterrupt:
+        pass
+one, other = make(), make()
+fit(one, antifreeze.keras.Callback(save="one.keras"), Interrupts())
+fit(other, antifreeze.keras.Callback(save="other.keras"), Asks())
+left = hooks.on_checkpoint is None
+# The one that was interrupted is not trained any more: what is, is saved.
+fit(one, antifreeze.keras.Callback(save="one.keras"), Interrupts())
+fit(other, Asks())
+# What the script names itself goes first, also when it does so later.
+@antifreeze.on_checkpoint
+def own():
+    return "own"
+fit(one, antifreeze.keras.Callback(save="one.keras"), Asks())
+print("TOLD", json.dumps([saved, left, hooks.on_checkpoint is own]))
+"""
+
+    def test_one_fit_after_another(self):
+        _, ended, told = self.train(self.AGAIN)
+        saved, left, own = told or ([], None, None)
+        self.assertEqual(saved[:1] + saved[2:], ["other.keras", "own"], ended)
+        self.assertRegex(saved[1], r"step-\d+\.weights\.h5")
+        self.assertEqual((left, own), (True, True))
+
+
+class ModuleTest(unittest.TestCase):
+    def says(self, text, expected):
+        environment = {**os.environ, "PYTHONPATH": PYTHON}
+        ran = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True)
+        self.assertEqual(ran.stdout.strip(), expected, ran)
+
+    def test_the_package_knows_them_without_importing_them(self):
+        text = "import antifreeze, sys; print(sorted({'torch', 'keras', 'lightning', 'transformers'} & {*sys.modules}))"
+        self.says(text, "[]")
+
+    @needs("lightning", "torch")
+    def test_they_are_there_when_they_are_named(self):
+        text = "import antifreeze; print(antifreeze.lightning.Callback.__name__, 'nothing' in dir(antifreeze))"
+        self.says(text, "Callback False")
 
 
 if __name__ == "__main__":
