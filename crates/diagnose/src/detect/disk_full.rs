@@ -47,8 +47,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             },
             format!("{} were free where the run writes", units::bytes(free)),
         ),
-        // What PyTorch says when its file ends before its writing does.
-        None if case.error().contains("inline_container") && case.error().contains("unexpected pos") => {
+        // The disk is looked at every few seconds only.
+        free if is_cut_short(case) && free.is_none_or(|(_, free)| free < SCARCE) => {
             (0.75, "a file could not be written to its end".into())
         }
         _ if says_full(case) && !in_shm => {
@@ -69,10 +69,21 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 const SAYS_FULL: &str = "No space left on device";
 const SAYS_QUOTA: &str = "Disk quota exceeded";
 
+/// Of so much, a training may have filled the rest since.
+const SCARCE: u64 = 1_000_000_000;
+
+/// What PyTorch says when its file ends before its writing does.
+fn is_cut_short(case: &Case<'_>) -> bool {
+    let error = case.error();
+    error.contains("inline_container") && error.contains("unexpected pos")
+        || error.contains("PytorchStreamWriter failed writing")
+        || error.contains("basic_ios::clear: iostream error")
+}
+
 /// Libraries that write for themselves say less.
 fn tells_of_writing(case: &Case<'_>) -> bool {
     let error = case.error().to_lowercase();
-    ["write", "writing", "unable to create file", "inline_container"]
+    ["write", "writing", "unable to create file", "inline_container", "iostream error"]
         .iter()
         .any(|word| error.contains(word))
 }

@@ -223,3 +223,17 @@ fn a_full_disk_is_told_where_it_is_seen_or_said() {
         Code::DiskFull,
     );
 }
+
+/// It was looked at seconds before the end, and a checkpoint fills a small disk in less.
+#[test]
+fn a_file_that_ends_before_its_writing_does_tells_of_a_disk_on_which_little_was_left() {
+    let error =
+        "RuntimeError: [enforce fail at inline_container.cc:671] . unexpected pos 832 vs 726";
+    for error in [error, "RuntimeError: basic_ios::clear: iostream error"] {
+        let left = |bytes: u64| {
+            failed(error).last(move |sample| sample.disk.space.free = Reading::Value(bytes))
+        };
+        blames(&left(200_000_000), Code::DiskFull, 0.75);
+        spares(&left(100 * GB), Code::DiskFull);
+    }
+}
