@@ -78,6 +78,33 @@ class Guard(unittest.TestCase):
             """,
         )
 
+    def test_a_leak_in_another_thread_meets_the_wall(self):
+        # The signal interrupts the main thread alone; what holds the other is the limit, which must not go along.
+        self.assert_prints(
+            ["True"], """
+            import antifreeze, threading, time
+            antifreeze.guard(budget="400MB", quiet=True)
+            held = []
+
+            def leak():
+                try:
+                    while len(held) < 400:
+                        held.append(bytes(2_500_000).replace(b"\\0", b"x"))
+                        time.sleep(0.02)
+                except MemoryError:
+                    pass
+
+            thread = threading.Thread(target=leak)
+            thread.start()
+            while thread.is_alive():
+                try:
+                    thread.join()
+                except MemoryError:
+                    pass
+            print(len(held) * 2.5 < 450)
+            """,
+        )
+
     def test_what_is_run_by_antifreeze_is_guarded_already(self):
         self.assert_prints(
             ["True", "1"], """
