@@ -9,13 +9,16 @@ use crate::lines::Lines;
 use reader::Tracebacks;
 
 /// Libraries through which the processes of one training speak to each other.
-pub(crate) const CONNECTS_RANKS: [&str; 6] = [
+pub(crate) const CONNECTS_RANKS: [&str; 9] = [
     "gloo",
     "NCCL",
     "nccl",
     "c10d",
     "torch.distributed",
     "ProcessGroup",
+    "TCPStore",
+    "The server socket has",
+    "The client socket has",
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Traceback {
     pub doing: Option<Doing>,
     /// The line that it came from raises it; any other made it by chance.
     pub is_raised: bool,
+    /// What stands in that line of the user's own code.
+    pub code: String,
 }
 
 /// A part of a training step, by the files of the framework that the error came through.
@@ -76,8 +81,40 @@ impl Traceback {
         // The innermost counts: an optimizer may have the whole step done for it.
         self.doing = frame.doing().or(self.doing);
         if frame.is_users() {
+            self.code = String::new();
             self.frame = Some(frame);
         }
+    }
+
+    /// It met what it met while something was imported.
+    pub fn is_of_import(&self) -> bool {
+        let begins = |word: &str| self.code.trim_start().starts_with(word);
+        begins("import ") || begins("from ")
+    }
+
+    /// It says that there is no card, or none that can be used, and not why.
+    pub fn lacks_card(&self) -> bool {
+        const LACKS: [&str; 12] = [
+            "no ",
+            "not available",
+            "not found",
+            "not been found",
+            "unavailable",
+            "need",
+            "requir",
+            "missing",
+            "must be available",
+            "initialization failed",
+            "failed to initialize",
+            "is_available()",
+        ];
+        // A bare assertion is told by its line.
+        let said = match self.kind() {
+            "AssertionError" | "SystemExit" => format!("{} {}", self.error, self.code),
+            _ => self.error.clone(),
+        };
+        let said = said.to_lowercase();
+        names_card(&said) && LACKS.iter().any(|words| said.contains(words))
     }
 
     /// Somebody pressed Ctrl-C, or sent the signal for it.
@@ -158,6 +195,20 @@ impl Frame {
                 .iter()
                 .all(|part| find_last(&self.file, part).is_none())
     }
+}
+
+/// A card, its driver or its libraries, in lower case.
+pub(crate) fn names_card(lower: &str) -> bool {
+    const NAMES: [&str; 7] = [
+        "gpu",
+        "cuda",
+        "nvidia",
+        "nvml",
+        "dnn library",
+        "cudnn",
+        "rocm",
+    ];
+    NAMES.iter().any(|name| lower.contains(name))
 }
 
 /// Words with which frameworks say that memory was refused.
