@@ -94,7 +94,7 @@ pub(crate) fn is_denied(line: &str, word: &str) -> bool {
 /// `RuntimeError: …`, `[rank0]:[E1116 12:00:00 ProcessGroupNCCL.cpp:616] …`, `ERROR …`, `slurmstepd: error: …`,
 /// `terminate called …`: a line that says that something failed, and not one that speaks of errors.
 pub(crate) fn is_error(line: &str) -> bool {
-    const BEGINS: [&str; 17] = [
+    const BEGINS: [&str; 20] = [
         "watchdog caught",
         "terminate called",
         "what():",
@@ -108,6 +108,9 @@ pub(crate) fn is_error(line: &str) -> bool {
         "assertion failed",
         "memory access fault",
         "mpirun noticed",
+        "mpirun detected",
+        "mpiexec detected",
+        "error response from ",
         "=>> pbs",
         "term_",
         "gpu is lost",
