@@ -350,7 +350,8 @@ impl Printed {
         let names = |words: &[&str]| words.iter().any(|word| error.contains(word));
         traceback.blames_another()
             || tells_of_memory(error)
-            || names(&NAMES)
+            // Only what is about cards explains that there is none.
+            || names(&NAMES) && !traceback.lacks_card()
             || names(&CONNECTS_RANKS)
     }
 }

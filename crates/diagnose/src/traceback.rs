@@ -199,8 +199,9 @@ impl Frame {
 
 /// A card, its driver or its libraries, in lower case.
 pub(crate) fn names_card(lower: &str) -> bool {
-    const NAMES: [&str; 7] = [
+    const NAMES: [&str; 8] = [
         "gpu",
+        "nvrm",
         "cuda",
         "nvidia",
         "nvml",
@@ -301,6 +302,63 @@ RuntimeError: can't allocate memory
             (Some(("t.py".into(), 7)), String::new())
         );
         assert_eq!(Traceback::last_in(b"Traceback: not one"), None);
+    }
+
+    #[test]
+    fn one_whose_beginning_was_cut_off_is_read() {
+        let frames = "  File \"t.py\", line 7, in f\n    import torch\n";
+        let error = "RuntimeError: two devices\n";
+        let expected = (
+            Some(("t.py".into(), 7)),
+            "RuntimeError: two devices".to_owned(),
+        );
+        assert_eq!(found(&format!("{frames}{error}")), expected);
+        assert_eq!(found(&format!("step 3\n{frames}{error}bye\n")), expected);
+        let whole = Traceback::last_in(format!("{frames}{error}").as_bytes()).unwrap();
+        assert!(whole.is_of_import());
+        // Somebody looked where he is; a warning; a dump of all threads.
+        for text in [
+            frames.to_owned(),
+            format!("{frames}step 3\nRuntimeError: of something else\n"),
+            format!("{frames}Saved: model\n"),
+            "  File \"t.py\", line 7 in f\nValueError: no\n".to_owned(),
+        ] {
+            assert_eq!(Traceback::last_in(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_heading_in_a_sentence_is_none() {
+        for line in [
+            "Sample: \"Traceback (most recent call last) he said, and left\"",
+            "he wrote Traceback (most recent call last): nothing more",
+            "look for: Traceback (most recent call last)",
+        ] {
+            assert_eq!(Traceback::last_in(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_lack_of_cards_is_known() {
+        let lacks = |error: &str, code: &str| {
+            let error = error.into();
+            let code = code.into();
+            let traceback = Traceback {
+                error,
+                code,
+                ..Traceback::default()
+            };
+            traceback.lacks_card()
+        };
+        assert!(lacks("AssertionError: need a gpu", ""));
+        assert!(lacks("AssertionError", "assert torch.cuda.is_available()"));
+        assert!(lacks("RuntimeError: No CUDA GPUs are available", ""));
+        assert!(lacks(
+            "XlaRuntimeError: DNN library initialization failed.",
+            ""
+        ));
+        assert!(!lacks("KeyError: 'gpu'", "x = x.cuda()"));
+        assert!(!lacks("ValueError: no such file", "x = load(path)"));
     }
 
     #[test]
