@@ -78,7 +78,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 
 /// Nobody looked, and it had not trained yet when there was no memory.
 fn by_error(case: &Case<'_>) -> Option<Found> {
-    if !batch_too_large::is_only_told(case) || batch_too_large::is_in_step(case) {
+    let is_elsewhere = batch_too_large::is_in_step(case) || batch_too_large::is_in_import(case);
+    if !batch_too_large::is_only_told(case) || is_elsewhere {
         return None;
     }
     let (confidence, when) = match case.has_trained() {
