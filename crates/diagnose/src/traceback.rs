@@ -176,7 +176,8 @@ impl Frame {
             (b"/torch/_tensor.py", Doing::Backward),
             (b"/torch/optim/", Doing::Updating),
         ];
-        let is_in = |place: &[u8]| find_last(&self.file, place).is_some();
+        let file = self.with_slashes();
+        let is_in = |place: &[u8]| find_last(&file, place).is_some();
         let place = PLACES.iter().find(|(place, _)| is_in(place));
         place.map(|(_, doing)| *doing)
     }
@@ -190,10 +191,27 @@ impl Frame {
             // What `antifreeze run` puts into scripts.
             b"/library/antifreeze/",
         ];
+        let file = self.with_slashes();
+        let is_others = |part: &&[u8]| find_last(&file, part).is_some();
         !self.file.starts_with(b"<")
-            && OTHERS
-                .iter()
-                .all(|part| find_last(&self.file, part).is_none())
+            && !OTHERS.iter().any(is_others)
+            && !self.is_of_windows_python()
+    }
+
+    /// `C:\Python39\lib\multiprocessing\spawn.py`: there the standard library has no folder of its own name.
+    fn is_of_windows_python(&self) -> bool {
+        if !self.file.contains(&b'\\') {
+            return false;
+        }
+        let file = String::from_utf8_lossy(&self.file).to_lowercase();
+        let mut folders = file.split('\\');
+        let is_python = |folder: &str| folder.starts_with("python3") || folder.contains("conda");
+        folders.any(is_python) && folders.any(|folder| folder == "lib")
+    }
+
+    fn with_slashes(&self) -> Vec<u8> {
+        let slash = |byte: &u8| if *byte == b'\\' { b'/' } else { *byte };
+        self.file.iter().map(slash).collect()
     }
 }
 
@@ -302,6 +320,23 @@ RuntimeError: can't allocate memory
             (Some(("t.py".into(), 7)), String::new())
         );
         assert_eq!(Traceback::last_in(b"Traceback: not one"), None);
+    }
+
+    #[test]
+    fn whose_a_file_is_shows_with_the_slashes_of_windows_too() {
+        let is_users = |file: &str| {
+            let file = file.as_bytes().to_vec();
+            Frame { file, line: 1 }.is_users()
+        };
+        assert!(is_users("C:\\proj\\lib\\train.py"));
+        assert!(is_users("C:\\Users\\a\\train.py"));
+        for file in [
+            "C:\\Python39\\lib\\multiprocessing\\spawn.py",
+            "C:\\Users\\a\\anaconda3\\envs\\x\\Lib\\runpy.py",
+            "C:\\proj\\env\\lib\\site-packages\\torch\\__init__.py",
+        ] {
+            assert!(!is_users(file), "{file}");
+        }
     }
 
     #[test]
