@@ -113,8 +113,7 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
     if !is_only_told(case) {
         return None;
     }
-    let aborted = aborted(case);
-    let asked = asked_for(aborted.as_deref().unwrap_or_else(|| case.error()));
+    let asked = asked_for(&aborted(case).unwrap_or_else(|| case.error().to_owned()));
     let confidence = match asked {
         Some(asked) if asked >= MUCH => 0.75,
         _ if is_in_step(case) => 0.5,
@@ -125,11 +124,8 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
         Some(asked) => format!("asked for {} at once", units::bytes(asked)),
         None => "there was no memory for what it asked for at once".into(),
     };
-    let mut found = Found::new(case, confidence, summary, "").at(case.location());
-    if let Some(line) = aborted {
-        found = found.and(case, format!("a library found no memory, and aborted: {}", cut(&line, 160)), "");
-    }
-    Some(found.remedy(
+    let found = Found::new(case, confidence, summary, "").at(case.location());
+    Some(with_abort(case, found).remedy(
         "ask for less at once: a smaller batch, with gradients summed over two of them",
         Some("batch_size //= 2".into()),
     ))
@@ -146,6 +142,14 @@ pub(super) fn aborted(case: &Case<'_>) -> Option<String> {
     let ended = case.end == EndKind::Crashed && case.last().is_none();
     let line = case.line_with(&["std::bad_alloc", "memory allocation of "]).filter(|_| ended)?;
     (line.contains("bad_alloc") || line.ends_with("bytes failed")).then_some(line)
+}
+
+/// What a library said of that.
+pub(super) fn with_abort(case: &Case<'_>, found: Found) -> Found {
+    match aborted(case) {
+        Some(line) => found.and(case, format!("a library found no memory, and aborted: {}", cut(&line, 160)), ""),
+        None => found,
+    }
 }
 
 /// It was loading a library, and had neither samples nor a batch.

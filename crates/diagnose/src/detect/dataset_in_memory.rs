@@ -88,7 +88,8 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
     };
     let found = Found::new(case, confidence, format!("{when}: all samples may be kept at once"), "");
     let paste = Some("data = np.load(path, mmap_mode=\"r\")".into());
-    Some(found.at(case.location()).remedy("read samples when they are needed instead of all at once", paste))
+    let found = batch_too_large::with_abort(case, found.at(case.location()));
+    Some(found.remedy("read samples when they are needed instead of all at once", paste))
 }
 
 /// Nothing was trained, and what memory grew by was read from files.

@@ -34,7 +34,8 @@ fn of_ranks(error: &str) -> bool {
 /// Ranks waited for another, and the job was ended with it.
 fn stalled(case: &Case<'_>) -> Option<(String, f64)> {
     let aborted = case.said(&["detected that one or more processes exited"])?;
-    let waited = case.line_with(&["Missing ranks:", "waiting for remainder of ranks"])?;
+    let waited = case.line_with(&["waiting for remainder of ranks"]);
+    let waited = waited.or_else(|| case.line_with(&["Missing ranks:"]))?;
     Some((waited, aborted.1))
 }
 

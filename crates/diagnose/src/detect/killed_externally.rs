@@ -133,11 +133,9 @@ fn cluster(case: &Case<'_>) -> Option<Found> {
 
 /// Services that run what others wrote, and nodes that have no room left for it.
 fn hosted(case: &Case<'_>) -> Option<String> {
-    let actions = case.line_with(&[
-        "The runner has received a shutdown signal",
-        "The operation was canceled.",
-        "has exceeded the maximum execution time of ",
-    ]);
+    let actions = case
+        .line_with(&["The runner has received a shutdown signal", "has exceeded the maximum execution time of "])
+        .or_else(|| case.line_with(&["The operation was canceled."]));
     // Other programs cancel operations too.
     let is_actions = |line: &String| line.contains("##[error]") || line.contains("runner") || line.starts_with("Error: ");
     let evicted = || case.line_with(&["The node was low on resource: memory"]);

@@ -85,7 +85,7 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
     }
     let summary = "it had trained before there was no memory: something of every step may be kept";
     let found = Found::new(case, 0.45, summary.into(), "").at(case.location());
-    Some(found.remedy(
+    Some(batch_too_large::with_abort(case, found).remedy(
         "look for a list or a sum that keeps the tensors of every step; keep plain numbers instead",
         Some("losses.append(loss.item())".into()),
     ))
