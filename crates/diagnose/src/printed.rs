@@ -444,13 +444,24 @@ pub(crate) fn is_progress(line: &str) -> bool {
     let is_named = !line.starts_with("  ")
         && NAMES.iter().any(|name| {
             line.match_indices(name).any(|(at, _)| {
-                let after = line.get(at + name.len()..).unwrap_or_default();
+                let (before, after) = line.split_at(at);
+                // An option of a command says what is wanted.
+                if before.split(' ').next_back().is_some_and(is_option) {
+                    return false;
+                }
+                let after = after.get(name.len()..).unwrap_or_default();
                 let value =
                     after.trim_start_matches([':', '=', ' ', '\'', '"', '[', '#', '(', '|', '-']);
                 value.starts_with(|next: char| next.is_ascii_digit())
             })
         });
     is_named || is_paced(&line) || is_trial(&line)
+}
+
+/// `--` or `--max-`.
+fn is_option(begin: &str) -> bool {
+    let name = begin.strip_prefix("--");
+    name.is_some_and(|name| !name.starts_with('-'))
 }
 
 /// `Trial 2 finished with value: 0.8`: of a search for parameters.
@@ -843,6 +854,8 @@ mod tests {
             "{'loss': 0.31, 'epoch': 0.1}",
             " 10%|#         | 1/10 [00:00<00:04,  2.00it/s]",
             "50/100 [=====>....] - ETA: 5s - loss: 0.2",
+            "--- epoch 3 ---",
+            "---epoch 3---",
         ] {
             assert!(is_progress(line), "{line}");
         }
@@ -851,6 +864,7 @@ mod tests {
             "  File \"train.py\", line 3, in step",
             "RuntimeError: bad loss 3",
             "the step that failed",
+            "PS C:\\yolo> python train.py --workers 8 --batch 16 --max-iter=90",
             "",
         ] {
             assert!(!is_progress(line), "{line}");
