@@ -3,7 +3,7 @@
 use crate::ending::user_file;
 use crate::facts::Facts;
 use crate::kernel::{Incident, Kind, Line};
-use crate::printed::{Printed, is_progress};
+use crate::printed::{Printed, is_training};
 use crate::series::Growth;
 use crate::shim::Suspect;
 use crate::signal::{self, Exit};
@@ -113,7 +113,7 @@ impl<'a> Case<'a> {
 
     /// It had trained before its end, as far as it printed that.
     pub fn has_trained(&self) -> bool {
-        self.story.steps.is_some_and(|steps| steps > 0) || self.printed.lines().any(is_progress)
+        self.story.steps.is_some_and(|steps| steps > 0) || self.printed.lines().any(is_training)
     }
 
     /// A process that loads data for the training was ended.

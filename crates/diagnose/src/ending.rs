@@ -85,6 +85,10 @@ pub(crate) fn is_interrupted(printed: &Printed) -> bool {
         "Detected KeyboardInterrupt",
         "Interrupted by user",
         "Keyboard interrupt received",
+        // Fortran's library takes it before Python can.
+        "forrtl: error (200): program aborting due to",
+        "ERROR: InterruptException",
+        "ERROR: LoadError: InterruptException",
     ];
     printed
         .traceback

@@ -1,10 +1,11 @@
 //! What a run printed, as far as it tells how it ended. An error after which the training went on ended nothing: it
 //! was caught, or was a word in somebody's sentence. Any bytes are read.
 
+use crate::kernel::{self, Incident};
 use crate::lines::Lines;
 use crate::signal;
 use crate::traceback::reader::{Link, Seen, Tracebacks};
-use crate::traceback::{CONNECTS_RANKS, Traceback, forms, tells_of_memory};
+use crate::traceback::{CONNECTS_RANKS, Traceback, forms, names_card, tells_of_memory};
 use crate::weight::{Weight, is_denied, is_good_end, is_raised, tells_of_more};
 
 /// So many lines of progress show that it went on.
@@ -103,7 +104,8 @@ impl Printed {
         let is_over = |at: usize| printed.went_on.is_none_or(|went_on| at > went_on);
         let told = printed.numbered().filter_map(|(at, line)| {
             let told = Told::by(line)?;
-            (told.is_part || is_over(at)).then_some(told)
+            let counts = told.is_part && !printed.was_replaced(at) || is_over(at);
+            counts.then_some(told)
         });
         let told: Vec<Told> = told.collect();
         // Those that are left over are asked to end: that is not how it began.
@@ -191,6 +193,18 @@ impl Printed {
             .any(|line| is_progress(line.text) && !is_paced(line.text))
     }
 
+    /// A process that was lost there was started again, or was not missed: the training went on, and ended well or as
+    /// its launcher had said.
+    fn was_replaced(&self, lost: usize) -> bool {
+        const AGAIN: [&str; 2] = ["will restart worker group", "Restarting worker group"];
+        let later = |place: Option<usize>| place.is_some_and(|place| place > lost);
+        let is_restart = |line: &str| AGAIN.iter().any(|words| line.contains(words));
+        let ended_well = later(self.ended_well) && self.good_end().is_some();
+        let until = self.went_on.unwrap_or(lost);
+        let mut between = self.numbered().filter(|(at, _)| (lost..until).contains(at));
+        later(self.went_on) && (ended_well || between.any(|(_, line)| is_restart(line)))
+    }
+
     /// It was no error that ended it.
     pub fn set_aside(&mut self) {
         self.caught = self.traceback.take();
@@ -245,6 +259,17 @@ impl Printed {
         self.lines.since(0).map(|line| line.text)
     }
 
+    /// Those after which it made no progress, as far as their order is known.
+    pub fn last(&self) -> impl DoubleEndedIterator<Item = &str> {
+        let first = self.went_on.map_or(self.ending, |went_on| went_on + 1);
+        self.lines.since(first).map(|line| line.text)
+    }
+
+    /// What the kernel says there: somebody put its log below the output, or both come from one console.
+    pub fn kernel_log(&self) -> Vec<Incident> {
+        kernel::pasted(self.last())
+    }
+
     /// Those after which it did not go on.
     pub fn ending(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.lines.since(self.ending).map(|line| line.text)
@@ -295,11 +320,22 @@ impl Printed {
             // Nothing came after it, and it is no part of a sentence.
             Weight::Word if ends && !tells_of_more(line) => Weight::Error,
             // An error of something else ended it.
-            Weight::Error if before(self.error_at) && !is_raised(line) && !self.is_of_machine() => {
+            Weight::Error
+                if before(self.error_at)
+                    && !is_raised(line)
+                    && !self.is_of_machine()
+                    && !self.explains_lack(line) =>
+            {
                 Weight::Word
             }
             weight => weight,
         }
+    }
+
+    /// The error that ended it says that there is no card, and this line is about cards too.
+    fn explains_lack(&self, line: &str) -> bool {
+        let traceback = self.traceback.as_ref();
+        traceback.is_some_and(Traceback::lacks_card) && names_card(&line.to_lowercase())
     }
 
     /// The error that ended it is one that the machine, a card or another process may have made.
@@ -314,7 +350,8 @@ impl Printed {
         let names = |words: &[&str]| words.iter().any(|word| error.contains(word));
         traceback.blames_another()
             || tells_of_memory(error)
-            || names(&NAMES)
+            // Only what is about cards explains that there is none.
+            || names(&NAMES) && !traceback.lacks_card()
             || names(&CONNECTS_RANKS)
     }
 }
@@ -407,13 +444,48 @@ pub(crate) fn is_progress(line: &str) -> bool {
     let is_named = !line.starts_with("  ")
         && NAMES.iter().any(|name| {
             line.match_indices(name).any(|(at, _)| {
-                let after = line.get(at + name.len()..).unwrap_or_default();
+                let (before, after) = line.split_at(at);
+                // An option of a command says what is wanted.
+                if before.split(' ').next_back().is_some_and(is_option) {
+                    return false;
+                }
+                let after = after.get(name.len()..).unwrap_or_default();
                 let value =
                     after.trim_start_matches([':', '=', ' ', '\'', '"', '[', '#', '(', '|', '-']);
                 value.starts_with(|next: char| next.is_ascii_digit())
             })
         });
-    is_named || is_paced(&line)
+    is_named || is_paced(&line) || is_trial(&line)
+}
+
+/// `--` or `--max-`.
+fn is_option(begin: &str) -> bool {
+    let name = begin.strip_prefix("--");
+    name.is_some_and(|name| !name.starts_with('-'))
+}
+
+/// `Trial 2 finished with value: 0.8`: of a search for parameters.
+fn is_trial(line: &str) -> bool {
+    line.split_once("trial ").is_some_and(|(_, after)| {
+        let rest = after.trim_start_matches(|next: char| next.is_ascii_digit());
+        let is_over = [" finished", " pruned", " complete"];
+        rest.len() < after.len() && is_over.iter().any(|words| rest.starts_with(words))
+    })
+}
+
+/// It trains: what is only read, fetched or made ready first has bars as well.
+pub(crate) fn is_training(line: &str) -> bool {
+    const BEFORE: [&str; 12] = [
+        "load", "read", "download", "fetch", "extract", "process", "tokeniz", "map", "cach",
+        "import", "shard", "generat",
+    ];
+    let lower = line.to_lowercase();
+    let has_loss = lower.contains("loss");
+    let is_bare = is_paced(&lower)
+        && !["epoch", "step", "iter"]
+            .iter()
+            .any(|name| lower.contains(name));
+    is_progress(line) && (has_loss || !is_bare && !BEFORE.iter().any(|word| lower.contains(word)))
 }
 
 /// A bar.
@@ -483,6 +555,11 @@ fn by_shell(line: &str) -> Option<u32> {
         };
         // What Python writes by itself.
         let bare = bare.strip_prefix("Fatal Python error: ").unwrap_or(bare);
+        // Other such exceptions are often caught.
+        if let Some(what) = bare.strip_prefix("Windows fatal exception: ") {
+            let is_fall = what == "access violation" || what == "stack overflow";
+            return is_fall.then_some(11);
+        }
         WORDS
             .iter()
             .find(|(word, _)| bare == *word)
@@ -563,8 +640,27 @@ fn by_launcher(line: &str) -> Option<u32> {
             return Some(number);
         }
     }
-    for mark in ["exitcode", "exit code", "return code", "exited with code"] {
+    // As shells of Windows show it.
+    let bare = line
+        .parse::<i64>()
+        .ok()
+        .filter(|status| *status < -1 || *status > 1 << 31);
+    if let Some(told) = bare.and_then(|status| of_windows(status as u32)) {
+        return Some(told);
+    }
+    for mark in [
+        "exitcode",
+        "xit code",
+        "xit Code",
+        "return code",
+        "exited with code",
+    ] {
         let Some(rest) = after(mark) else { continue };
+        let hex = rest.get(..10).filter(|hex| hex.starts_with("0x"));
+        let hex = hex.and_then(|hex| u32::from_str_radix(hex.get(2..)?, 16).ok());
+        if let Some(told) = hex.and_then(of_windows) {
+            return Some(told);
+        }
         let is_below = rest.starts_with('-');
         let digits = rest.trim_start_matches('-');
         let end = digits
@@ -706,6 +802,11 @@ mod tests {
                 false,
             ),
             ("Command terminated by signal 9", 9, false),
+            ("      Exit Code:    137", 9, false),
+            ("Windows fatal exception: access violation", 11, false),
+            ("-1073741819", 11, false),
+            ("3221225477", 11, false),
+            ("python.exe exited with exit code 0xC0000005", 11, false),
             (
                 "subprocess.CalledProcessError: Command '['python', 't.py']' died with <Signals.SIGKILL: 9>.",
                 9,
@@ -736,6 +837,10 @@ mod tests {
             "Killed: 3",
             "the job exited with code 0",
             "[1/3] Killed",
+            "Windows fatal exception: code 0xe06d7363",
+            "      Exit Code:    1",
+            "-9",
+            "137",
         ] {
             assert_eq!(Told::by(line), None, "{line}");
         }
@@ -749,6 +854,8 @@ mod tests {
             "{'loss': 0.31, 'epoch': 0.1}",
             " 10%|#         | 1/10 [00:00<00:04,  2.00it/s]",
             "50/100 [=====>....] - ETA: 5s - loss: 0.2",
+            "--- epoch 3 ---",
+            "---epoch 3---",
         ] {
             assert!(is_progress(line), "{line}");
         }
@@ -757,9 +864,31 @@ mod tests {
             "  File \"train.py\", line 3, in step",
             "RuntimeError: bad loss 3",
             "the step that failed",
+            "PS C:\\yolo> python train.py --workers 8 --batch 16 --max-iter=90",
             "",
         ] {
             assert!(!is_progress(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn training_is_told_from_what_comes_before_it() {
+        for line in [
+            "Epoch 3: train_loss=0.2",
+            "step 40",
+            " 37%|### | 874/2344 [05:11<08:43, 2.81it/s, loss=1.12]",
+            "Trial 2 finished with value: 0.8 and parameters: {}",
+        ] {
+            assert!(is_training(line), "{line}");
+        }
+        for line in [
+            "loading images:  83%|### | 99713/120000 [06:12<01:15, 267.11it/s]",
+            " 83%|### | 99713/120000 [06:12<01:15, 267.11it/s]",
+            "Reading batch 3 of 9",
+            "Trial 2 failed with value None.",
+            "import torch",
+        ] {
+            assert!(!is_training(line), "{line}");
         }
     }
 

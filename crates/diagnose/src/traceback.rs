@@ -9,13 +9,16 @@ use crate::lines::Lines;
 use reader::Tracebacks;
 
 /// Libraries through which the processes of one training speak to each other.
-pub(crate) const CONNECTS_RANKS: [&str; 6] = [
+pub(crate) const CONNECTS_RANKS: [&str; 9] = [
     "gloo",
     "NCCL",
     "nccl",
     "c10d",
     "torch.distributed",
     "ProcessGroup",
+    "TCPStore",
+    "The server socket has",
+    "The client socket has",
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Traceback {
     pub doing: Option<Doing>,
     /// The line that it came from raises it; any other made it by chance.
     pub is_raised: bool,
+    /// What stands in that line of the user's own code.
+    pub code: String,
 }
 
 /// A part of a training step, by the files of the framework that the error came through.
@@ -76,8 +81,40 @@ impl Traceback {
         // The innermost counts: an optimizer may have the whole step done for it.
         self.doing = frame.doing().or(self.doing);
         if frame.is_users() {
+            self.code = String::new();
             self.frame = Some(frame);
         }
+    }
+
+    /// It met what it met while something was imported.
+    pub fn is_of_import(&self) -> bool {
+        let begins = |word: &str| self.code.trim_start().starts_with(word);
+        begins("import ") || begins("from ")
+    }
+
+    /// It says that there is no card, or none that can be used, and not why.
+    pub fn lacks_card(&self) -> bool {
+        const LACKS: [&str; 12] = [
+            "no ",
+            "not available",
+            "not found",
+            "not been found",
+            "unavailable",
+            "need",
+            "requir",
+            "missing",
+            "must be available",
+            "initialization failed",
+            "failed to initialize",
+            "is_available()",
+        ];
+        // A bare assertion is told by its line.
+        let said = match self.kind() {
+            "AssertionError" | "SystemExit" => format!("{} {}", self.error, self.code),
+            _ => self.error.clone(),
+        };
+        let said = said.to_lowercase();
+        names_card(&said) && LACKS.iter().any(|words| said.contains(words))
     }
 
     /// Somebody pressed Ctrl-C, or sent the signal for it.
@@ -139,7 +176,8 @@ impl Frame {
             (b"/torch/_tensor.py", Doing::Backward),
             (b"/torch/optim/", Doing::Updating),
         ];
-        let is_in = |place: &[u8]| find_last(&self.file, place).is_some();
+        let file = self.with_slashes();
+        let is_in = |place: &[u8]| find_last(&file, place).is_some();
         let place = PLACES.iter().find(|(place, _)| is_in(place));
         place.map(|(_, doing)| *doing)
     }
@@ -153,11 +191,43 @@ impl Frame {
             // What `antifreeze run` puts into scripts.
             b"/library/antifreeze/",
         ];
+        let file = self.with_slashes();
+        let is_others = |part: &&[u8]| find_last(&file, part).is_some();
         !self.file.starts_with(b"<")
-            && OTHERS
-                .iter()
-                .all(|part| find_last(&self.file, part).is_none())
+            && !OTHERS.iter().any(is_others)
+            && !self.is_of_windows_python()
     }
+
+    /// `C:\Python39\lib\multiprocessing\spawn.py`: there the standard library has no folder of its own name.
+    fn is_of_windows_python(&self) -> bool {
+        if !self.file.contains(&b'\\') {
+            return false;
+        }
+        let file = String::from_utf8_lossy(&self.file).to_lowercase();
+        let mut folders = file.split('\\');
+        let is_python = |folder: &str| folder.starts_with("python3") || folder.contains("conda");
+        folders.any(is_python) && folders.any(|folder| folder == "lib")
+    }
+
+    fn with_slashes(&self) -> Vec<u8> {
+        let slash = |byte: &u8| if *byte == b'\\' { b'/' } else { *byte };
+        self.file.iter().map(slash).collect()
+    }
+}
+
+/// A card, its driver or its libraries, in lower case.
+pub(crate) fn names_card(lower: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "gpu",
+        "nvrm",
+        "cuda",
+        "nvidia",
+        "nvml",
+        "dnn library",
+        "cudnn",
+        "rocm",
+    ];
+    NAMES.iter().any(|name| lower.contains(name))
 }
 
 /// Words with which frameworks say that memory was refused.
@@ -250,6 +320,80 @@ RuntimeError: can't allocate memory
             (Some(("t.py".into(), 7)), String::new())
         );
         assert_eq!(Traceback::last_in(b"Traceback: not one"), None);
+    }
+
+    #[test]
+    fn whose_a_file_is_shows_with_the_slashes_of_windows_too() {
+        let is_users = |file: &str| {
+            let file = file.as_bytes().to_vec();
+            Frame { file, line: 1 }.is_users()
+        };
+        assert!(is_users("C:\\proj\\lib\\train.py"));
+        assert!(is_users("C:\\Users\\a\\train.py"));
+        for file in [
+            "C:\\Python39\\lib\\multiprocessing\\spawn.py",
+            "C:\\Users\\a\\anaconda3\\envs\\x\\Lib\\runpy.py",
+            "C:\\proj\\env\\lib\\site-packages\\torch\\__init__.py",
+        ] {
+            assert!(!is_users(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn one_whose_beginning_was_cut_off_is_read() {
+        let frames = "  File \"t.py\", line 7, in f\n    import torch\n";
+        let error = "RuntimeError: two devices\n";
+        let expected = (
+            Some(("t.py".into(), 7)),
+            "RuntimeError: two devices".to_owned(),
+        );
+        assert_eq!(found(&format!("{frames}{error}")), expected);
+        assert_eq!(found(&format!("step 3\n{frames}{error}bye\n")), expected);
+        let whole = Traceback::last_in(format!("{frames}{error}").as_bytes()).unwrap();
+        assert!(whole.is_of_import());
+        // Somebody looked where he is; a warning; a dump of all threads.
+        for text in [
+            frames.to_owned(),
+            format!("{frames}step 3\nRuntimeError: of something else\n"),
+            format!("{frames}Saved: model\n"),
+            "  File \"t.py\", line 7 in f\nValueError: no\n".to_owned(),
+        ] {
+            assert_eq!(Traceback::last_in(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_heading_in_a_sentence_is_none() {
+        for line in [
+            "Sample: \"Traceback (most recent call last) he said, and left\"",
+            "he wrote Traceback (most recent call last): nothing more",
+            "look for: Traceback (most recent call last)",
+        ] {
+            assert_eq!(Traceback::last_in(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_lack_of_cards_is_known() {
+        let lacks = |error: &str, code: &str| {
+            let error = error.into();
+            let code = code.into();
+            let traceback = Traceback {
+                error,
+                code,
+                ..Traceback::default()
+            };
+            traceback.lacks_card()
+        };
+        assert!(lacks("AssertionError: need a gpu", ""));
+        assert!(lacks("AssertionError", "assert torch.cuda.is_available()"));
+        assert!(lacks("RuntimeError: No CUDA GPUs are available", ""));
+        assert!(lacks(
+            "XlaRuntimeError: DNN library initialization failed.",
+            ""
+        ));
+        assert!(!lacks("KeyError: 'gpu'", "x = x.cuda()"));
+        assert!(!lacks("ValueError: no such file", "x = load(path)"));
     }
 
     #[test]

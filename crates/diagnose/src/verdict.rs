@@ -275,6 +275,16 @@ impl Verdict {
         if exit.is_some_and(|exit| detect::was_caught(exit, &printed.doubt)) {
             printed.set_aside();
         }
+        // Lines of the kernel count where they stand in the output, as those of its log do.
+        let mut with_pasted = None;
+        if facts.since == Since::OnlyPrinted {
+            let pasted = printed.kernel_log();
+            if !pasted.is_empty() {
+                let facts = with_pasted.insert(facts.clone());
+                facts.log.incidents.extend(pasted);
+            }
+        }
+        let facts = with_pasted.as_ref().unwrap_or(facts);
         let mut end = ending::judge(facts, story, &printed);
         let case = Case {
             facts,

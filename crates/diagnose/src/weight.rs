@@ -65,6 +65,10 @@ fn is_hint(line: &str) -> bool {
         })
     };
     let is_of_error = is_error(line);
+    // So GitHub marks the lines of its own.
+    if lower.starts_with("##[") {
+        return false;
+    }
     BEGINS.iter().any(begins) || !is_of_error && HOLDS.iter().any(|mark| lower.contains(mark))
 }
 
@@ -94,7 +98,7 @@ pub(crate) fn is_denied(line: &str, word: &str) -> bool {
 /// `RuntimeError: …`, `[rank0]:[E1116 12:00:00 ProcessGroupNCCL.cpp:616] …`, `ERROR …`, `slurmstepd: error: …`,
 /// `terminate called …`: a line that says that something failed, and not one that speaks of errors.
 pub(crate) fn is_error(line: &str) -> bool {
-    const BEGINS: [&str; 17] = [
+    const BEGINS: [&str; 21] = [
         "watchdog caught",
         "terminate called",
         "what():",
@@ -108,6 +112,10 @@ pub(crate) fn is_error(line: &str) -> bool {
         "assertion failed",
         "memory access fault",
         "mpirun noticed",
+        "mpirun detected",
+        "mpiexec detected",
+        "error response from ",
+        "##[error]",
         "=>> pbs",
         "term_",
         "gpu is lost",
@@ -260,6 +268,8 @@ mod tests {
             "terminate called after throwing an instance of 'std::bad_alloc'",
             "Failed to initialize NVML: Unknown Error",
             "NVIDIA-SMI has failed because it couldn't communicate",
+            "##[error]The operation was canceled.",
+            "docker: Error response from daemon: could not select device driver",
             "thread 'main' panicked at src/main.rs:3:5",
             "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 4096.00 MiB on device 0: cudaMalloc failed",
         ] {

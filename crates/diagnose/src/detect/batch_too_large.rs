@@ -13,7 +13,8 @@
 //! beside what it holds. Or the first step was under way, forward or backward, when there was no more memory: it
 //! keeps what all layers made until it has gone back, and nothing can have leaked yet. Or `antifreeze.step` has taken
 //! steps in parts. Of a log alone, by the number in the error: from a gigabyte on it is called likely; with less, or
-//! without a number, a leak and a dataset in memory are named beside it.
+//! without a number, a leak and a dataset in memory are named beside it. A library that cannot raise an error aborts
+//! instead (`std::bad_alloc`).
 //!
 //! ## What to do
 //!
@@ -31,8 +32,10 @@
 use super::{Finding, Found, container_limit, dataset_in_memory, vram_exhausted};
 use crate::case::Case;
 use crate::shim::Split;
-use crate::traceback::Doing;
+use crate::traceback::{Doing, Traceback};
 use crate::units;
+use crate::verdict::EndKind;
+use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     if let Some(split) = case.facts.told.split {
@@ -110,10 +113,11 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
     if !is_only_told(case) {
         return None;
     }
-    let asked = asked_for(case.error());
+    let asked = asked_for(&aborted(case).unwrap_or_else(|| case.error().to_owned()));
     let confidence = match asked {
         Some(asked) if asked >= MUCH => 0.75,
         _ if is_in_step(case) => 0.5,
+        _ if is_in_import(case) => 0.2,
         _ => 0.4,
     };
     let summary = match asked {
@@ -121,7 +125,7 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
         None => "there was no memory for what it asked for at once".into(),
     };
     let found = Found::new(case, confidence, summary, "").at(case.location());
-    Some(found.remedy(
+    Some(with_abort(case, found).remedy(
         "ask for less at once: a smaller batch, with gradients summed over two of them",
         Some("batch_size //= 2".into()),
     ))
@@ -129,7 +133,28 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
 
 /// That there was no memory is known from the error alone, and it was not a card's.
 pub(super) fn is_only_told(case: &Case<'_>) -> bool {
-    case.last().is_none() && case.tells_of_memory() && vram_exhausted::said(case).is_none()
+    let is_told = case.tells_of_memory() || aborted(case).is_some();
+    case.last().is_none() && is_told && vram_exhausted::said(case).is_none()
+}
+
+/// Libraries that cannot raise an error abort, and say why; with a record, what was refused is known.
+pub(super) fn aborted(case: &Case<'_>) -> Option<String> {
+    let ended = case.end == EndKind::Crashed && case.last().is_none();
+    let line = case.line_with(&["std::bad_alloc", "memory allocation of "]).filter(|_| ended)?;
+    (line.contains("bad_alloc") || line.ends_with("bytes failed")).then_some(line)
+}
+
+/// What a library said of that.
+pub(super) fn with_abort(case: &Case<'_>, found: Found) -> Found {
+    match aborted(case) {
+        Some(line) => found.and(case, format!("a library found no memory, and aborted: {}", cut(&line, 160)), ""),
+        None => found,
+    }
+}
+
+/// It was loading a library, and had neither samples nor a batch.
+pub(super) fn is_in_import(case: &Case<'_>) -> bool {
+    case.printed.traceback.as_ref().is_some_and(Traceback::is_of_import)
 }
 
 /// It was raised in the middle of a step.
@@ -155,6 +180,10 @@ fn asked_for(error: &str) -> Option<u64> {
     let mut words = error.split(' ');
     while let Some(word) = words.next() {
         let mut after = words.clone();
+        // `memory allocation of 8 bytes failed`.
+        if word == "allocation" && after.clone().next() == Some("of") {
+            after.next();
+        }
         let number = after.next().filter(|_| word.contains("allocat"));
         let number: Option<f64> = number.and_then(|number| number.parse().ok());
         let unit = after.next().and_then(|word| UNITS.iter().find(|(unit, _)| word.starts_with(unit)));

@@ -10,8 +10,8 @@
 //! ## How it is told
 //!
 //! A limit above the run is below the machine's memory, the run came to it, with what it was refused, and the machine
-//! itself had more; or the kernel, Slurm or Kubernetes says that it killed for such a limit. Ruled out where there is
-//! none. That the kernel killed another's process is not told. In a container processes have other numbers than in
+//! itself had more; or the kernel, Slurm or Kubernetes says that it killed for such a limit, in its log or where that
+//! was put into the output. Ruled out where there is none. That the kernel killed another's process is not told. In a container processes have other numbers than in
 //! the machine's log: there a fitting name, in the seconds of the end, makes it likely.
 //!
 //! ## What to do

@@ -78,7 +78,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 
 /// Nobody looked, and it had not trained yet when there was no memory.
 fn by_error(case: &Case<'_>) -> Option<Found> {
-    if !batch_too_large::is_only_told(case) || batch_too_large::is_in_step(case) {
+    let is_elsewhere = batch_too_large::is_in_step(case) || batch_too_large::is_in_import(case);
+    if !batch_too_large::is_only_told(case) || is_elsewhere {
         return None;
     }
     let (confidence, when) = match case.has_trained() {
@@ -87,7 +88,8 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
     };
     let found = Found::new(case, confidence, format!("{when}: all samples may be kept at once"), "");
     let paste = Some("data = np.load(path, mmap_mode=\"r\")".into());
-    Some(found.at(case.location()).remedy("read samples when they are needed instead of all at once", paste))
+    let found = batch_too_large::with_abort(case, found.at(case.location()));
+    Some(found.remedy("read samples when they are needed instead of all at once", paste))
 }
 
 /// Nothing was trained, and what memory grew by was read from files.

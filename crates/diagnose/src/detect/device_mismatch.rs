@@ -5,7 +5,8 @@
 //! ## How it looks
 //!
 //! `Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu`, `Input type
-//! (torch.cuda.FloatTensor) and weight type (torch.FloatTensor) should be the same`.
+//! (torch.cuda.FloatTensor) and weight type (torch.FloatTensor) should be the same`, `mat1 and mat2 must have the same
+//! dtype`, `expected scalar type Half but found Float`.
 //!
 //! ## How it is told
 //!
@@ -19,10 +20,30 @@
 //! model.to(device)
 //! x, y = x.to(device), y.to(device)
 //! ```
+//!
+//! Of types: have one for both, or let autocast choose.
+//!
+//! ```python
+//! with torch.autocast("cuda", dtype=torch.bfloat16):
+//!     loss = model(x.to(model.dtype))
+//! ```
 
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::words::cut;
+
+/// Two tensors are of different types. Tables and arrays have types as well, and other errors.
+fn is_of_types(error: &str) -> bool {
+    let lower = error.to_lowercase();
+    let has = |words: &[&str]| words.iter().all(|words| lower.contains(words));
+    let is_torch = lower.starts_with("runtimeerror") || lower.contains("tensor");
+    let is_same = has(&["same dtype"]) && ["must", "expected", "should", "but got"].iter().any(|word| lower.contains(word));
+    let is_other = has(&["expected", "scalar type", "but"])
+        || has(&["found dtype", "but expected"])
+        || has(&["expected dtype", "but got"])
+        || has(&["expected object of scalar type"]);
+    is_torch && (is_same || is_other)
+}
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     let error = case.error();
@@ -38,8 +59,13 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         "is on GPU, but expected",
         "Placeholder storage has not been allocated on MPS device",
     ];
-    let of_types = error.contains("Input type") && error.contains("weight type");
-    let is_it = of_types || on_devices.iter().any(|words| error.contains(words));
+    let of_both = error.contains("Input type") && error.contains("weight type");
+    let is_it = of_both || on_devices.iter().any(|words| error.contains(words));
+    if is_of_types(error) && !is_it {
+        let remedy = "give both one type, or let autocast choose";
+        let found = Found::new(case, 0.9, cut(error, 160), "").at(case.location());
+        return Finding::Found(found.remedy(remedy, Some("x = x.to(next(model.parameters()).dtype)".into())));
+    }
     let found = is_it.then(|| {
         Found::new(case, 0.95, cut(error, 160), "")
             .at(case.location())

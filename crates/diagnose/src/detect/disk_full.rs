@@ -10,7 +10,8 @@
 //!
 //! Less than 2 % was free where the run was started at the last look; the error in the output makes it sure. An
 //! error without a full disk there may be of another disk, or of its number of files, and is called likely; so is
-//! `unexpected pos`, with which PyTorch tells that a file could not be written to its end.
+//! `unexpected pos`, with which PyTorch tells that a file could not be written to its end. Kubernetes says so when it
+//! evicts what fills a disk (`ephemeral-storage`).
 //!
 //! ## What to do
 //!
@@ -25,6 +26,7 @@ use super::{Finding, Found, shm_exhausted};
 use crate::case::Case;
 use crate::safe;
 use crate::units;
+use crate::words::cut;
 use antifreeze_sense::Space;
 use std::os::unix::ffi::OsStrExt;
 
@@ -56,6 +58,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             let (line, most) = said.unwrap_or_else(|| (SAYS_FULL.into(), 1.0));
             (f64::min(0.8, most), line)
         }
+        None if evicted(case).is_some() => (0.85, evicted(case).unwrap_or_default()),
         Some((_, free)) => return Finding::RuledOut(format!("{} free", units::bytes(free))),
         None => return Finding::Nothing,
     };
@@ -78,6 +81,14 @@ fn is_cut_short(case: &Case<'_>) -> bool {
     error.contains("inline_container") && error.contains("unexpected pos")
         || error.contains("PytorchStreamWriter failed writing")
         || error.contains("basic_ios::clear: iostream error")
+}
+
+/// Kubernetes ends what fills its node's disk, or uses more of it than it may.
+fn evicted(case: &Case<'_>) -> Option<String> {
+    const STORAGE: [&str; 3] = ["ephemeral-storage", "ephemeral local storage", "EmptyDir volume"];
+    let line = case.line_with(&STORAGE)?;
+    let is_why = ["low on resource", "exceeds"].iter().any(|words| line.contains(words));
+    is_why.then(|| cut(&line, 160))
 }
 
 /// Libraries that write for themselves say less.

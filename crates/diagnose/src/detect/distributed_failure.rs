@@ -10,7 +10,7 @@
 //! ## How it is told
 //!
 //! By those words in the output; those that other programs use too only beside the name of a library that connects
-//! ranks. Where one rank's own traceback is there as well, that error is told first.
+//! ranks. A process that was started again, after which the training went on, is not told. Where one rank's own traceback is there as well, that error is told first.
 //!
 //! ## What to do
 //!
@@ -29,6 +29,22 @@ use crate::words::cut;
 /// An error of the connection itself.
 fn of_ranks(error: &str) -> bool {
     CONNECTS_RANKS.iter().any(|name| error.contains(name)) || error.contains("Dist")
+}
+
+/// Ranks waited for another, and the job was ended with it.
+fn stalled(case: &Case<'_>) -> Option<(String, f64)> {
+    let aborted = case.said(&["detected that one or more processes exited"])?;
+    let waited = case.line_with(&["waiting for remainder of ranks"]);
+    let waited = waited.or_else(|| case.line_with(&["Missing ranks:"]))?;
+    Some((waited, aborted.1))
+}
+
+/// The place where ranks meet was taken, often by a run before this one.
+fn meeting(case: &Case<'_>) -> Option<(String, f64)> {
+    let is_taken = case.error().contains("Address already in use");
+    let said = case.said(&["Address already in use"]).filter(|_| is_taken);
+    let place = ["torch/distributed/rendezvous", "TCPStore(", "init_process_group"];
+    said.filter(|_| case.any_line_with(&place).is_some())
 }
 
 /// What started them says that one was killed.
@@ -53,7 +69,9 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let with_ranks = |words: &[&str]| case.said(words).filter(|_| case.line_with(&CONNECTS_RANKS).is_some());
     let time_out = case
         .said(&["Watchdog caught collective operation timeout", "RendezvousTimeoutError", "clients joined"])
-        .or_else(|| with_ranks(&["Timed out waiting", "Socket Timeout"]));
+        .or_else(|| case.said(&["The client socket has timed out"]))
+        .or_else(|| with_ranks(&["Timed out waiting", "Socket Timeout"]))
+        .or_else(|| stalled(case));
     let broken = case
         .said(&[
             "NCCL error",
@@ -64,12 +82,20 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             "DistBackendError",
             "DistNetworkError",
             "DistStoreError",
+            "The server socket has failed to listen",
+            "The client socket has failed to connect",
         ])
-        .or_else(|| with_ranks(&["Connection closed by peer", "Connection reset by peer"]));
-    let child = case.said(&["ChildFailedError", "ProcessExitedException", "ProcessRaisedException"]);
+        .or_else(|| with_ranks(&["Connection closed by peer", "Connection reset by peer"]))
+        .or_else(|| meeting(case));
+    let child = case.said(&[
+        "ChildFailedError",
+        "ProcessExitedException",
+        "ProcessRaisedException",
+        "detected that one or more processes exited with non-zero status",
+    ]);
     // A rank that had an error of its own is why the others waited or were cut off.
     let has_own = case.printed.traceback.as_ref().is_some_and(|traceback| {
-        !traceback.blames_another() && !of_ranks(&traceback.error)
+        !traceback.blames_another() && !of_ranks(&traceback.error) && meeting(case).is_none()
     });
     let lost = case.printed.told.filter(|told| told.is_part && !has_own && !case.is_of_loader());
     let was_killed = lost.is_some_and(|told| told.signal == signal::KILL);

@@ -13,7 +13,8 @@
 //! By those words in the output. Each means something else: a driver that is too old for the framework; a driver
 //! that was updated while the old one still runs (restart the machine); a card that this build of the framework
 //! no longer, or not yet, knows; no driver; a build of the framework that knows no cards; a toolkit of another version;
-//! a container that has lost the card. A mere warning is called likely at most, and is not told where the training went
+//! a container that has lost the card, or never had it. An error of the script that only says that there is no card is
+//! explained by such words before it. A mere warning is called likely at most, and is not told where the training went
 //! on without the card, but for a driver that is too old: that is why it is slow.
 //!
 //! ## What to do
@@ -37,6 +38,7 @@ const OLD: &[&str] = &[
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
     "forward compatibility was attempted on non supported HW",
     "the provided PTX was compiled with an unsupported toolchain",
+    "nvidia-container-cli: requirement error",
 ];
 const UPDATED: &[&str] = &["Driver/library version mismatch"];
 const CARD: &[&str] = &[
@@ -49,6 +51,7 @@ const NO_DRIVER: &[&str] = &[
     "Found no NVIDIA driver on your system",
     "NVIDIA-SMI has failed because it couldn't communicate",
 ];
+const NO_CONTAINER: &[&str] = &["could not select device driver", "nvidia-container-cli: initialization error"];
 const NO_ACCESS: &[&str] = &["Failed to initialize NVML: Unknown Error"];
 const NO_CARDS: &[&str] = &["Torch not compiled with CUDA enabled"];
 const TOOLKIT: &[&str] = &["mismatches the version that was used to compile"];
@@ -75,6 +78,12 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             0.9,
             "install the CUDA toolkit of the version that PyTorch was built for, or a build of PyTorch for that toolkit",
             "nvcc --version; python -c \"import torch; print(torch.version.cuda)\"",
+        ),
+        (
+            NO_CONTAINER,
+            0.9,
+            "containers cannot use the card yet: install the NVIDIA Container Toolkit, have Docker know it, and start that anew",
+            "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker",
         ),
         (
             NO_ACCESS,

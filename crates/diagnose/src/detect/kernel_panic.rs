@@ -9,7 +9,7 @@
 //! ## How it is told
 //!
 //! `Kernel panic - not syncing`, or an oops, in the log of the boot in which the machine died: the journal, pstore, or
-//! a file given with `--kernel-log`. Where the machine lived on, a panic is none of the run's; an oops or a processor
+//! a file given with `--kernel-log`; or the output, where a console carries both. Where the machine lived on, a panic is none of the run's; an oops or a processor
 //! that did not come back is possible if the run was killed or fell.
 //!
 //! ## What to do

@@ -10,7 +10,8 @@
 //!
 //! A signal ended it that antifreeze did not send and that no program sends itself. Where the kernel counts its own
 //! kills for want of memory and counted none, it is surer. Another guard is named where its word is about a process
-//! of this run; what it did to others is passed over. A cluster that ran out of time says so in the output, and
+//! of this run; what it did to others is passed over. A cluster that ran out of time says so in the output, as does a
+//! service that was told to stop, and
 //! Python says when somebody interrupted it. Of a log alone, the shell's `Killed` is only likely: the kernel kills so
 //! too, when memory is short.
 //!
@@ -111,6 +112,10 @@ fn cluster(case: &Case<'_>) -> Option<Found> {
         let line = case.line_with(&["killed due to memory pressure", "killed due to the node running low on memory"]);
         line.filter(|line| line.to_lowercase().contains("ray") || line.contains("Task") || line.contains("Workers"))
     };
+    if let Some(line) = slurm.is_none().then(|| hosted(case)).flatten() {
+        let remedy = "save now and then, and go on in a next run; who or what ended it, the service's own log tells";
+        return Some(Found::new(case, 0.9, cut(&line, 160), "").remedy(remedy, None));
+    }
     if let Some(line) = slurm {
         let remedy = match line.contains("TIME LIMIT") {
             true => "ask for more time (#SBATCH --time), or save and go on in a next job",
@@ -124,6 +129,17 @@ fn cluster(case: &Case<'_>) -> Option<Found> {
     let found = Found::new(case, 0.85, cut(&ray()?, 160), "");
     let remedy = "Ray ends tasks when its node runs low on memory: ask for more of it for each, or run fewer";
     Some(found.remedy(remedy, None))
+}
+
+/// Services that run what others wrote, and nodes that have no room left for it.
+fn hosted(case: &Case<'_>) -> Option<String> {
+    let actions = case
+        .line_with(&["The runner has received a shutdown signal", "has exceeded the maximum execution time of "])
+        .or_else(|| case.line_with(&["The operation was canceled."]));
+    // Other programs cancel operations too.
+    let is_actions = |line: &String| line.contains("##[error]") || line.contains("runner") || line.starts_with("Error: ");
+    let evicted = || case.line_with(&["The node was low on resource: memory"]);
+    actions.filter(is_actions).or_else(evicted)
 }
 
 /// Somebody pressed Ctrl-C; where it was then tells whether it hung.

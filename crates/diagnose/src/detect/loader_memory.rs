@@ -23,6 +23,7 @@
 //! DataLoader(dataset, num_workers=2, prefetch_factor=1, persistent_workers=True)
 //! ```
 
+use super::batch_too_large::is_in_import;
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::units;
@@ -44,6 +45,13 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         let raised = raised.filter(|error| case.tells_of_memory() && error.contains("DataLoader worker"));
         if let Some(error) = raised.filter(|_| killed.is_none()) {
             return Finding::Found(remedied(Found::new(case, 0.55, cut(&error, 160), "").at(case.location())));
+        }
+        // Where processes cannot be copied, each worker loads all libraries anew.
+        let is_spawned = case.any_line_with(&["in spawn_main"]).is_some() && case.tells_of_memory();
+        if is_spawned && killed.is_none() && is_in_import(case) {
+            let summary = "there was no memory for the libraries that each worker loads anew".to_owned();
+            let found = Found::new(case, 0.6, summary, "").at(case.location());
+            return Finding::Found(remedied(found.and(case, cut(case.error(), 160), "")));
         }
         let found = killed.map(|line| remedied(Found::new(case, 0.75, cut(&line, 160), "")));
         return found.into();

@@ -80,12 +80,13 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 
 /// Nobody looked, and it had trained for a while before there was no memory.
 fn by_error(case: &Case<'_>) -> Option<Found> {
-    if !batch_too_large::is_only_told(case) || !case.has_trained() {
+    let can_be = case.has_trained() && !batch_too_large::is_in_import(case);
+    if !batch_too_large::is_only_told(case) || !can_be {
         return None;
     }
     let summary = "it had trained before there was no memory: something of every step may be kept";
     let found = Found::new(case, 0.45, summary.into(), "").at(case.location());
-    Some(found.remedy(
+    Some(batch_too_large::with_abort(case, found).remedy(
         "look for a list or a sum that keeps the tensors of every step; keep plain numbers instead",
         Some("losses.append(loss.item())".into()),
     ))

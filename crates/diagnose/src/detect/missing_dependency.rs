@@ -61,6 +61,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     } else if BUILT_FOR_ANOTHER.iter().any(|words| error.contains(words)) {
         let paste = Some("python -m pip check".into());
         (0.85, "two packages were not built for each other: install versions that fit together", paste)
+    } else if asks_to_install(error) {
+        (0.85, "install what the error names into the Python that runs the script", None)
     } else if error.starts_with("ImportError: ") && !is_of_script(error) {
         (0.75, "two packages do not fit together: look at their versions", Some("python -m pip check".into()))
     } else {
@@ -71,6 +73,14 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             .at(case.location())
             .remedy(remedy, paste),
     )
+}
+
+/// It says that something is missing, and how to install it.
+fn asks_to_install(error: &str) -> bool {
+    let lower = error.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|words| lower.contains(words));
+    has(&["pip install", "pip3 install", "conda install", "apt install", "apt-get install"])
+        && has(&["not installed", "is required", "requires", "not found", "missing", "could not import", "no module"])
 }
 
 /// A module that is not there: a package that is not installed, a part that another version of it has, or a file of

@@ -11,6 +11,7 @@ use crate::bearing::{self, Part};
 use crate::case::Case;
 use crate::facts::Since;
 use crate::kernel::Incident;
+use crate::traceback::Traceback;
 use crate::verdict::{Cause, Code, EndKind, Evidence, Location, Remedy, RuledOut};
 use crate::words::cut;
 
@@ -155,8 +156,21 @@ fn give_way(causes: &mut [Cause], case: &Case<'_>) {
     if error.is_empty() {
         return;
     }
+    // That there is no card says less than why.
+    let lacks_card = case
+        .printed
+        .traceback
+        .as_ref()
+        .is_some_and(Traceback::lacks_card);
+    let is_of_card = |code: Code| {
+        matches!(
+            code,
+            Code::GpuDriverMismatch | Code::GpuLost | Code::GpuFault
+        )
+    };
     let is_by_error = |cause: &&Cause| {
-        !is_how_it_shows(cause.code) && cause.evidence.iter().any(|seen| seen.text.contains(&error))
+        let is_told = cause.evidence.iter().any(|seen| seen.text.contains(&error));
+        !is_how_it_shows(cause.code) && (is_told || lacks_card && is_of_card(cause.code))
     };
     let found = causes
         .iter()

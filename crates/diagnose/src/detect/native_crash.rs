@@ -9,7 +9,7 @@
 //! ## How it is told
 //!
 //! A signal that the kernel sends for what a program did ended it, or one of its processes, by its status or in the
-//! words of the shell or the launcher; and no request for memory had just been refused: then it would be that. `Illegal
+//! words of the shell, the launcher or Windows (`0xC0000005`); and no request for memory had just been refused: then it would be that. `Illegal
 //! instruction` means that a library was built for another processor. The shim has the interpreter write where it was;
 //! the kernel's log names the library, where it tells of a process of this run, or of a thread that by name and time
 //! is one of its own.
@@ -23,7 +23,7 @@
 //! PYTHONFAULTHANDLER=1 antifreeze run -- python train.py
 //! ```
 
-use super::{Finding, Found};
+use super::{Finding, Found, batch_too_large};
 use crate::case::Case;
 use crate::ending::user_file;
 use crate::kernel::Kind;
@@ -45,6 +45,10 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         let died = notebook_died(case).map(|line| Found::new(case, 0.35, line, ""));
         return died.into();
     };
+    // Libraries abort where they cannot raise an error: that is another cause.
+    if number == signal::ABORT && batch_too_large::aborted(case).is_some() {
+        return Finding::Nothing;
+    }
     let name = signal::name(number);
     let summary = match is_whole {
         true => format!("{name} in the program or one of its libraries"),
@@ -72,7 +76,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             _ => found.confidence.max(0.8),
         };
     }
-    let said = case.line_with(&["Fatal Python error:"]);
+    let said = case.line_with(&["Fatal Python error:", "Windows fatal exception:"]);
     if let Some(line) = &said {
         found = found.and(case, line.clone(), "");
         found.confidence = found.confidence.max(0.85);

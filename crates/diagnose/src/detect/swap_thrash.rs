@@ -74,12 +74,6 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         let remedy = "have its memory watched from the first cell on, and explained afterwards";
         return Finding::Found(found.remedy(remedy, Some("%load_ext antifreeze".into())));
     }
-    // Libraries that cannot raise an error abort; with a record, what was refused is known.
-    let aborted = case.line_with(&["std::bad_alloc"]).filter(|_| case.end == EndKind::Crashed);
-    if let Some(line) = aborted.filter(|_| case.last().is_none()) {
-        let found = Found::new(case, 0.75, format!("a library found no memory: {line}"), "");
-        return Finding::Found(remedied(case, found));
-    }
     if let Some(found) = killed_by_kernel(case) {
         return Finding::Found(found);
     }

@@ -11,8 +11,9 @@
 //! By the traceback at the end of the output, and an exit code that is not 0. Where a cause is known that such an
 //! error comes from, that is told instead, or first; an error for want of memory, or of another process, is no more than
 //! how it showed. Where more was printed after it, as by a script that goes on, or the exit code is one that Python does
-//! not end with then, it may have been caught, and is told with doubt. So is what was said last without a traceback. Of
-//! errors in a chain the first is told, if the last arose by chance in its handler.
+//! not end with then, it may have been caught, and is told with doubt. So is what was said last without a traceback, but
+//! for a parser of arguments, which says so below its usage. An error of Julia is told by its stack. Of errors in a chain
+//! the first is told, if the last arose by chance in its handler.
 //!
 //! ## What to do
 //!
@@ -23,7 +24,7 @@ use crate::case::Case;
 use crate::printed::Doubt;
 use crate::signal::Exit;
 use crate::traceback::Traceback;
-use crate::verdict::EndKind;
+use crate::verdict::{EndKind, Location};
 use crate::words::cut;
 
 /// An error's message may be pages long; its beginning tells what it is.
@@ -35,7 +36,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let found = match case.end {
         EndKind::Exception => raised(case),
         EndKind::Killed => interrupted(case),
-        EndKind::Unknown => went_on(case),
+        EndKind::Unknown => went_on(case).or_else(|| refused(case)).or_else(|| julia(case)),
+        EndKind::Failed => refused(case).or_else(|| julia(case)),
         _ => None,
     };
     found.or_else(|| ended_itself(case)).into()
@@ -94,6 +96,38 @@ fn ended_itself(case: &Case<'_>) -> Option<Found> {
         Some(caught) => found.and(case, format!("it had gone on after {}", cut(&caught.error, WIDEST)), ""),
         None => found,
     })
+}
+
+/// Its arguments were wrong: `usage: …`, and `train.py: error: …` last.
+fn refused(case: &Case<'_>) -> Option<Found> {
+    const LONGEST_USAGE: usize = 60;
+    let mut lines = case.printed.last().rev().map(str::trim);
+    let last = lines.next()?;
+    let (who, what) = last.split_once("rror: ")?;
+    let is_parser = !what.is_empty() && (who == "E" || who.strip_suffix(": e").is_some_and(|name| !name.contains(": ")));
+    let is_usage = |line: &str| line.starts_with("usage: ") || line.starts_with("Usage: ");
+    let has_usage = lines.take(LONGEST_USAGE).any(is_usage);
+    (is_parser && has_usage).then(|| Found::new(case, 0.85, cut(last, WIDEST), ""))
+}
+
+/// `ERROR: LoadError: …`, `Stacktrace:`, `in expression starting at train.jl:41`.
+fn julia(case: &Case<'_>) -> Option<Found> {
+    const LONGEST_MESSAGE: usize = 12;
+    let lines: Vec<&str> = case.printed.last().map(str::trim).collect();
+    let at = lines.iter().rposition(|line| line.starts_with("ERROR: "))?;
+    let after = lines.get(at + 1..).unwrap_or_default();
+    let error = lines.get(at)?.strip_prefix("ERROR: ")?;
+    let has_stack = after.iter().take(LONGEST_MESSAGE).any(|line| *line == "Stacktrace:");
+    let place = after.iter().find_map(|line| line.strip_prefix("in expression starting at ")?.rsplit_once(':'));
+    let is_of_file = error.starts_with("LoadError: ") && place.is_some();
+    if !has_stack && !is_of_file {
+        return None;
+    }
+    let location = place.and_then(|(file, line)| {
+        Some(Location { file: file.to_owned(), line: line.parse().ok()?, name: None })
+    });
+    let confidence = if error.to_lowercase().contains("memory") { 0.4 } else { 0.75 };
+    Some(Found::new(case, confidence, cut(error, WIDEST), "").at(location))
 }
 
 /// Its first line, which may only lead to the next.

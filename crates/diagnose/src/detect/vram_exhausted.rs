@@ -87,7 +87,7 @@ pub(super) fn said(case: &Case<'_>) -> Option<(String, bool)> {
 }
 
 fn told(case: &Case<'_>) -> Option<Said> {
-    const PLAIN: [&str; 11] = [
+    const PLAIN: [&str; 14] = [
         "CUDA out of memory",
         "CUDA error: out of memory",
         "CUDA driver error: out of memory",
@@ -99,6 +99,10 @@ fn told(case: &Case<'_>) -> Option<Said> {
         "cudaErrorMemoryAllocation",
         "cudaMalloc failed: out of memory",
         "memory space hbm",
+        "Out of GPU memory",
+        // What serves a model keeps room for what it has read.
+        "No available memory for the cache blocks",
+        "is less than desired GPU memory utilization",
     ];
     // Each says it with more words than these, and of a card.
     const ALIKE: [&str; 4] = [

@@ -52,7 +52,9 @@ fn kill(text: &str) -> Option<Kind> {
         Some(_) => ") score ",
         None => ") total-vm:",
     };
-    let (name, sizes) = rest.rsplit_once(end)?;
+    // What was copied may be cut there.
+    let named = || Some((rest.strip_suffix(')').filter(|_| announced.is_none())?, ""));
+    let (name, sizes) = rest.rsplit_once(end).or_else(named)?;
     Some(Kind::OomKill {
         pid: Pid(pid),
         name: name.into(),
@@ -139,6 +141,10 @@ mod tests {
         tells(
             "oom-kill:constraint=CONSTRAINT_CPUSET,nodemask=0,cpuset=x,mems_allowed=0,task_memcg=/u,task=python3,pid=42,uid=0",
             kill("python3", Constraint::Nodes, None),
+        );
+        tells(
+            "Out of memory: Killed process 42 (python3)",
+            kill("python3", Constraint::Global, None),
         );
         for near in [
             "Out of memory: Killed process 42x (python3) total-vm:9kB",

@@ -36,6 +36,29 @@ pub fn incidents(text: &[u8], reference: Timestamp) -> Vec<Incident> {
     incidents_in(text, reference, TimeZone::system())
 }
 
+/// What the kernel says in a program's output: kills, crashes and panics, in words that nobody else uses, or below a
+/// stamp of its own.
+pub fn pasted<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Incident> {
+    let calendar = Calendar::new(Timestamp::now(), TimeZone::system());
+    let mut reading = Reading::default();
+    for line in lines.filter_map(|line| Line::parse(line.as_bytes(), &calendar)) {
+        let is_stamped = line.since_boot.is_some() || line.at.is_some();
+        let is_told = match Kind::of(&line) {
+            _ if line.source != Source::Kernel => false,
+            Some(Kind::OomKill { constraint, .. }) => {
+                is_stamped || constraint != Constraint::Unknown
+            }
+            Some(Kind::Panic { .. } | Kind::Segfault { .. } | Kind::Trap { .. }) => true,
+            Some(Kind::Oops { .. } | Kind::Lockup) => is_stamped,
+            _ => false,
+        };
+        if is_told {
+            reading.take(line, false);
+        }
+    }
+    reading.found()
+}
+
 fn incidents_in(text: &[u8], reference: Timestamp, zone: TimeZone) -> Vec<Incident> {
     let calendar = Calendar::new(reference, zone);
     let mut reading = Reading::default();

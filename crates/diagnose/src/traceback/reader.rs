@@ -1,5 +1,5 @@
 //! All tracebacks of an output, in one pass over its lines. Each stream is followed by itself, so that ranks that fail
-//! at the same time do not cut each other short.
+//! at the same time do not cut each other short. Of one whose beginning was cut off the frames are known by their shape.
 
 use super::{Frame, Traceback, forms};
 use crate::lines::{Line, Lines};
@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 /// Python writes a colon after it; notebooks and Rich do not.
 const HEADING: &str = "Traceback (most recent call last)";
+const DRAWN: [char; 3] = ['╭', '┌', '─'];
 /// Of more than this, the last.
 const MOST: usize = 2048;
 /// Of a drawn one a page of code stands in between; further on it is somebody else's text.
@@ -14,6 +15,7 @@ const MOST_DRAWN: usize = 400;
 /// A message may be pages long; its beginning tells what it is.
 const LONGEST_MESSAGE: usize = 4096;
 const MOST_OF_MESSAGE: usize = 40;
+const LONGEST_CODE: usize = 400;
 
 /// How an error came from the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,10 @@ struct Open {
     /// Something of that width, and another in each line, stands before all.
     is_by_width: bool,
     is_timed: bool,
+    /// It begins with a frame.
+    is_cut: bool,
+    /// The last frame is the user's.
+    is_users: bool,
     /// Lines of it, and of its message, so far.
     lines: usize,
     in_message: usize,
@@ -78,9 +84,10 @@ impl Tracebacks {
         };
         let mut streams: HashMap<u64, Stream> = HashMap::new();
         for (number, line) in lines.since(0).enumerate() {
-            let at = line.text.find(HEADING);
+            let at = heading(line.text);
+            let is_frame = begins_inside(line.text);
             // Most lines are of no traceback, and of a stream that had none.
-            if at.is_none() && streams.is_empty() && !begins_ignored(line.text) {
+            if at.is_none() && streams.is_empty() && !is_frame && !begins_ignored(line.text) {
                 continue;
             }
             let stream = streams.entry(line.stream).or_default();
@@ -98,7 +105,13 @@ impl Tracebacks {
                     if is_over {
                         found.close(stream);
                     }
-                    if stream.open.is_none() {
+                    if stream.open.is_none() && is_frame {
+                        let before = stream.link.take().zip(stream.last);
+                        let mut open = Open::at(line, number, 0, before, false);
+                        open.is_cut = true;
+                        open.takes(line, number, &ends);
+                        stream.open = Some(open);
+                    } else if stream.open.is_none() {
                         stream.link = link(line.text).or(stream.link);
                     }
                 }
@@ -117,6 +130,10 @@ impl Tracebacks {
         let Some(open) = stream.open.take() else {
             return;
         };
+        // Frames alone are those of a warning, or of somebody who looks where he is.
+        if open.is_cut && open.seen.traceback.error.is_empty() {
+            return;
+        }
         stream.last = Some(open.seen.first);
         if self.seen.len() == MOST {
             self.seen.pop_front();
@@ -157,6 +174,24 @@ impl Tracebacks {
     }
 }
 
+/// Where a line has the heading of a traceback. It ends the line, but for what is drawn there; in a sentence it is none.
+fn heading(line: &str) -> Option<usize> {
+    let at = line.find(HEADING)?;
+    let (before, rest) = line.split_at(at);
+    let rest = rest.get(HEADING.len()..)?.trim();
+    let is_name = |next: char| next.is_alphanumeric() || "._".contains(next);
+    let is_notebook = || rest.is_empty() && before.trim().chars().all(is_name);
+    (rest == ":" || before.contains(DRAWN) || is_notebook()).then_some(at)
+}
+
+/// `  File "net.py", line 7, in forward`, as the interpreter writes it.
+fn begins_inside(line: &str) -> bool {
+    let frame = line.strip_prefix("  File \"");
+    let place = frame.and_then(|rest| rest.split_once("\", line "));
+    let function = place.and_then(|(_, place)| place.split_once(", in "));
+    function.is_some_and(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// `Exception ignored in: <function …>`.
 fn begins_ignored(line: &str) -> bool {
     line.contains("Exception ignored ")
@@ -179,15 +214,12 @@ impl Open {
         is_ignored: bool,
     ) -> Open {
         let (prefix, rest) = line.text.split_at(at);
-        let is_plain = rest
-            .get(HEADING.len()..)
-            .is_some_and(|rest| rest.starts_with(':'));
-        let form = if is_plain {
-            Form::Plain
-        } else if prefix.contains(['╭', '┌', '─']) {
-            Form::Box { is_open: true }
-        } else {
-            Form::Notebook(prefix.trim().to_owned())
+        let form = match rest.strip_prefix(HEADING) {
+            Some(rest) if prefix.contains(DRAWN) && !rest.starts_with(':') => {
+                Form::Box { is_open: true }
+            }
+            Some(rest) if !rest.starts_with(':') => Form::Notebook(prefix.trim().to_owned()),
+            _ => Form::Plain,
         };
         Open {
             seen: Seen {
@@ -202,6 +234,8 @@ impl Open {
             prefix: prefix.to_owned(),
             is_by_width: false,
             is_timed: line.is_timed,
+            is_cut: false,
+            is_users: false,
             lines: 0,
             in_message: 0,
         }
@@ -264,15 +298,24 @@ impl Open {
         let bare = text.strip_prefix("> ").unwrap_or(text);
         if let Some(frame) = Frame::parse(bare.as_bytes()) {
             self.seen.traceback.is_raised = false;
+            self.is_users = frame.is_users();
             self.seen.traceback.goes_through(frame);
         } else if text.starts_with(|first: char| !first.is_whitespace()) {
+            // What is not called an error may be anything.
+            if self.is_cut && !is_error(text, |_| true) && text != "KeyboardInterrupt" {
+                return false;
+            }
             if is_error(text, ends) {
                 self.seen.traceback.error = short(text, LONGEST_MESSAGE).to_owned();
                 self.is_timed = line.is_timed;
             }
         } else if !text.trim().trim_matches(['^', '~', ' ']).is_empty() {
             // The line of code below a frame.
-            self.seen.traceback.is_raised = text.trim_start().starts_with("raise ");
+            let traceback = &mut self.seen.traceback;
+            traceback.is_raised = text.trim_start().starts_with("raise ");
+            if self.is_users && traceback.code.is_empty() {
+                traceback.code = short(text.trim(), LONGEST_CODE).to_owned();
+            }
         }
         true
     }
