@@ -211,21 +211,17 @@ except antifreeze.MemoryPressure:
             os.kill(pid, signal.SIGURG)
         self.assertEqual(kernel.value("kept"), {"epoch": 3})
 
+        # The cell has itself interrupted: from outside nobody knows where it is at.
         def interrupted(cell):
-            number = kernel.begin(ASKED + 'print("asked", flush=True)\n' + cell)
-            while True:
-                message = kernel._client.get_iopub_msg(timeout=60)
-                if message["msg_type"] == "stream" and "asked" in message["content"]["text"]:
-                    break
-            os.kill(pid, signal.SIGURG)
-            return kernel.finish(number)
+            return kernel.run(ASKED + "import signal\ninterrupt = os.getpid(), signal.SIGURG\n" + cell)
 
-        value, error, shown = interrupted("await asyncio.sleep(1)\n'slept'")
+        later = "asyncio.get_running_loop().call_later(0.2, os.kill, *interrupt)\n"
+        value, error, shown = interrupted(later + "await asyncio.sleep(1)\n'slept'")
         self.assertEqual((value, error), ("'slept'", None), shown)
-        _, error, shown = interrupted("await asyncio.sleep(0)\ntime.sleep(60)")
+        _, error, shown = interrupted("await asyncio.sleep(0)\nos.kill(*interrupt)\ntime.sleep(60)")
         self.assertEqual(error, "MemoryPressure", shown)
         self.assertEqual(kernel.value("kept"), {"epoch": 3})
-        _, error, shown = interrupted("time.sleep(60)")
+        _, error, shown = interrupted("import threading\nthreading.Timer(0.5, os.kill, interrupt).start()\ntime.sleep(60)")
         self.assertEqual(error, "MemoryPressure", shown)
         self.assertIn("time.sleep(60)", shown)
         self.assertEqual(kernel.value("kept"), {"epoch": 3})

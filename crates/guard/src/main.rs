@@ -4,7 +4,6 @@
 //! opened and allocated; memory is locked before the other threads start; only then is the
 //! trainer let go.
 
-use antifreeze_cushion::page::Head as PageHead;
 use antifreeze_guard::act::Hands;
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::counting;
