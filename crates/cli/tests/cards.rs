@@ -254,7 +254,7 @@ fn a_driver_that_hangs_delays_neither_start_nor_end() {
         command.args(["run", "-q", "--", "sh", "-c", "sleep 0.5; echo well"]);
         scene.finish(&mut command, LIMIT).exits(0).prints("well");
         assert!(
-            begun.elapsed() < Duration::from_secs(10),
+            begun.elapsed() < Duration::from_secs(40),
             "{:?}",
             begun.elapsed()
         );
