@@ -83,6 +83,12 @@ CATALOGUE = (
         can="catch",
     ),
     Scenario(
+        name="libraries",
+        summary="Loads libraries with four times the memory as data, of which it touches nothing.",
+        program=_program("libraries.py"),
+        can="finish",
+    ),
+    Scenario(
         name="worker-leak",
         summary="Three loader workers leak; when one has run out of memory the parent loads alone.",
         program=_program("worker_leak.py"),

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// "AFPG".
 pub const MAGIC: u32 = 0x4746_5041;
 /// Raised whenever the layout changes; the cushion ignores a page of another version.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 6;
 /// Where the processes of the tree find the page: paths to try, separated by `:`.
 pub const ENV: &str = "ANTIFREEZE_PAGE";
 /// The same, as C spells it.
@@ -35,8 +35,13 @@ pub const CARD_READINGS: usize = 10;
 pub const EVENT_BYTES: usize = 248;
 /// What is kept of the trainer's output, of each stream.
 pub const OUTPUT_BYTES: usize = 256 * 1024;
+/// Every soft limit that antifreeze sets is a multiple of this: 8 pages of the largest size. Chromium's renderer dies at
+/// a limit below 4 GB that is not a multiple of 8 pages.
+pub const LIMIT_UNIT: u64 = 512 * 1024;
 /// Requests below this are small: they may draw on the small reserve.
 pub const SMALL_REQUEST: u64 = 1 << 20;
+/// A dynamic loader that began its last library longer ago than this is taken to be done.
+pub const LOADING_NS: u64 = 10_000_000_000;
 /// A heartbeat older than this means that nobody stands guard any more.
 pub const STALE_NS: u64 = 5_000_000_000;
 /// How much the strip opens when the page does not say.
@@ -44,7 +49,21 @@ pub const STRIP: u64 = 32 << 20;
 /// The small reserve when the page does not say.
 pub const SMALL_RESERVE: u64 = 64 << 20;
 /// The part the cushion maps, a multiple of any page size in use.
-pub const HEAD_BYTES: usize = 64 * 1024;
+pub const HEAD_BYTES: usize = 128 * 1024;
+
+/// The signal by which a paused process is asked to page itself out: a real-time signal that no C library keeps for
+/// itself (the first free one is 34), next to the one for stacks.
+pub const PAGEOUT_SIGNAL: i32 = 34 + 10;
+
+/// Values of [`Slot::pager`]. The cushion has no handler for [`PAGEOUT_SIGNAL`]: the page does not want one, or the
+/// program uses the signal itself.
+pub const PAGER_NONE: u32 = 0;
+/// The handler is installed.
+pub const PAGER_READY: u32 = 1;
+/// One thread is paging the process out.
+pub const PAGER_BUSY: u32 = 2;
+/// Everything that could be paged out was; the handler waits for the end of the request.
+pub const PAGER_FINISHED: u32 = 3;
 
 /// What the cushion of one process has to say. A slot belongs to the process whose number
 /// stands in it. Whoever frees a slot (the guard, when the process is gone) zeroes the rest
@@ -69,10 +88,27 @@ pub struct Slot {
     /// Bytes of files it has ever mapped to write to privately, large pieces only. They count against
     /// the limit, and take memory only where they are written to.
     pub files: AtomicU64,
+    /// Bytes of data that the dynamic loader has mapped for this program's libraries. They count
+    /// against the limit, and take memory only where they are written to.
+    pub libraries: AtomicU64,
+    /// When the dynamic loader began to map a library (CLOCK_MONOTONIC, nanoseconds); 0 while it
+    /// maps none. The guard leaves the limit alone until then: a refusal would be final, since the
+    /// loader cannot ask.
+    pub loading: AtomicU64,
+    /// The limit this process had before it was raised to start another program in its place; 0 when that is
+    /// not so.
+    pub before_exec: AtomicU64,
+    /// The guard's: 1 from before it reads `loading` until it has moved the limit. A process that
+    /// sets `loading` waits for 0, so that no limit chosen before can arrive after it.
+    pub moving: AtomicU32,
     /// 1 while the landing strip is open.
     pub landed: AtomicU32,
     /// 1 when the process lifted its limit because the heartbeat was stale.
     pub lifted: AtomicU32,
+    /// What the process can do about a request to page itself out, and what it has done: `PAGER_*`.
+    pub pager: AtomicU32,
+    /// 1 while the guard asks the process to page itself out. A futex word; the guard writes it.
+    pub pageout: AtomicU32,
 }
 
 /// The signal by which a trainer is told in the middle of a step.
@@ -130,6 +166,16 @@ pub struct Probed {
     pub readings: [CardReading; CARD_READINGS],
 }
 
+/// What `root_status` holds of an attached process, beyond any wait status.
+pub mod attached {
+    /// The process lives on unguarded, because the front has left.
+    pub const LEFT_ALIVE: u32 = 1 << 16;
+    /// It has ended, and its status is not known.
+    pub const ENDED_UNSEEN: u32 = 1 << 17;
+    /// It has ended, and the wait status in the lower bits was seen.
+    pub const ENDED_SEEN: u32 = 1 << 18;
+}
+
 #[repr(C)]
 pub struct EventSlot {
     /// Number of the event plus one, written last; 0 when empty.
@@ -179,7 +225,8 @@ pub struct Head {
     pub begun: AtomicU32,
     /// errno of a command that could not be started; 0 otherwise.
     pub exec_errno: AtomicI32,
-    /// The root's wait status plus one, once it has ended; 0 before.
+    /// The root's wait status plus one, once it has ended; 0 before. Of an attached process: one of the values of
+    /// [`attached`] plus one, or, where the process itself wants to be guarded no more, the status that it names.
     pub root_status: AtomicU32,
     /// 1 once the guard has nothing more to say: the record is closed. A futex word.
     pub closed: AtomicU32,
@@ -190,6 +237,11 @@ pub struct Head {
     /// What the tree holds, and the rung it is on.
     pub footprint: AtomicU64,
     pub rung: AtomicU32,
+
+    /// 1 when the cushion should install its handler for [`PAGEOUT_SIGNAL`]. Written before the command starts.
+    pub pages_out: AtomicU32,
+    /// The limit that the user had set before us, which the cushion does not exceed; 0 for none.
+    pub ceiling: AtomicU64,
 
     // The guard's, for the keeper.
     /// The processes that are paused; 0 where there is none.

@@ -1,11 +1,14 @@
 //! The cushion: the library that `LD_PRELOAD` puts into every process of the trainer.
 //!
-//! It promises three things at the soft wall (`RLIMIT_DATA`, kept by the guard):
+//! It promises four things at the soft wall (`RLIMIT_DATA`, kept by the guard):
 //! - a request that fits the machine *now* does not fail because the guard last looked a
 //!   second ago: the guard is asked before anything is refused ([`guard`]);
+//! - the dynamic loader, which cannot ask, is never refused the data of a library ([`loader`]);
 //! - small requests and thread starts, which few programs survive losing, are refused last
 //!   ([`reserve`]), and whoever is refused finds room to handle the error ([`wall`]);
 //! - a process that is born takes a share of the head-room, not a copy of it ([`birth`]).
+//!
+//! And one beside it: a paused process pages itself out when the guard asks for it ([`pageout`]).
 //!
 //! While nothing fails it costs one indirect call for each allocation. It holds no lock,
 //! allocates nothing and binds to no version of the C library.
@@ -16,6 +19,10 @@ mod page;
 
 #[path = "preload/birth.rs"]
 mod birth;
+#[path = "preload/elf.rs"]
+mod elf;
+#[path = "preload/exec.rs"]
+mod exec;
 #[path = "preload/files.rs"]
 mod files;
 #[path = "preload/guard.rs"]
@@ -24,10 +31,20 @@ mod guard;
 mod heap;
 #[path = "preload/limit.rs"]
 mod limit;
+#[path = "preload/loader.rs"]
+mod loader;
 #[path = "preload/mapping.rs"]
 mod mapping;
 #[path = "preload/next.rs"]
 mod next;
+#[path = "preload/pageout.rs"]
+mod pageout;
+#[path = "preload/pageout_pace.rs"]
+mod pageout_pace;
+#[path = "preload/pageout_signal.rs"]
+mod pageout_signal;
+#[path = "preload/regions.rs"]
+mod regions;
 #[path = "preload/reserve.rs"]
 mod reserve;
 #[path = "preload/share.rs"]
@@ -47,7 +64,9 @@ extern "C" fn enter() {
     let _errno = sys::KeptErrno::new();
     heap::resolve();
     shared::open();
+    loader::find();
     birth::after_exec();
+    pageout_signal::install();
 }
 
 #[used]

@@ -2,6 +2,7 @@
 
 use crate::hands::brake::Brake;
 use crate::hands::cgroup::Home;
+use crate::hands::pageout::Pageout;
 use crate::hands::{save, stop};
 use crate::mark::Mark;
 use crate::policy::{Bound, Config, Decision, History, Save};
@@ -42,10 +43,14 @@ pub struct Hands {
     pub looked_at: u64,
     /// When they were last interrupted.
     pub interrupted_at: u64,
+    /// An attached process heard that it is to end what it is at, since the last stop was decided.
+    pub was_interrupted: bool,
     /// Made when they were asked to end.
     pub steps_at_stop: u64,
     /// Whether the training goes on.
     pub standstill: Standstill,
+    /// Puts a paused tree into swap.
+    pub pageout: Pageout,
 }
 
 /// Everything one act may touch.
@@ -101,7 +106,7 @@ impl Hands {
                     self.ask_to_save(scene);
                 }
             }
-            Rung::Pause => self.pause(scene),
+            Rung::Pause => self.pause(decision, scene),
             Rung::Stop => self.stop(decision.why, scene),
             Rung::Kill => self.kill(decision.why, scene),
         }
@@ -247,10 +252,15 @@ impl Hands {
         crate::others::state(front) == Some(b'T')
     }
 
-    fn pause(&mut self, scene: &mut Scene<'_, '_>) {
+    fn pause(&mut self, decision: &Decision, scene: &mut Scene<'_, '_>) {
         // Again at each look: the tree may have been about to fork, or `fg` may have
         // continued it.
         let stopped = stop::pause(scene.tree, self.shared);
+        let wanted = decision.page_out && !self.job_stopped();
+        let found = scene.findings.interruptible;
+        self.pageout
+            .advance(scene.now, wanted, found, scene.tree, self.shared);
+        scene.errand.inspect = self.pageout.inquiry();
         if scene.history.acts.paused_at.is_some() || stopped == 0 {
             return;
         }
@@ -264,6 +274,8 @@ impl Hands {
     }
 
     fn resume(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
+        self.pageout.reset();
+        scene.errand.inspect = None;
         stop::resume(scene.tree, self.shared);
         let acts = &mut scene.history.acts;
         let paused_at = acts.paused_at.take().unwrap_or(scene.now);
@@ -278,14 +290,19 @@ impl Hands {
         if acts.stop_sent_at.is_none() {
             acts.stop_sent_at = Some(scene.now);
             acts.available_at_stop = scene.room.available;
-            scene.voice.say(What::StopSent { pid: Pid(0), why });
+            self.was_interrupted = false;
         } else if scene.room.bytes >= 0 || scene.now.saturating_sub(self.interrupted_at) < LOOK_PACE
         {
             // It has helped, or will.
             return;
         }
         self.interrupted_at = scene.now;
-        trainers::interrupt(self.shared, scene.tree);
+        // Without the Python package in it, a process cannot be interrupted, and the wall stands alone.
+        let is_heard = trainers::interrupt(self.shared, scene.tree);
+        if is_heard && !self.was_interrupted {
+            self.was_interrupted = true;
+            scene.voice.say(What::StopSent { pid: Pid(0), why });
+        }
     }
 
     fn stop(&mut self, why: Why, scene: &mut Scene<'_, '_>) {

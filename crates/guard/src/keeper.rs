@@ -113,6 +113,7 @@ pub fn wait_for_end(pipe: BorrowedFd<'_>) {
 }
 
 fn continue_paused(shared: Shared) {
+    shared.withdraw_pageouts();
     for pid in &shared.head().paused {
         if let Some(pid) = rustix::process::Pid::from_raw(pid.load(Acquire) as i32) {
             let _ = kill_process(pid, Signal::CONT);

@@ -7,6 +7,7 @@ pub mod boot;
 pub mod cards;
 pub mod counting;
 pub mod hands;
+pub mod interruptible;
 pub mod keeper;
 pub mod landed;
 pub mod mark;

@@ -10,6 +10,7 @@ use antifreeze_guard::counting;
 use antifreeze_guard::hands::brake::Brake;
 use antifreeze_guard::hands::cgroup::Home;
 use antifreeze_guard::hands::limit::{self, Limits};
+use antifreeze_guard::hands::pageout::Pageout;
 use antifreeze_guard::keeper::Keeper;
 use antifreeze_guard::landed::{FileId, Ours};
 use antifreeze_guard::mark::Mark;
@@ -141,8 +142,9 @@ fn guard() -> Result<(), String> {
     let reclaim = home
         .and_then(|home| home.reclaim.take())
         .filter(|_| !swap_is_memory);
+    let delay = scout::delay();
     thread("scout", move || {
-        scout::run(desk, &working_folder(), ours, reclaim)
+        scout::run(desk, &working_folder(), ours, reclaim, delay)
     })?;
     thread("relay", move || takeover::stand_by(shared, orders))?;
     let writer = match writer {
@@ -171,6 +173,8 @@ fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
     let (strip, small) = sentinel.terms.cushion();
     head.strip.store(strip, Relaxed);
     head.small_reserve.store(small, Relaxed);
+    head.ceiling
+        .store(sentinel.wall.ceiling.unwrap_or(0), Relaxed);
     head.wall.store(u32::from(sentinel.wall.on), Relaxed);
     if let Some(root) = sentinel.tree.get(sentinel.root) {
         head.root_started.store(root.process.started, Relaxed);
@@ -187,6 +191,10 @@ fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
             reserve: sentinel.terms.reserve,
             budget: sentinel.terms.budget,
         });
+        if sentinel.orders.attach != 0 {
+            let pid = sentinel.root;
+            sentinel.voice.say(What::Attached { pid });
+        }
         head.begun.store(1, Release);
     }
     if sentinel.orders.adopt != 0 {
@@ -215,7 +223,24 @@ fn prepare<'a>(
     let _ = tree.add_reaper(ours);
     let _ = tree.add_reaper(front);
     let _ = tree.add_root(root, scout::now());
+    let has_started = |started| started == orders.attach_started;
+    if orders.attach != 0
+        && !tree
+            .get(root)
+            .is_some_and(|tracked| has_started(tracked.process.started))
+    {
+        // It has ended, and its number may be another's by now.
+        let _ = tree.exclude(root);
+    }
 
+    let has_cushion = orders.attach == 0 && !orders.preload.is_empty();
+    let can_reclaim = home.as_ref().is_some_and(|home| home.reclaim.is_some());
+    let swaps = swaps_to_disk();
+    let pages_out_inside = swaps && has_cushion && !can_reclaim;
+    shared
+        .head()
+        .pages_out
+        .store(pages_out_inside.into(), Release);
     let wall_works = !limit::ignored_by_kernel();
     if orders.wall && !wall_works {
         voice.lacks(Lack::WallIgnored, 0);
@@ -252,6 +277,7 @@ fn prepare<'a>(
                 dies_at_wall: false,
                 attached: orders.attach != 0,
                 swap_is_memory: swap_is_memory(),
+                pages_out: pages_out_inside || (swaps && can_reclaim),
                 pause_deadline: Duration::from_secs(orders.pause_deadline_s),
                 stop_deadline: Duration::from_secs(orders.stop_deadline_s),
             },
@@ -267,8 +293,10 @@ fn prepare<'a>(
             resume_requests: shared.head().resume_requests.load(Relaxed),
             looked_at: 0,
             interrupted_at: 0,
+            was_interrupted: false,
             steps_at_stop: 0,
             standstill: antifreeze_guard::standstill::Standstill::default(),
+            pageout: Pageout::new(pages_out_inside),
         },
         voice,
         desk,
@@ -320,6 +348,13 @@ fn make_home(
             None
         }
     }
+}
+
+/// Whether a paused tree can be written to swap on a disk. zram is no place for it, because it takes the room that the
+/// tree would leave.
+fn swaps_to_disk() -> bool {
+    let swaps = std::fs::read("/proc/swaps").unwrap_or_default();
+    antifreeze_sense::parse::has_swap(&swaps) && !antifreeze_sense::parse::swap_is_memory(&swaps)
 }
 
 fn swap_is_memory() -> bool {

@@ -1,6 +1,7 @@
 //! What the guard keeps about each process of the tree.
 
 use crate::hands::limit::Limits;
+use crate::hands::pageout::PageoutState;
 use crate::policy::WallState;
 use crate::scout::FileData;
 
@@ -14,6 +15,8 @@ pub struct Mark {
     pub limits: Option<Limits>,
     /// We stopped it; what the user stopped is not marked.
     pub paused: bool,
+    /// What became of paging it out during this pause.
+    pub pageout: PageoutState,
     /// Setting its limit was refused: another user's, or setuid.
     pub refused: bool,
 }
@@ -27,16 +30,19 @@ pub struct Files {
     told_then: u64,
     /// At the look before.
     told_before: u64,
+    /// What the dynamic loader has mapped, of files or not.
+    libraries: u64,
 }
 
 impl Files {
-    /// Takes in both at a look.
-    pub fn observe(&mut self, counted: FileData, told: u64) {
+    /// Takes in what the scout counted, and what the cushion told of: files mapped by the program, and libraries.
+    pub fn observe(&mut self, counted: FileData, files: u64, libraries: u64) {
         if counted.at != self.counted.at {
             self.counted = counted;
             self.told_then = self.told_before;
         }
-        self.told_before = told;
+        self.told_before = files.saturating_add(libraries);
+        self.libraries = libraries;
     }
 
     /// Without what it may have been born with.
@@ -44,8 +50,9 @@ impl Files {
         self.bytes().min(self.told_before)
     }
 
+    /// The zero-filled data of a library is of no file, so the scout does not count it.
     pub fn bytes(&self) -> u64 {
         let since = self.told_before.saturating_sub(self.told_then);
-        self.counted.bytes.saturating_add(since)
+        self.counted.bytes.saturating_add(since).max(self.libraries)
     }
 }

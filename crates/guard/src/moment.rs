@@ -35,6 +35,7 @@ pub fn of(sample: &Sample, terms: &Terms, now: u64, stride: u64, motion: Motion)
         swapped_in: sample.paging.swapped_in.value(),
         swapped_out: sample.paging.swapped_out.value(),
         swap_free: sample.memory.swap_free.value(),
+        swap_cached: sample.memory.swap_cached.value().unwrap_or(0),
         scanned,
         stalled_us: sample.pressure.memory_full.value(),
         shm_free: sample.shm.free.value(),

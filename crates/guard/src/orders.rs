@@ -21,6 +21,8 @@ pub struct Orders {
     pub adopt: u32,
     /// The number of a process that nobody started for us; 0 where we start the command.
     pub attach: u32,
+    /// Its start time in clock ticks since boot: a number that was given to another process is not touched.
+    pub attach_started: u64,
     pub reserve: u64,
     /// 0: none.
     pub budget: u64,
@@ -30,6 +32,10 @@ pub struct Orders {
     pub checkpoint_signal: u32,
     /// Added to the trainer's nice value.
     pub nice: i32,
+    /// One bit for each standard stream that is closed for the trainer.
+    pub closed_streams: u32,
+    /// 1 where the trainer is started with SIGPIPE ignored.
+    pub ignore_sigpipe: u32,
     pub pause_deadline_s: u64,
     pub stop_deadline_s: u64,
     /// The preload library; empty when there is none.
@@ -44,11 +50,14 @@ macro_rules! numbers {
         $f!(front_lives);
         $f!(adopt);
         $f!(attach);
+        $f!(attach_started);
         $f!(reserve);
         $f!(budget);
         $f!(allow_swap);
         $f!(checkpoint_signal);
         $f!(nice);
+        $f!(closed_streams);
+        $f!(ignore_sigpipe);
         $f!(pause_deadline_s);
         $f!(stop_deadline_s);
     };
@@ -124,12 +133,15 @@ mod tests {
             give: [9, 10],
             adopt: 4321,
             attach: 4322,
+            attach_started: 987_654_321,
             reserve: 1 << 40,
             budget: 0,
             allow_swap: 17,
             wall: true,
             checkpoint_signal: 10,
             nice: 10,
+            closed_streams: 5,
+            ignore_sigpipe: 1,
             pause_deadline_s: 60,
             stop_deadline_s: 10,
             preload: "/a folder/with preload= in it/cushion.so".to_owned(),

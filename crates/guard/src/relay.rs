@@ -36,11 +36,19 @@ pub fn fill(output: &Output, from: BorrowedFd<'_>) -> Result<Flow, Errno> {
 /// Passes on all that is held now; what comes meanwhile is for the next call. A destination that is gone (closed terminal, broken pipe)
 /// is reported, and what was for it is dropped: the tail is still kept.
 pub fn pass_on(output: &Output, to: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+    pass_on_until(output, to, output.filled.load(Acquire))
+}
+
+/// Passes on what is held up to `goal`, counted in bytes that were ever read, and nothing beyond it.
+pub fn pass_on_until(output: &Output, to: Option<BorrowedFd<'_>>, goal: u64) -> Result<(), Errno> {
     let mut result = Ok(());
-    let goal = output.filled.load(Acquire);
     loop {
+        let left = goal.saturating_sub(output.passed.load(Relaxed));
         let pending = output.pending();
-        if pending.is_empty() || output.passed.load(Relaxed) >= goal {
+        let pending = &pending[..pending
+            .len()
+            .min(usize::try_from(left).unwrap_or(usize::MAX))];
+        if pending.is_empty() {
             return result;
         }
         let passed = match to {

@@ -3,6 +3,9 @@
 //! The deciding thread leaves errands and picks up findings, and never waits for either.
 
 use crate::counting;
+use crate::hands::pageout::Inquiry;
+use crate::hands::reclaim::Reclaim;
+use crate::interruptible::{self, Interruptible};
 use crate::landed::{Ours, SaveWatch, Saved};
 use crate::others::{Grower, Others, anonymous};
 use antifreeze_sense::footprint::Share;
@@ -10,7 +13,6 @@ use antifreeze_sense::parse::Pss;
 use antifreeze_sense::slow::{self, Scout as Sensors, Slow, mapped, open_files, pss};
 use antifreeze_sense::{Pid, Reading};
 use rustix::thread::futex;
-use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -25,9 +27,6 @@ const CALM: u64 = 5 * SECOND;
 
 /// Libraries whose programs do not survive a refused request.
 const FRAGILE: [&[u8]; 2] = [b"libtensorflow_framework.so", b"libtensorflow_cc.so"];
-
-/// How much a paused tree gives up at a time.
-const PIECE: &[u8] = b"8M";
 
 /// What the scout is asked to look at.
 #[derive(Clone, Copy)]
@@ -45,6 +44,8 @@ pub struct Errand {
     pub save_asked: Option<u64>,
     /// The tree is paused and memory is short: what it holds may go to swap.
     pub make_room: bool,
+    /// A paused process whose threads may have to run a handler.
+    pub inspect: Option<Inquiry>,
 }
 
 impl Errand {
@@ -63,6 +64,7 @@ impl Default for Errand {
             mapped_more: false,
             save_asked: None,
             make_room: false,
+            inspect: None,
         }
     }
 }
@@ -96,6 +98,8 @@ pub struct Findings {
     pub fragile: bool,
     pub saved: Option<Saved>,
     pub grower: Option<Grower>,
+    /// The answer to the last inquiry.
+    pub interruptible: Option<(Inquiry, Interruptible)>,
 }
 
 impl Findings {
@@ -171,6 +175,7 @@ impl Default for Findings {
             fragile: false,
             saved: None,
             grower: None,
+            interruptible: None,
         }
     }
 }
@@ -190,7 +195,8 @@ impl Desk {
             news = (errand.urgent && !place.urgent) || (errand.mapped_more && !place.mapped_more);
             *place = *errand;
         }
-        if news || errand.save_asked.is_some() || errand.make_room {
+        let asks = errand.save_asked.is_some() || errand.make_room || errand.inspect.is_some();
+        if news || asks {
             self.bell.fetch_add(1, Release);
             let _ = futex::wake(&self.bell, futex::Flags::PRIVATE, 1);
         }
@@ -235,25 +241,51 @@ struct Rounds {
     shares_cost: u64,
     files: Last,
     maps: Last,
+    /// When the look that is due begins: at once, but for [`DELAY`].
+    maps_begin: Option<u64>,
     maps_cost: u64,
     maps_pause: u64,
     maps_turn: usize,
     others: Last,
 }
 
+/// A variable for tests: so many seconds pass before each look at what a process has mapped, as on a machine that is
+/// slow or busy. Nothing may depend on that look coming in time.
+pub const DELAY: &str = "ANTIFREEZE_TEST_SCOUT_DELAY";
+
+/// What [`DELAY`] asks for, in nanoseconds.
+pub fn delay() -> u64 {
+    let seconds = std::env::var(DELAY).ok();
+    let seconds: Option<u64> = seconds.and_then(|text| text.parse().ok());
+    seconds.unwrap_or(0).saturating_mul(SECOND)
+}
+
 /// The scout's life.
-pub fn run(desk: &Desk, folder: &Path, ours: Ours, reclaim: Option<std::fs::File>) -> ! {
+pub fn run(
+    desk: &Desk,
+    folder: &Path,
+    ours: Ours,
+    reclaim: Option<std::fs::File>,
+    delay: u64,
+) -> ! {
     let mut sensors = Sensors::new(folder);
     let mut others = Others::default();
     let mut rounds = Rounds::default();
     let mut save = SaveWatch::new(ours);
     let mut findings = Findings::default();
+    let mut reclaim = reclaim.map(Reclaim::new);
     counting::start_is_over();
     loop {
         let bell = desk.bell.load(Acquire);
         let errand = *locked(&desk.errand);
         let now = now();
 
+        let answered = findings.interruptible.map(|(inquiry, _)| inquiry);
+        if let Some(inquiry) = errand.inspect.filter(|asked| answered != Some(*asked)) {
+            findings.interruptible = Some((inquiry, interruptible::inspect(inquiry.pid)));
+            // Before all that takes longer.
+            *locked(&desk.findings) = findings;
+        }
         if errand.save_asked.is_some() {
             findings.saved = save.look(&errand, written(&errand), now);
         } else if errand.urgent {
@@ -282,16 +314,20 @@ pub fn run(desk: &Desk, folder: &Path, ours: Ours, reclaim: Option<std::fs::File
             false => pause(1, rounds.maps_pause / SECOND),
         };
         if rounds.maps.due(now, rest) {
+            rounds.maps_begin.get_or_insert(now.saturating_add(delay));
+        }
+        if rounds.maps_begin.take_if(|begin| now >= *begin).is_some() {
             let (first, many) = if errand.urgent || errand.mapped_more {
                 (0, errand.count)
             } else {
                 (rounds.maps_turn % errand.count.max(1), 1)
             };
+            let begin = self::now();
             for place in first..first + many {
                 findings.look_at_maps(&errand, place);
             }
             findings.mapped_at = now;
-            rounds.maps_cost = self::now() - now;
+            rounds.maps_cost = self::now() - begin;
             rounds.maps_turn += 1;
             rounds.maps_pause = (2 * rounds.maps_pause).clamp(SECOND, 60 * SECOND);
         }
@@ -302,8 +338,8 @@ pub fn run(desk: &Desk, folder: &Path, ours: Ours, reclaim: Option<std::fs::File
 
         // A paused tree that stays in memory helps nobody. The kernel takes its time for
         // this, which is why it is done here.
-        if let Some(mut file) = reclaim.as_ref().filter(|_| errand.make_room) {
-            let _ = file.write_all(PIECE);
+        if let Some(reclaim) = reclaim.as_mut().filter(|_| errand.make_room) {
+            reclaim.make_room(self::now);
         }
         let pause = if errand.save_asked.is_some() || errand.make_room {
             SECOND / 40

@@ -9,7 +9,7 @@ use crate::keeper::Keeper;
 use crate::mark::Mark;
 use crate::moment;
 use crate::orders::Orders;
-use crate::policy::{BACK_OFF, Decision, History, Motion, Save, decide};
+use crate::policy::{BACK_OFF, Decision, History, Moment, Motion, Save, decide};
 use crate::room::{Room, Terms};
 use crate::scout::{Desk, Errand, Findings, NAMED, now};
 use crate::shared::Shared;
@@ -17,6 +17,7 @@ use crate::takeover;
 use crate::trainers;
 use crate::voice::Voice;
 use crate::wall::{Motive, Wall};
+use antifreeze_cushion::page::attached;
 use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::cgroup::{Above, Own};
 use antifreeze_sense::footprint::Footprint;
@@ -40,6 +41,8 @@ const DECIDED_EVERY: u64 = 40 * MILLISECOND;
 const RECORDED_EVERY: u64 = 190 * MILLISECOND;
 /// Bytes of data that the tree maps before the scout looks what they are.
 const MAPPED_MORE: u64 = 64 << 20;
+/// The front sees an attached process end, and may see its status. It has this long to report it.
+const REPORTING: u64 = 1_000 * MILLISECOND;
 /// Slow readings older than this are not trusted.
 const STALE: u64 = 30_000 * MILLISECOND;
 
@@ -83,6 +86,8 @@ pub struct Ends {
     user_stopped: bool,
     broken: [u32; 2],
     announced: bool,
+    /// When an attached process was first missed.
+    missed_at: Option<u64>,
     decided_at: u64,
     /// Of those born since the last quiet look, how many there were at the last.
     births: u32,
@@ -133,10 +138,12 @@ impl Sentinel<'_> {
         }
         self.notice_changes(now);
         self.record(now);
+        self.notice_attached_end(now);
         self.announce_end();
         self.publish(now);
         let young = |since: u64| now.saturating_sub(since) < YOUTH;
-        if self.tree.processes().any(|p| young(p.first_seen)) {
+        let is_missed = self.ends.missed_at.is_some() && self.ends.root_status.is_none();
+        if is_missed || self.tree.processes().any(|p| young(p.first_seen)) {
             return self.decision.pace.min(YOUNG_PACE);
         }
         self.decision.pace
@@ -288,9 +295,10 @@ impl Sentinel<'_> {
         self.errand.mapped_more = data > self.mapped.1.saturating_add(MAPPED_MORE);
         self.errand.urgent = self.history.acts.rung > antifreeze_record::event::Rung::Calm;
         self.errand.counted = self.sample.cgroup.own_anon.value().is_some();
-        self.errand.make_room = self.history.last().is_some_and(|moment| {
+        let is_short = |moment: &Moment| {
             moment.motion == Motion::Paused && moment.available < moment.reserve / 2 * 3
-        });
+        };
+        self.errand.make_room = self.decision.page_out || self.history.last().is_some_and(is_short);
         self.desk.leave(&self.errand);
     }
 
@@ -315,11 +323,25 @@ impl Sentinel<'_> {
             return;
         };
         self.ends.announced = true;
-        self.voice.say(What::Ended {
-            status,
-            peak: self.ends.peak,
-            worst_delay_ms: self.ends.worst_delay / MILLISECOND,
-            ended_by_guard: self.history.acts.stop_sent_at.is_some(),
+        let peak = self.ends.peak;
+        let worst_delay_ms = self.ends.worst_delay / MILLISECOND;
+        let acts = &self.history.acts;
+        let was_asked = self.orders.attach == 0 || self.hands.was_interrupted;
+        let ended_by_guard =
+            acts.stop_sent_at.is_some() && was_asked || acts.kill_sent_at.is_some();
+        self.voice.say(match status {
+            attached::LEFT_ALIVE | attached::ENDED_UNSEEN => What::Detached {
+                process_ended: status == attached::ENDED_UNSEEN,
+                peak,
+                worst_delay_ms,
+                ended_by_guard,
+            },
+            _ => What::Ended {
+                status: status & !attached::ENDED_SEEN,
+                peak,
+                worst_delay_ms,
+                ended_by_guard,
+            },
         });
         self.shared.head().root_status.store(status + 1, Release);
         self.voice.wake_front();
@@ -327,14 +349,33 @@ impl Sentinel<'_> {
 
     /// The run is over when nothing of the tree is left.
     fn is_over(&mut self) -> bool {
+        if self.orders.attach != 0 {
+            return match self.ends.root_status {
+                None => false,
+                Some(status) if has_ended(status) => self.tree.is_empty(),
+                // It is let go, and lives on.
+                Some(_) => true,
+            };
+        }
         if self.ends.root_status.is_none() && self.tree.get(self.root).is_some() {
             return false;
         }
-        if self.orders.attach != 0 && self.ends.root_status.is_some() {
-            // It is let go, and lives on.
-            return true;
-        }
         self.tree.is_empty()
+    }
+
+    /// An attached process is not our child: its end is seen by its absence, unless the front reports it.
+    fn notice_attached_end(&mut self, now: u64) {
+        let lives = |tracked: &Tracked<Mark>| !tracked.process.has_ended();
+        if self.orders.attach == 0
+            || self.ends.root_status.is_some()
+            || self.tree.get(self.root).is_some_and(lives)
+        {
+            return;
+        }
+        let missed_at = *self.ends.missed_at.get_or_insert(now);
+        if self.ends.front_gone || now.saturating_sub(missed_at) > REPORTING {
+            self.ends.root_status = Some(attached::ENDED_UNSEEN);
+        }
     }
 
     /// What is said once: the front's end, a full table, a disk that refuses.
@@ -436,6 +477,11 @@ impl Sentinel<'_> {
         let late = (now() - began).saturating_sub(wanted.max(SHORTEST));
         self.ends.worst_delay = self.ends.worst_delay.max(late);
     }
+}
+
+/// Whether this status of an attached process says that it has ended.
+fn has_ended(status: u32) -> bool {
+    status & (attached::ENDED_SEEN | attached::ENDED_UNSEEN) != 0
 }
 
 fn timespec(nanoseconds: u64) -> rustix::time::Timespec {

@@ -1,7 +1,8 @@
 //! The page as guard and front hold it: mapped from a memfd, for as long as they live.
 
 use antifreeze_cushion::page::{
-    self, EVENT_BYTES, EVENTS, Head, OUTPUT_BYTES, Output, Page, SLOTS, Slot, TRAINERS, Trainer,
+    self, EVENT_BYTES, EVENTS, Head, OUTPUT_BYTES, Output, PAGER_NONE, Page, SLOTS, Slot, TRAINERS,
+    Trainer,
 };
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
@@ -9,7 +10,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::thread::futex;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// The page, mapped whole.
 #[derive(Clone, Copy)]
@@ -91,6 +92,15 @@ impl Shared {
             .map(|place| (place, &slots[place]))
     }
 
+    /// Withdraws all requests to page out: the processes that serve one return to what they were at.
+    pub fn withdraw_pageouts(&self) {
+        for slot in &self.head().slots {
+            if slot.pageout.swap(0, AcqRel) != 0 {
+                let _ = futex::wake(&slot.pageout, futex::Flags::empty(), u32::MAX >> 1);
+            }
+        }
+    }
+
     /// Gives the slots of processes that are gone back.
     pub fn free_slots(&self, alive: impl Fn(u32) -> bool) {
         for slot in &self.head().slots[..SLOTS] {
@@ -103,8 +113,14 @@ impl Shared {
                 slot.drawn.store(0, Relaxed);
                 slot.wanted.store(0, Relaxed);
                 slot.files.store(0, Relaxed);
+                slot.libraries.store(0, Relaxed);
+                slot.loading.store(0, Relaxed);
+                slot.before_exec.store(0, Relaxed);
+                slot.moving.store(0, Relaxed);
                 slot.landed.store(0, Relaxed);
                 slot.lifted.store(0, Relaxed);
+                slot.pager.store(PAGER_NONE, Relaxed);
+                slot.pageout.store(0, Relaxed);
                 slot.pid.store(0, Release);
             }
         }

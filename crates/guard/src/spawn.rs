@@ -94,10 +94,17 @@ fn become_trainer(orders: &Orders, shared: Shared, arguments: &[CString]) -> ! {
     set_environment(orders, shared);
     let mut pointers: Vec<*const libc::c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
     pointers.push(std::ptr::null());
-    // SAFETY: a null-terminated list of C strings that outlive the call. The Rust runtime
-    // ignores SIGPIPE; the trainer gets the default back.
+    // SAFETY: a null-terminated list of C strings that outlive the call. The Rust runtime ignores SIGPIPE and opens
+    // closed streams; the trainer finds both as the front did.
     let errno = unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        for stream in (0..3).filter(|stream| orders.closed_streams & (1 << stream) != 0) {
+            libc::close(stream);
+        }
+        if orders.ignore_sigpipe == 0 {
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        } else {
+            libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+        }
         libc::execvp(pointers[0], pointers.as_ptr());
         *libc::__errno_location()
     };

@@ -118,14 +118,16 @@ pub fn ask_to_stop(shared: Shared) -> bool {
     asked
 }
 
-/// Tells those that hear at once, steps or none.
-pub fn interrupt(shared: Shared, tree: &Tree<Mark>) {
+/// Tells those that hear at once, steps or none. False when there is none.
+pub fn interrupt(shared: Shared, tree: &Tree<Mark>) -> bool {
+    let mut is_heard = false;
     for (pid, trainer) in shared.trainers().filter(|(_, trainer)| hears(trainer)) {
         if trainer.stop_asked.load(Relaxed) == trainer.stop_answered.load(Acquire) {
             trainer.stop_asked.fetch_add(1, Release);
         }
-        let _ = tree.signal(pid, SIGNAL);
+        is_heard |= tree.signal(pid, SIGNAL).is_ok();
     }
+    is_heard
 }
 
 /// Nobody has to end any more.
@@ -155,11 +157,6 @@ pub fn ask_for_stacks(shared: Shared, tree: &Tree<Mark>) {
     {
         let _ = tree.signal(pid, stacks_signal());
     }
-}
-
-/// Whether one of them does.
-pub fn show_stacks(shared: Shared) -> bool {
-    shared.trainers().any(|(_, trainer)| shows_stacks(trainer))
 }
 
 fn shows_stacks(trainer: &Trainer) -> bool {

@@ -8,12 +8,12 @@ use crate::room::{Room, Terms};
 use crate::scout::{FileData, Findings};
 use crate::shared::Shared;
 use crate::stride::Stride;
-use antifreeze_cushion::page::SLOTS;
+use antifreeze_cushion::page::{LIMIT_UNIT, LOADING_NS, SLOTS, Slot};
 use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
 use antifreeze_sense::{Name, Pid, Reading};
 use rustix::io::Errno;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// News of one look; beyond that, refusals are only counted.
 const NEWS: usize = 16;
@@ -106,12 +106,13 @@ impl Wall {
             let slot = shared.slot(tracked.process.pid.0);
             let state = tracked.state.wall;
             let wants = slot.map_or(0, |(place, _)| self.wants[place]);
+            // Not of a process that loads libraries: its limit is out of the way for that alone.
             let stands = tracked.state.limits.and_then(|limits| limits.soft);
             let open = stands.filter(|_| wants == 0);
             self.candidates.push(Candidate {
                 state,
                 wants,
-                asks: slot.is_some(),
+                asks: slot.is_some_and(|(_, slot)| !lacks_cushion(slot)),
                 open: open.map_or(0, |stands| stands.saturating_sub(closed(&state))),
                 files: match state.is_forgiven() {
                     true => tracked.state.files.bytes(),
@@ -140,7 +141,8 @@ impl Wall {
         let places = tree.processes_mut().zip(&self.limits);
         for ((tracked, limit), candidate) in places.zip(&self.candidates) {
             if let Some(limit) = limit.filter(|_| candidate.wants == 0 || !planned.contested) {
-                place(tracked, limit, self.ceiling);
+                let slot = shared.slot(tracked.process.pid.0).map(|(_, slot)| slot);
+                place(now, tracked, limit, self.ceiling, slot);
             }
             if candidate.asks && candidate.state.is_new_born() {
                 let stands = tracked.state.wall.limit().unwrap_or(0);
@@ -201,9 +203,16 @@ impl Wall {
         let value = |reading: Reading<u64>| reading.value().unwrap_or(0);
         let mark = &mut tracked.state;
         let slot = shared.slot(process.pid.0);
-        let files = slot.map_or(0, |(_, slot)| slot.files.load(Acquire));
-        mark.files.observe(counted, files);
-        mark.wall.hear_of_files(files);
+        mark.limits = None;
+        if slot.is_some_and(|(_, slot)| loads_libraries(slot, now)) {
+            // What it maps now is its libraries'. It says how much that was when it is done.
+            return;
+        }
+        let (files, libraries) = slot.map_or((0, 0), |(_, slot)| {
+            (slot.files.load(Acquire), slot.libraries.load(Acquire))
+        });
+        mark.files.observe(counted, files, libraries);
+        mark.wall.hear_of_files(files.saturating_add(libraries));
         mark.wall.observe(
             now,
             value(process.vm_data),
@@ -212,14 +221,21 @@ impl Wall {
             value(process.threads),
         );
         self.stride.observe(now, mark.wall.growth());
-        mark.limits = None;
         if self.on && !mark.refused {
             match Limits::of(process.pid) {
                 Ok(limits) => mark.limits = Some(limits),
                 Err(errno) => mark.refused = errno != Errno::SRCH,
             }
         }
-        if let Some(found) = mark.limits.and_then(|limits| limits.soft) {
+        let is_without = slot.is_some_and(|(_, slot)| lacks_cushion(slot));
+        if let Some(found) = mark
+            .limits
+            .and_then(|limits| limits.soft)
+            .filter(|_| is_without)
+        {
+            // Its forerunner raised it, to let it start.
+            mark.wall.placed(found);
+        } else if let Some(found) = mark.limits.and_then(|limits| limits.soft) {
             // After the limit: it says what it does before it does it.
             let own = match slot {
                 Some((_, slot)) => OwnLimit {
@@ -287,13 +303,45 @@ fn inherited(tree: &Tree<Mark>, pid: Pid) -> Option<WallState> {
     forked.then(|| WallState::child_of(&parent.state.wall))
 }
 
-/// Sets the limit of one process.
-fn place(tracked: &mut Tracked<Mark>, bytes: u64, ceiling: Option<u64>) {
+/// Whether the dynamic loader maps libraries in this process. A loader that has not begun another for long is
+/// done: the program has asked for no memory since, or it would have said so.
+fn loads_libraries(slot: &Slot, now: u64) -> bool {
+    match slot.loading.load(SeqCst) {
+        0 => false,
+        since => now.saturating_sub(since) < LOADING_NS,
+    }
+}
+
+/// Whether the process has started a program that has no cushion, or none that reaches us: the cushion takes this
+/// note away when it starts. Asked of a process that does not load libraries any more.
+fn lacks_cushion(slot: &Slot) -> bool {
+    slot.before_exec.load(Acquire) != 0
+}
+
+/// Sets the limit of one process, unless it has begun to load libraries since it was looked at.
+fn place(
+    now: u64,
+    tracked: &mut Tracked<Mark>,
+    bytes: u64,
+    ceiling: Option<u64>,
+    slot: Option<&Slot>,
+) {
     let Some(limits) = tracked.state.limits else {
         return;
     };
-    let bytes = bytes.min(ceiling.unwrap_or(u64::MAX));
-    match limits.move_to(tracked.process.pid, Some(bytes)) {
+    let bytes = (bytes - bytes % LIMIT_UNIT).min(ceiling.unwrap_or(u64::MAX));
+    if let Some(slot) = slot {
+        slot.moving.store(1, SeqCst);
+    }
+    let moved = match slot {
+        Some(slot) if loads_libraries(slot, now) => None,
+        _ => Some(limits.move_to(tracked.process.pid, Some(bytes))),
+    };
+    if let Some(slot) = slot {
+        slot.moving.store(0, Release);
+    }
+    let Some(moved) = moved else { return };
+    match moved {
         Ok(()) => {
             tracked.state.wall.placed(bytes);
             tracked.process.wall = Reading::Value(bytes);

@@ -163,6 +163,10 @@ pub enum What {
         reserve: u64,
         budget: Option<u64>,
     },
+    /// The process ran already and was attached to; it lives on when the guard leaves.
+    Attached {
+        pid: Pid,
+    },
     /// The rung changed. Forecast in milliseconds to the wall; confidence in percent.
     Rung {
         from: Rung,
@@ -244,6 +248,14 @@ pub enum What {
     /// guard's own tick in milliseconds.
     Ended {
         status: u32,
+        peak: u64,
+        worst_delay_ms: u64,
+        ended_by_guard: bool,
+    },
+    /// An attached process is guarded no more, and no exit status of it is known: it lives on, or it has ended
+    /// and only its parent was given the status. The numbers are those of `Ended`.
+    Detached {
+        process_ended: bool,
         peak: u64,
         worst_delay_ms: u64,
         ended_by_guard: bool,

@@ -47,6 +47,7 @@ mod head;
 mod levels;
 mod log;
 mod read;
+pub mod regular;
 pub mod ring;
 pub mod tail;
 

@@ -8,6 +8,7 @@
 //! more than none.
 
 use crate::blocks::{BLOCK, BlockFile, Buffer, Way, sync_folder};
+use crate::regular;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -125,7 +126,7 @@ impl Tail {
 /// Of how many bytes of output the file tells, since the start.
 pub fn told(path: &Path) -> io::Result<u64> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?
+    regular::open(path)?
         .take(RING_START)
         .read_to_end(&mut bytes)?;
     Ok(newest_header(&bytes).map_or(0, |header| header.end))
@@ -135,7 +136,7 @@ pub fn told(path: &Path) -> io::Result<u64> {
 /// all of the ring in the order of the file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?
+    regular::open(path)?
         .take(FILE_BYTES)
         .read_to_end(&mut bytes)?;
     let ring = bytes.get(RING_START as usize..).unwrap_or_default();

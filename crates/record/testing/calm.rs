@@ -28,6 +28,7 @@ pub fn calm_sample(processes: u32, second: u64) -> Sample {
         swap_total: pages(8_000),
         swap_free: pages(8_000),
         compressed: value(0),
+        swap_cached: value(0),
     };
     let cgroup = Cgroup {
         own_current: pages(21_000),

@@ -51,6 +51,8 @@ pub struct Memory {
     pub swap_free: Reading<u64>,
     /// Memory that zswap or zram holds compressed.
     pub compressed: Reading<u64>,
+    /// Memory whose content is in swap as well: it can be had without a write.
+    pub swap_cached: Reading<u64>,
 }
 
 /// /proc/vmstat: counters since boot, in pages or events.

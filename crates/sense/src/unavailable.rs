@@ -20,6 +20,7 @@ impl Memory {
             swap_total: none,
             swap_free: none,
             compressed: none,
+            swap_cached: none,
         }
     }
 }

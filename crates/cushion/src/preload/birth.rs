@@ -8,11 +8,11 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::limit::{Limit, data_bytes};
+use crate::limit::{Limit, data_bytes, rounded};
 use crate::next::Next;
 use crate::page::Head;
 use crate::share::share;
-use crate::{guard, reserve, shared, sys};
+use crate::{guard, loader, pageout_signal, reserve, shared, sys};
 
 // SAFETY: the signature of fork(2).
 static NEXT_FORK: Next<unsafe extern "C" fn() -> c_int> = unsafe { Next::new(c"fork") };
@@ -26,6 +26,8 @@ struct Birthright {
     limit: Limit,
     data: u64,
     birth: u32,
+    /// What its forerunner's limit was, where it is not that any more.
+    highest: u64,
 }
 
 impl Birthright {
@@ -36,7 +38,9 @@ impl Birthright {
             Some(head) => head.headroom.load(Acquire),
             None => self.limit.soft.saturating_sub(self.data),
         };
-        self.data.saturating_add(share(headroom, self.birth))
+        let share = share(headroom, self.birth);
+        let soft = self.data.saturating_add(share).min(self.highest);
+        rounded(soft.max(self.data))
     }
 }
 
@@ -61,7 +65,9 @@ pub unsafe extern "C" fn fork() -> c_int {
     if pid == 0 {
         let _errno = sys::KeptErrno::new();
         reserve::forget();
+        loader::forget();
         take(birthright);
+        pageout_signal::after_fork();
     }
     pid
 }
@@ -69,17 +75,54 @@ pub unsafe extern "C" fn fork() -> c_int {
 /// The fresh program inherits a limit that was cut for what its forerunner held, and holds
 /// next to nothing itself. Without a page it is left alone: each program that starts another
 /// would halve it again and nobody would ever put it right.
+///
+/// Where the C library does not tell when it loads libraries, no share is taken: the program's
+/// libraries alone may exceed it. The guard looks at it instead, and knows what they are.
 pub fn after_exec() {
-    take(shared::head().and_then(of_tree));
+    let Some(head) = shared::head().filter(|head| is_guarded(head)) else {
+        return;
+    };
+    let slot = shared::slot();
+    if let Some(slot) = slot {
+        loader::after_exec(slot);
+    }
+    if loader::is_known() {
+        let withheld = slot.map_or(0, |slot| slot.before_exec.swap(0, AcqRel));
+        let birthright = of_tree(head);
+        take(birthright.map(|birthright| Birthright {
+            highest: if withheld == 0 { u64::MAX } else { withheld },
+            ..birthright
+        }));
+    }
+    if let Some(slot) = slot {
+        slot.loading.store(0, Release);
+    }
+    if !loader::is_known() {
+        guard::have_a_look(head);
+    }
+}
+
+fn is_guarded(head: &Head) -> bool {
+    head.wall.load(Acquire) == 1 && !guard::is_gone(head)
 }
 
 fn of_tree(head: &Head) -> Option<Birthright> {
-    if head.wall.load(Acquire) != 1 || guard::is_gone(head) {
+    if !is_guarded(head) {
         return None;
     }
-    let (limit, data) = (Limit::read()?, data_bytes()?);
+    let limit = Limit::read_any()?;
+    // Without a limit there is nothing to share, unless it is out of the way for a moment.
+    if limit.soft == u64::MAX && !loader::has_raised() {
+        return None;
+    }
+    let data = data_bytes()?;
     let birth = head.births.fetch_add(1, AcqRel).saturating_add(1);
-    Some(Birthright { limit, data, birth })
+    Some(Birthright {
+        limit,
+        data,
+        birth,
+        highest: u64::MAX,
+    })
 }
 
 fn of_parent() -> Option<Birthright> {
@@ -88,7 +131,12 @@ fn of_parent() -> Option<Birthright> {
         BIRTHS.store(0, Relaxed);
     }
     let birth = BIRTHS.fetch_add(1, Relaxed).saturating_add(1);
-    Some(Birthright { limit, data, birth })
+    Some(Birthright {
+        limit,
+        data,
+        birth,
+        highest: u64::MAX,
+    })
 }
 
 /// Never raises: what the guard or a parent withheld stays withheld, and the guard may have seen
@@ -100,7 +148,7 @@ fn take(birthright: Option<Birthright>) {
     };
     let slot = shared::slot();
     let soft = birthright.soft();
-    if let Some(limit) = Limit::read().filter(|limit| soft < limit.soft) {
+    if let Some(limit) = Limit::read_any().filter(|limit| soft < limit.soft) {
         if let Some(slot) = slot {
             slot.own_limit.store(soft, Release);
         }

@@ -1,7 +1,7 @@
 //! Asking the guard to look again, and noticing that there is none.
 
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::page::{Head, STALE_NS};
 use crate::sys;
@@ -16,8 +16,16 @@ const PACE_NS: u64 = 20_000_000;
 /// and this much after one that nobody answered.
 const SILENCE_NS: u64 = 1_000_000_000;
 
+/// Before a large request is refused it waits this long, twice: frameworks free a batch in another thread, a moment
+/// after the next one is asked for.
+const SECOND_CHANCES_NS: [u64; 2] = [20_000_000, 60_000_000];
+/// A program that is refused again and again is not slowed down by these waits: they are this far apart.
+const SECOND_CHANCE_PACE_NS: u64 = 300_000_000;
+
 /// From when on a small request may ask.
 static ASK_AFTER: AtomicU64 = AtomicU64::new(0);
+/// From when on a large request may wait for memory that another thread frees.
+static WAIT_AFTER: AtomicU64 = AtomicU64::new(0);
 
 /// Nobody stands guard any more. A heartbeat from the future (the guard ticked meanwhile) is
 /// fresh.
@@ -58,7 +66,25 @@ pub fn ask(head: &Head, is_small: bool, attempt: &mut dyn FnMut() -> bool) -> bo
         }
     }
     ASK_AFTER.store(sys::now().saturating_add(pause), Relaxed);
-    granted
+    granted || !is_small && pause == PACE_NS && waits_for_memory(head, deadline, attempt)
+}
+
+/// Asks again a little later, and once more. True when the request was met.
+fn waits_for_memory(head: &Head, deadline: u64, attempt: &mut dyn FnMut() -> bool) -> bool {
+    if sys::now() < WAIT_AFTER.load(Relaxed) {
+        return false;
+    }
+    let is_met = SECOND_CHANCES_NS.iter().any(|&nanoseconds| {
+        sys::futex_wait(&AtomicU32::new(0), 0, nanoseconds);
+        is_answered(head, deadline) && attempt()
+    });
+    WAIT_AFTER.store(sys::now().saturating_add(SECOND_CHANCE_PACE_NS), Relaxed);
+    is_met
+}
+
+/// Has the guard look at this process, and waits for it a little.
+pub fn have_a_look(head: &Head) {
+    is_answered(head, sys::now().saturating_add(SHORT_PATIENCE_NS));
 }
 
 fn is_answered(head: &Head, deadline: u64) -> bool {

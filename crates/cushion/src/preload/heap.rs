@@ -11,6 +11,7 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
+use crate::loader;
 use crate::next::Next;
 use crate::sys;
 use crate::wall::{Request, rescue};
@@ -61,13 +62,36 @@ fn insist(bytes: usize, attempt: &mut dyn FnMut() -> *mut c_void) -> *mut c_void
     found
 }
 
-/// # Safety
-/// As malloc(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
+/// Defines a function of the C library that passes its arguments on to another, with its own return address in
+/// the register for the argument behind them.
+macro_rules! with_caller {
+    ($name:ident($($argument:ident),*), $x86_64:literal, $aarch64:literal, $inner:ident) => {
+        /// # Safety
+        /// As malloc(3).
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: usize),*) -> *mut c_void {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::naked_asm!("endbr64", $x86_64, "jmp {inner}", inner = sym $inner);
+            #[cfg(target_arch = "aarch64")]
+            core::arch::naked_asm!("hint #34", $aarch64, "b {inner}", inner = sym $inner);
+        }
+    };
+}
+
+with_caller!(malloc(_bytes), "mov rsi, [rsp]", "mov x1, x30", malloc_for);
+with_caller!(
+    calloc(_count, _size),
+    "mov rdx, [rsp]",
+    "mov x2, x30",
+    calloc_for
+);
+
+unsafe extern "C" fn malloc_for(bytes: usize, caller: usize) -> *mut c_void {
     let Some(next) = NEXT_MALLOC.get() else {
         return out_of_memory();
     };
+    loader::before_malloc(bytes, caller);
     // SAFETY: passed on as it came; so in all the functions below.
     let found = unsafe { next(bytes) };
     if !found.is_null() {
@@ -77,13 +101,11 @@ pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
     insist(bytes, &mut move || unsafe { next(bytes) })
 }
 
-/// # Safety
-/// As calloc(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+unsafe extern "C" fn calloc_for(count: usize, size: usize, caller: usize) -> *mut c_void {
     let Some(next) = NEXT_CALLOC.get() else {
         return out_of_memory();
     };
+    loader::before_calloc(count, size, caller);
     // SAFETY: as above.
     let found = unsafe { next(count, size) };
     if !found.is_null() {
@@ -102,6 +124,7 @@ pub unsafe extern "C" fn realloc(old: *mut c_void, bytes: usize) -> *mut c_void 
     let Some(next) = NEXT_REALLOC.get() else {
         return out_of_memory();
     };
+    loader::before_request(bytes);
     // SAFETY: as above.
     let found = unsafe { next(old, bytes) };
     // To nothing is to free: null is no failure then, and trying again would free twice.
@@ -133,6 +156,7 @@ unsafe fn aligned(next: &Next<Aligned>, alignment: usize, bytes: usize) -> *mut 
     let Some(next) = next.get() else {
         return out_of_memory();
     };
+    loader::before_request(bytes);
     // SAFETY: as above.
     let found = unsafe { next(alignment, bytes) };
     if !found.is_null() || sys::errno() == sys::EINVAL {
@@ -153,6 +177,7 @@ pub unsafe extern "C" fn posix_memalign(
     let Some(next) = NEXT_POSIX_MEMALIGN.get() else {
         return sys::ENOMEM;
     };
+    loader::before_request(bytes);
     // SAFETY: as above.
     let code = unsafe { next(out, alignment, bytes) };
     if code != sys::ENOMEM {
@@ -185,6 +210,7 @@ unsafe fn paged(next: &Next<Malloc>, bytes: usize) -> *mut c_void {
     let Some(next) = next.get() else {
         return out_of_memory();
     };
+    loader::before_request(bytes);
     // SAFETY: as above.
     let found = unsafe { next(bytes) };
     if !found.is_null() {

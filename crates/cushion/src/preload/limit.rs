@@ -1,8 +1,9 @@
 //! The wall as this process sees it: its soft limit, and how much it holds itself.
 
+use crate::page::LIMIT_UNIT;
 use crate::{statm, sys};
 
-/// A finite soft `RLIMIT_DATA` and what it may be raised to.
+/// A soft `RLIMIT_DATA` and what it may be raised to.
 #[derive(Clone, Copy)]
 pub struct Limit {
     pub soft: u64,
@@ -10,15 +11,25 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// None when there is no wall.
+    /// None when there is no wall: the limit is infinite.
     pub fn read() -> Option<Self> {
+        Self::read_any().filter(|limit| limit.soft != u64::MAX)
+    }
+
+    /// The limit, finite or not. None when the kernel does not say.
+    pub fn read_any() -> Option<Self> {
         let sys::Rlimit { soft, hard } = sys::data_limit()?;
-        (soft != u64::MAX).then_some(Self { soft, hard })
+        Some(Self { soft, hard })
+    }
+
+    /// The most it may be raised to, `ceiling` included.
+    pub fn highest(self, ceiling: u64) -> u64 {
+        self.hard.min(ceiling).max(self.soft)
     }
 
     /// The soft limit after raising by `bytes`; None when it stands at the hard one.
     pub fn raised(self, bytes: u64) -> Option<u64> {
-        let soft = self.soft.saturating_add(bytes).min(self.hard);
+        let soft = rounded(self.soft.saturating_add(bytes)).min(self.hard);
         (soft > self.soft).then_some(soft)
     }
 
@@ -32,6 +43,12 @@ impl Limit {
     pub fn lift(self) -> bool {
         self.soft < self.hard && self.move_to(self.hard)
     }
+}
+
+/// The next limit that may be set.
+pub fn rounded(soft: u64) -> u64 {
+    soft.checked_next_multiple_of(LIMIT_UNIT)
+        .unwrap_or(u64::MAX)
 }
 
 /// What the kernel counts against the limit, at most the main stack too high.

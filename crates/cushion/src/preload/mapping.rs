@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::files;
+use crate::loader;
 use crate::next::Next;
 use crate::sys::{self, MAP_FAILED};
 use crate::wall::{Request, rescue};
@@ -58,6 +59,9 @@ unsafe fn map(
         sys::set_errno(sys::ENOMEM);
         return MAP_FAILED;
     };
+    if is_counted(prot, flags) {
+        loader::before_request(bytes);
+    }
     let before = sys::errno();
     let file = files::Announced::of(bytes, is_counted(prot, flags) && is_of_file(flags));
     // SAFETY: passed on as it came.

@@ -108,10 +108,10 @@ fn size(built_in: u64, field: impl Fn(&crate::page::Head) -> &AtomicU64) -> u64 
 
 /// Held by the one thread that may change the limit and the counts above. Two at a time
 /// would take each other's raise for the guard's and arm the reserve again and again.
-struct Turn;
+pub struct Turn;
 
 impl Turn {
-    fn take() -> Option<Self> {
+    pub fn take() -> Option<Self> {
         for _ in 0..PATIENCE {
             if RAISING
                 .compare_exchange_weak(false, true, Acquire, Relaxed)
@@ -138,7 +138,7 @@ impl Turn {
 
     /// Says so in the slot before the limit moves, or the guard would find a limit that
     /// nobody owns up to.
-    fn raise(&self, limit: Limit, soft: u64) -> bool {
+    pub fn raise(&self, limit: Limit, soft: u64) -> bool {
         OWN.store(soft, Relaxed);
         if let Some(slot) = slot() {
             slot.drawn.store(DRAWN.load(Relaxed), Relaxed);

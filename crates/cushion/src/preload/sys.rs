@@ -22,6 +22,7 @@ mod number {
     pub const LSEEK: i64 = 8;
     pub const MMAP: i64 = 9;
     pub const SCHED_YIELD: i64 = 24;
+    pub const MADVISE: i64 = 28;
     pub const GETPID: i64 = 39;
     pub const GETTID: i64 = 186;
     pub const FUTEX: i64 = 202;
@@ -39,6 +40,7 @@ mod number {
     pub const GETPID: i64 = 172;
     pub const GETTID: i64 = 178;
     pub const MMAP: i64 = 222;
+    pub const MADVISE: i64 = 233;
     pub const OPENAT: i64 = 56;
     pub const PRLIMIT64: i64 = 261;
 }
@@ -50,10 +52,12 @@ const SEEK_END: c_int = 2;
 const PROT_READ: c_int = 1;
 const MAP_SHARED: c_int = 1;
 const RLIMIT_DATA: c_int = 2;
+const MADV_PAGEOUT: c_int = 21;
 const CLOCK_MONOTONIC: c_int = 1;
 const FUTEX_WAIT: c_int = 0;
 const FUTEX_WAKE: c_int = 1;
 const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+const RTLD_DEFAULT: *mut c_void = core::ptr::null_mut();
 
 #[repr(C)]
 struct Timespec {
@@ -116,6 +120,12 @@ impl Drop for KeptErrno {
 pub fn next_definition(name: &CStr) -> *mut c_void {
     // SAFETY: RTLD_NEXT needs no handle of ours and the name ends in NUL.
     unsafe { c::dlsym(RTLD_NEXT, name.as_ptr()) }
+}
+
+/// The definition of `name` that the program uses, or null.
+pub fn definition(name: &CStr) -> *mut c_void {
+    // SAFETY: RTLD_DEFAULT needs no handle of ours and the name ends in NUL.
+    unsafe { c::dlsym(RTLD_DEFAULT, name.as_ptr()) }
 }
 
 /// A variable of the environment. The answer is good until somebody changes the
@@ -260,4 +270,11 @@ pub fn futex_wait(word: &AtomicU32, value: u32, nanoseconds: u64) {
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the word is live; waking touches no memory.
     unsafe { c::syscall(number::FUTEX, word.as_ptr(), FUTEX_WAKE, c_int::MAX) };
+}
+
+/// Has the kernel write the pages of this range to swap, those that only this process has mapped. What they hold does
+/// not change. False where the range is locked in memory, gone, or the kernel is older than 5.4.
+pub fn page_out(start: u64, bytes: u64) -> bool {
+    // SAFETY: the advice changes where pages are kept and nothing else.
+    unsafe { c::syscall(number::MADVISE, start, bytes, MADV_PAGEOUT) == 0 }
 }

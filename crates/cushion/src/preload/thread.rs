@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
+use crate::loader;
 use crate::next::Next;
 use crate::sys;
 use crate::wall::{Request, rescue};
@@ -26,6 +27,7 @@ pub unsafe extern "C" fn pthread_create(
     let Some(next) = NEXT_PTHREAD_CREATE.get() else {
         return sys::EAGAIN;
     };
+    loader::before_request(0);
     // SAFETY: passed on as it came.
     let mut code = unsafe { next(thread, attributes, start, argument) };
     if code == sys::EAGAIN {

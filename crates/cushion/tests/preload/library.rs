@@ -25,16 +25,26 @@ pub fn subject(name: &str, arguments: &[&str]) -> Result<PathBuf, String> {
     let source = root().join("tests/subjects").join(format!("{name}.c"));
     let label = format!("{name}{}", arguments.concat());
     try_built_once(&label, std::slice::from_ref(&source), |out| {
-        let output = Command::new("cc")
-            .args(["-O1", "-fno-builtin", "-pthread"])
-            .args(arguments)
-            .arg("-o")
-            .args([out, &source])
-            .output()
-            .map_err(|e| format!("cc: {e}"))?;
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        output.status.success().then_some(()).ok_or(errors)
+        compile_c(&source, out, arguments)
     })
+}
+
+/// The same, linked against what lies in `folder`, and put there.
+pub fn linked_subject(name: &str, folder: &Path, arguments: &[&str]) -> Result<PathBuf, String> {
+    let source = root().join("tests/subjects").join(format!("{name}.c"));
+    let out = folder.join(name);
+    compile_c(&source, &out, arguments).map(|()| out)
+}
+
+fn compile_c(source: &Path, out: &Path, arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new("cc")
+        .args(["-O1", "-fno-builtin", "-pthread", "-o"])
+        .args([out, source])
+        .args(arguments)
+        .output()
+        .map_err(|e| format!("cc: {e}"))?;
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    output.status.success().then_some(()).ok_or(errors)
 }
 
 pub fn script(name: &str) -> PathBuf {

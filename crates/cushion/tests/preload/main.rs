@@ -8,6 +8,7 @@
 mod births;
 mod company;
 mod library;
+mod loader;
 mod page_given;
 mod page_missing;
 mod pure;

@@ -127,6 +127,28 @@ fn strip_and_reserve_are_armed_again_when_the_guard_moves_the_limit() {
     assert!(subject.finish().status.success());
 }
 
+/// Frameworks free a batch in another thread, a moment after the next one is asked for.
+#[test]
+fn a_large_request_waits_for_memory_that_is_freed_a_moment_later() {
+    let ward = Arc::new(AtomicU32::new(0));
+    let answers = AtomicU32::new(0);
+    let pid = Arc::clone(&ward);
+    let sentry = Sentry::with_headroom(PLENTY).answering(move |_| {
+        let pid = pid.load(SeqCst);
+        if pid != 0 && answers.fetch_add(1, SeqCst) == 3 {
+            grant(pid, 900 * MB);
+        }
+    });
+    let mut subject = Plan::steps(LIMIT, "wait malloc:800000000")
+        .with_page(&sentry)
+        .start();
+    subject.says("wait");
+    ward.store(subject.pid(), SeqCst);
+    subject.go_on();
+    assert_eq!(subject.says("malloc"), 1);
+    assert!(subject.finish().status.success());
+}
+
 #[test]
 fn a_stale_heartbeat_lifts_the_limit() {
     let sentry = Sentry::with_headroom(PLENTY);

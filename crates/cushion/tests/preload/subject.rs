@@ -87,6 +87,12 @@ impl Plan {
         self
     }
 
+    /// Names the library that the step `load` loads.
+    pub fn with_library(mut self, library: &Path) -> Self {
+        self.0.env("LIBRARY", library);
+        self
+    }
+
     pub fn with_empty_environment(mut self) -> Self {
         self.0.env_clear();
         self

@@ -1,6 +1,7 @@
 /* A program that does what its arguments say, one after the other, and prints one line for
    each: the word, a space, a number. Blocks are kept until "free". */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -39,8 +40,10 @@ static long long data_bytes(void) {
     return kb * 1024;
 }
 
+/* After a request for memory: a limit that was raised for the loader is put back by the next one. */
 static long long soft_limit(void) {
     struct rlimit limit;
+    free(malloc(1));
     getrlimit(RLIMIT_DATA, &limit);
     return limit.rlim_cur == RLIM_INFINITY ? -1 : (long long)limit.rlim_cur;
 }
@@ -74,6 +77,37 @@ static void *churn(void *wrong) {
         free(block);
     }
     return NULL;
+}
+
+/* Loads the library of the environment and lets go of it, until the process ends. */
+static void *load_again_and_again(void *unused) {
+    (void)unused;
+    for (;;) {
+        void *library = dlopen(getenv("LIBRARY"), RTLD_NOW);
+        if (!library) { fprintf(stderr, "%s\n", dlerror()); _exit(7); }
+        dlclose(library);
+    }
+}
+
+/* Children that are forked while another thread loads; how many of them had no limit, or one that leaves more
+   than n bytes. */
+static long long unlimited_children(size_t n) {
+    pthread_t thread;
+    long long unlimited = 0;
+    if (pthread_create(&thread, NULL, load_again_and_again, NULL)) _exit(4);
+    for (int i = 0; i < 300; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            struct rlimit now;
+            getrlimit(RLIMIT_DATA, &now);
+            long long limit = now.rlim_cur == RLIM_INFINITY ? -1 : (long long)now.rlim_cur;
+            _exit(limit < 0 || limit - data_bytes() > (long long)n);
+        }
+        if (child < 0 || waitpid(child, &status, 0) != child) _exit(6);
+        unlimited += status != 0;
+    }
+    return unlimited;
 }
 
 static void do_step(const char *word, size_t n, char **rest) {
@@ -128,7 +162,16 @@ static void do_step(const char *word, size_t n, char **rest) {
             if (child < 0 || waitpid(child, &status, 0) != child) _exit(6);
             if (i == n) { say("parent", soft_limit()); _exit(status != 0); }
         }
-    } else if (!strcmp(word, "exec")) {
+    } else if (!strcmp(word, "load")) { /* n times, letting go of it in between */
+        for (size_t i = 0; i < n; i++) {
+            void *library = dlopen(getenv("LIBRARY"), RTLD_NOW);
+            if (!library) { fprintf(stderr, "%s\n", dlerror()); say(word, i); return; }
+            if (i + 1 < n) dlclose(library);
+        }
+        free(malloc(1));
+        say(word, n);
+    } else if (!strcmp(word, "unlimited_children")) say(word, unlimited_children(n));
+    else if (!strcmp(word, "exec")) {
         rest[0] = "/proc/self/exe";
         execv(rest[0], rest);
         _exit(127);

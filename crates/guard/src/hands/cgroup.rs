@@ -36,8 +36,10 @@ impl Home {
                 .ok_or(Lack::NoCgroup),
             Some((Version::V1, folder)) => {
                 let mut home = Home::default();
+                // First, and alone if it fails: nobody would remove the other.
                 home.memory = home.child_of(&folder.path, trainer, run_id).ok();
-                if let Some(cpu) = &location.cpu
+                if home.memory.is_some()
+                    && let Some(cpu) = &location.cpu
                     && let Ok(made) = home.child_of(&cpu.path, trainer, run_id)
                 {
                     let shares = (share(nice) * 1024.0) as u64;
@@ -51,7 +53,7 @@ impl Home {
 
     /// Finds the cgroup that an earlier guard made for this trainer.
     pub fn find(trainer: Pid, run_id: &str, location: &Location) -> Option<Home> {
-        let name = name(run_id);
+        let name = name(run_id, trainer);
         match location.memory_folder()? {
             (Version::V2, folder) => {
                 let now = cgroup_of(trainer)?;
@@ -72,7 +74,7 @@ impl Home {
     }
 
     fn child_of(&mut self, parent: &Path, trainer: Pid, run_id: &str) -> io::Result<PathBuf> {
-        let path = parent.join(name(run_id));
+        let path = parent.join(name(run_id, trainer));
         std::fs::create_dir(&path)?;
         self.made.push(path.clone());
         std::fs::write(path.join("cgroup.procs"), trainer.0.to_string())?;
@@ -87,8 +89,10 @@ impl Home {
     }
 }
 
-fn name(run_id: &str) -> String {
-    format!("antifreeze-{run_id}")
+/// A run's id is unique in one folder of records; runs of other folders may begin in the same millisecond and meet in
+/// the same parent cgroup.
+fn name(run_id: &str, trainer: Pid) -> String {
+    format!("antifreeze-{run_id}-{}", trainer.0)
 }
 
 /// A child of our own cgroup. Works where the cgroup was delegated to us (a container, a
@@ -150,7 +154,7 @@ fn scope(trainer: Pid, run_id: &str, nice: i32) -> Option<Home> {
     } else {
         "--user"
     };
-    let unit = format!("{}.scope", name(run_id));
+    let unit = format!("{}.scope", name(run_id, trainer));
     let pid = trainer.0.to_string();
     let description = format!("antifreeze run {run_id}");
     let asked = Command::new("busctl")

@@ -3,5 +3,7 @@
 pub mod brake;
 pub mod cgroup;
 pub mod limit;
+pub mod pageout;
+pub mod reclaim;
 pub mod save;
 pub mod stop;

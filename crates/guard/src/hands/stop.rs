@@ -1,5 +1,6 @@
 //! Pausing, continuing and ending the tree, and nothing but the tree.
 
+use super::pageout::PageoutState;
 use crate::mark::Mark;
 use crate::shared::Shared;
 use antifreeze_sense::Pid;
@@ -26,18 +27,22 @@ pub fn pause(tree: &mut Tree<Mark>, shared: Shared) -> usize {
     for (place, tracked) in shared.head().paused.iter().zip(ours()) {
         place.store(tracked.process.pid.0, Release);
     }
-    ours()
+    // One that pages itself out has to run for it.
+    let to_stop = || ours().filter(|tracked| !tracked.state.pageout.is_running());
+    to_stop()
         .filter(|p| tree.signal(p.process.pid, Signal::STOP).is_ok())
         .count()
 }
 
 /// Continues what [`pause`] stopped.
 pub fn resume(tree: &mut Tree<Mark>, shared: Shared) {
+    shared.withdraw_pageouts();
     for tracked in tree.processes().filter(|tracked| tracked.state.paused) {
         let _ = tree.signal(tracked.process.pid, Signal::CONT);
     }
     for tracked in tree.processes_mut().filter(|tracked| tracked.state.paused) {
         tracked.state.paused = false;
+        tracked.state.pageout = PageoutState::default();
         // It was read while it stood still, and that was our doing.
         tracked.process.state = b'R';
     }

@@ -57,6 +57,8 @@ pub struct Moment {
     pub swapped_out: Option<u64>,
     /// Swap space left, bytes: where the pages of a paused tree can go.
     pub swap_free: Option<u64>,
+    /// Memory whose content is in swap as well, of the tree or of others: the kernel takes it back without a write.
+    pub swap_cached: u64,
     /// Direct and kswapd reclaim, pages scanned since boot.
     pub scanned: Option<u64>,
     /// PSI memory full, microseconds since boot.
@@ -125,6 +127,8 @@ pub struct Config {
     pub attached: bool,
     /// All swap is memory itself (zram): what goes there leaves as little behind as it takes.
     pub swap_is_memory: bool,
+    /// A paused tree is written to swap, at the pace of its disk.
+    pub pages_out: bool,
     /// How long a pause may last.
     pub pause_deadline: Duration,
     /// Between SIGTERM and SIGKILL.
@@ -139,6 +143,8 @@ pub struct Decision {
     pub forecast: Option<Forecast>,
     /// When to look again.
     pub pace: Duration,
+    /// A paused tree should go to swap now.
+    pub page_out: bool,
 }
 
 /// Where the tree is going.

@@ -7,10 +7,10 @@
 //! and has no save under way asks for one.
 
 use super::history::{Config, Decision, History, Motion};
-use super::pace;
 use super::rungs::{self, Heights, broken_why};
 use super::scene::{Scene, Verdict};
 use super::{ending, pause, save};
+use super::{pace, pageout};
 use antifreeze_record::event::{Rung, Why};
 
 /// Seconds a rung is kept at least; and the brake, which is felt each time it changes.
@@ -31,6 +31,7 @@ pub fn decide(history: &History, config: &Config) -> Decision {
         why: verdict.why,
         forecast: scene.forecast,
         pace: pace::of(&scene, verdict.rung),
+        page_out: verdict.rung == Rung::Pause && pageout::is_wanted(&scene),
     }
 }
 

@@ -6,7 +6,7 @@ use antifreeze_record::event::Rung;
 use core::time::Duration;
 
 pub(super) const FASTEST: Duration = Duration::from_millis(75);
-const SLOWEST: Duration = Duration::from_secs(1);
+const SLOWEST: Duration = Duration::from_secs(2);
 /// The slowest once something is the matter.
 const ALERT: Duration = Duration::from_millis(100);
 /// Bytes a second that any program can fill, even one that has been quiet so far.

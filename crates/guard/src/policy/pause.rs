@@ -17,7 +17,11 @@ pub const BACK_OFF: Duration = Duration::from_secs(60);
 
 /// Seconds from the end of memory, as fast as it goes, at which a pause comes early: it takes
 /// a disk that long to take in what the tree holds.
-const FAST: f64 = 4.0;
+pub(super) const FAST: f64 = 4.0;
+/// The same, and the room in reserves, for a tree that is written to swap: its writes leave the disk free for others in
+/// between, and what is not written in time the kernel takes from all programs alike.
+const FAST_TO_PAGE_OUT: f64 = 6.0;
+const ROOM_TO_PAGE_OUT: f64 = 2.5;
 
 /// A step that let go of its memory so long ago will soon do so again, nanoseconds.
 const STEP: u64 = 1_500_000_000;
@@ -31,7 +35,11 @@ pub(super) fn due(scene: &Scene) -> bool {
     // The tree's own coming and going says nothing of how fast the others take it, and at
     // the end of a step there is only a moment with more.
     let least = signals.least_available as f64;
-    let goes_fast = least < FAST * signals.others_growth && least < 1.5 * scene.reserve();
+    let (time, room) = match scene.config.pages_out {
+        true => (FAST_TO_PAGE_OUT, ROOM_TO_PAGE_OUT),
+        false => (FAST, 1.5),
+    };
+    let goes_fast = least < time * signals.others_growth && least < room * scene.reserve();
     let pressed = scene.available() < scene.reserve() / 2.0
         || goes_fast
         || signals.storm()
@@ -85,11 +93,11 @@ pub(super) fn go_on(scene: &Scene) -> Verdict {
     let acts = scene.acts();
     let paused_at = acts.paused_at.unwrap_or(acts.since);
     let asked = acts.resume_asked_at.is_some_and(|at| at >= paused_at);
-    // What went to swap meanwhile wants to come back first.
+    // What went to swap meanwhile wants to come back first, unless it is still in memory too.
     let to_return = if scene.config.swap_is_memory {
         0
     } else {
-        scene.now.swap_beyond
+        scene.now.swap_beyond.saturating_sub(scene.now.swap_cached)
     };
     let enough = scene.reserve() * 1.2 + to_return as f64;
     let still = scene.age(paused_at) >= STILL

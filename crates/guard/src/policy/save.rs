@@ -1,5 +1,6 @@
 //! Whether a save is under way, wanted, or no longer possible.
 
+use super::Bound;
 use super::history::Save;
 use super::rungs::DECENT;
 use super::scene::Scene;
@@ -44,8 +45,15 @@ pub(super) fn is_all_there_is_to_do(scene: &Scene) -> bool {
         .acts()
         .walled_at
         .is_some_and(|at| scene.age(at) < FRESH);
+    // The wall of a budget stands a little later until the scout has seen which data are files: the next large request
+    // meets it. Half of what is kept for small ones is still there.
+    let later = match scene.now.bound {
+        Bound::Budget => scene.now.kept_back as f64 / 2.0,
+        Bound::Machine | Bound::Cgroup => 0.0,
+    };
     matches!(scene.acts().save, Save::Done { at } if scene.age(at) <= FRESH)
         && scene.grows_beyond_wall()
+        && scene.room() < -later
         && !refused_lately
 }
 

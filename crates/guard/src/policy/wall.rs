@@ -67,7 +67,8 @@ pub struct WallState {
     files: u64,
     files_new: u64,
     files_awaited: u64,
-    moved_for_file: bool,
+    /// How far the limit may have been moved for files and libraries since the last look.
+    moved_for_files: u64,
     high_water: u64,
     growth: u64,
     shrank: bool,
@@ -120,7 +121,7 @@ impl WallState {
         let mapped = vm_data.saturating_sub(self.vm_data);
         let of_files = mapped.min(self.files_new.saturating_add(self.files_awaited));
         self.files_awaited = self.files_new.saturating_sub(of_files);
-        self.moved_for_file = of_files > 0 || self.files_new > 0;
+        self.moved_for_files = of_files.max(self.files_new);
         self.growth = match self.first_seen {
             Some(_) => grown.saturating_add(mapped - of_files),
             None => 0,
@@ -168,7 +169,11 @@ impl WallState {
             sign = WallSign::None;
         }
         // Not drawn, but moved by the size of a file: nothing of it may be used for anything else.
-        if self.moved_for_file && matches!(sign, WallSign::DrewSmall | WallSign::Foreign) {
+        let of_files = found.saturating_sub(set) <= self.moved_for_files;
+        if self.moved_for_files > 0
+            && of_files
+            && matches!(sign, WallSign::DrewSmall | WallSign::Foreign)
+        {
             sign = WallSign::None;
         }
         match sign {

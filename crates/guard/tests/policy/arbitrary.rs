@@ -28,16 +28,18 @@ pub fn any_config() -> impl Strategy<Value = Config> {
         any::<bool>(),
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
         0u64..400,
         0u64..20,
     )
         .prop_map(
-            |(wall, can_save, dies_at_wall, swap_is_memory, pause, stop)| Config {
+            |(wall, can_save, dies_at_wall, swap_is_memory, pages_out, pause, stop)| Config {
                 wall,
                 can_save,
                 dies_at_wall,
                 attached: false,
                 swap_is_memory,
+                pages_out,
                 pause_deadline: Duration::from_secs(pause),
                 stop_deadline: Duration::from_secs(stop),
             },
@@ -192,8 +194,10 @@ pub fn wild_moment() -> impl Strategy<Value = Moment> {
         (wild(), any::<i64>(), bound(), wild(), wild(), wild()),
         (wild(), wild(), wild(), motion()),
         (count(), count(), count(), count(), count(), count()),
+        wild(),
     )
-        .prop_map(|(sizes, tree, counts)| Moment {
+        .prop_map(|(sizes, tree, counts, swap_cached)| Moment {
+            swap_cached,
             kept_back: 0,
             swap_beyond: 0,
             at: sizes.0,

@@ -41,6 +41,59 @@ fn a_storm_or_a_stall_pauses_earlier() {
     assert_eq!(decision(&stalled).rung, Rung::Pause);
 }
 
+#[test]
+fn a_tree_that_pages_out_is_paused_earlier() {
+    let pages_out = Config {
+        pages_out: true,
+        ..config()
+    };
+    let growing = |rate: u64, left: u64| {
+        history(20.0, 100, move |t, moment| {
+            let taken = moment.available as f64 - left as f64 - (20.0 - t) * rate as f64;
+            others_take(moment, taken.max(0.0));
+        })
+    };
+    let fast = growing(400 * MB, 2 * GB);
+    assert!(rung(&fast, &config()) < Rung::Pause);
+    assert_eq!(rung(&fast, &pages_out), Rung::Pause);
+    let slow = growing(100 * MB, 2 * GB);
+    assert!(rung(&slow, &pages_out) < Rung::Pause);
+    let plenty = growing(400 * MB, 3 * GB);
+    assert!(rung(&plenty, &pages_out) < Rung::Pause);
+}
+
+#[test]
+fn a_tree_goes_to_swap_only_while_it_is_paused_and_memory_is_short() {
+    let page_out = |rung: Rung, left: u64, swap_free: Option<u64>, swap_cached: u64| {
+        let mut history = squeezed(300 * MB);
+        extend(&mut history, 5.0, 100, |_, moment| {
+            available(moment, left);
+            moment.motion = Motion::Paused;
+            moment.swap_free = swap_free;
+            moment.swap_cached = swap_cached;
+        });
+        enter(&mut history, rung, 10.0);
+        history.acts.paused_at = (rung == Rung::Pause).then_some(history.acts.since);
+        decision(&history).page_out
+    };
+    let swap = Some(4 * GB);
+    assert!(page_out(Rung::Pause, 1100 * MB, swap, 0));
+    assert!(
+        !page_out(Rung::Pause, 1100 * MB, swap, GB),
+        "written, and not yet freed"
+    );
+    assert!(
+        !page_out(Rung::Pause, 1100 * MB, Some(100 * MB), 0),
+        "swap is full"
+    );
+    assert!(
+        !page_out(Rung::Pause, 1100 * MB, None, 0),
+        "there is no swap"
+    );
+    assert!(!page_out(Rung::Pause, 3 * GB, swap, 0), "there is room");
+    assert!(!page_out(Rung::Warn, 1100 * MB, swap, 0), "it runs");
+}
+
 /// Without swap, what a step holds when it is paused is gone until the pause ends.
 #[test]
 fn a_pause_waits_for_the_end_of_a_step_that_is_near() {

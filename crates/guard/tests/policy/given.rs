@@ -40,6 +40,7 @@ pub fn config() -> Config {
         dies_at_wall: false,
         attached: false,
         swap_is_memory: false,
+        pages_out: false,
         pause_deadline: Duration::from_secs(300),
         stop_deadline: Duration::from_secs(10),
     }

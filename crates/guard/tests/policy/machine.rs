@@ -120,6 +120,7 @@ impl Play<'_> {
             steps: None,
             kept_back: 0,
             swap_beyond: 0,
+            swap_cached: 0,
             at: self.at,
             room: budget.map_or(machine, |room| room.min(machine)),
             bound,

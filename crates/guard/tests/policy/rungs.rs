@@ -12,10 +12,10 @@ fn before_the_first_look_it_is_calm() {
 }
 
 #[test]
-fn a_quiet_run_is_calm_and_looked_at_every_second() {
+fn a_quiet_run_is_calm_and_looked_at_every_two_seconds() {
     let decision = decision(&steady(|_| {}));
     assert_eq!((decision.rung, decision.why), (Rung::Calm, Why::Nothing));
-    assert_eq!(decision.pace, Duration::from_secs(1));
+    assert_eq!(decision.pace, Duration::from_secs(2));
 }
 
 #[test]

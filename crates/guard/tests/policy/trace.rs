@@ -21,6 +21,10 @@ pub struct Trace {
 }
 
 #[derive(Clone, Copy)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all lines are the large one"
+)]
 enum Line {
     Look(Moment),
     /// A request was refused.

@@ -16,6 +16,13 @@ fn replay(scenario: &str) -> Story {
     Trace::of(scenario).replay(&config())
 }
 
+fn pages_out() -> Config {
+    Config {
+        pages_out: true,
+        ..config()
+    }
+}
+
 /// The first of it, which there has to be.
 fn when(story: &Story, at: Option<f64>) -> f64 {
     at.unwrap_or_else(|| panic!("never: {story:?}"))
@@ -143,6 +150,30 @@ fn oversubscribed_goes_on() {
 #[test]
 fn neighbour_costs_a_pause_and_no_more() {
     assert_pauses_and_goes_on(&replay("neighbour"));
+}
+
+/// In the record the trainer runs on for a second after this pause, and what its step gives back looks like room: how
+/// often it is paused cannot be seen here.
+#[test]
+fn neighbour_pauses_a_tree_that_pages_out_earlier() {
+    let paused = |story: &Story| when(story, story.first(Rung::Pause));
+    let story = Trace::of("neighbour").replay(&pages_out());
+    assert!(story.highest() < Rung::Stop, "{story:?}");
+    assert!(paused(&story) < paused(&replay("neighbour")), "{story:?}");
+}
+
+#[test]
+fn without_a_neighbour_a_tree_that_pages_out_is_not_paused() {
+    for scenario in [
+        "leak",
+        "cold-data",
+        "oversubscribed",
+        "page-cache",
+        "worker-leak",
+    ] {
+        let story = Trace::of(scenario).replay(&pages_out());
+        assert_eq!(story.paused, 0, "{scenario}: {story:?}");
+    }
 }
 
 #[test]

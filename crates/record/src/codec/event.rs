@@ -31,6 +31,8 @@ mod kind {
     pub const ENDED: u64 = 19;
     pub const TREE_ENDED: u64 = 20;
     pub const STILL: u64 = 21;
+    pub const ATTACHED: u64 = 30;
+    pub const DETACHED: u64 = 31;
 }
 
 /// How many bytes of `out` were used; 0 when it is too small. [`EVENT_BYTES`] always suffice.
@@ -137,6 +139,19 @@ fn put_what(out: &mut Writer, what: &What) {
                 &[kind::ENDED, status.into(), peak, worst_delay_ms, by_guard],
             );
         }
+        What::Detached {
+            process_ended,
+            peak,
+            worst_delay_ms,
+            ended_by_guard,
+        } => {
+            let (ended, by_guard) = (u64::from(process_ended), u64::from(ended_by_guard));
+            numbers(
+                out,
+                &[kind::DETACHED, ended, peak, worst_delay_ms, by_guard],
+            );
+        }
+        What::Attached { pid } => numbers(out, &[kind::ATTACHED, pid.0.into()]),
         What::TreeEnded => numbers(out, &[kind::TREE_ENDED]),
         What::Still { steps } => numbers(out, &[kind::STILL, steps]),
         What::Unknown { kind } => numbers(out, &[kind]),
@@ -236,6 +251,13 @@ fn take_what(from: &mut Reader, kind: u64) -> Option<What> {
             worst_delay_ms: from.number()?,
             ended_by_guard: from.number()? != 0,
         },
+        kind::DETACHED => What::Detached {
+            process_ended: from.number()? != 0,
+            peak: from.number()?,
+            worst_delay_ms: from.number()?,
+            ended_by_guard: from.number()? != 0,
+        },
+        kind::ATTACHED => What::Attached { pid: pid(from)? },
         kind::TREE_ENDED => What::TreeEnded,
         kind::STILL => What::Still {
             steps: from.number()?,

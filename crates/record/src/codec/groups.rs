@@ -25,7 +25,7 @@ pub(super) fn for_each_group(
     visit(&mut tree(&mut sample.tree))
 }
 
-fn memory(group: &mut Memory) -> [Field<'_>; 13] {
+fn memory(group: &mut Memory) -> [Field<'_>; 14] {
     let Memory {
         total,
         available,
@@ -40,6 +40,7 @@ fn memory(group: &mut Memory) -> [Field<'_>; 13] {
         swap_total,
         swap_free,
         compressed,
+        swap_cached,
     } = group;
     [
         (Bytes, total),
@@ -55,6 +56,7 @@ fn memory(group: &mut Memory) -> [Field<'_>; 13] {
         (Bytes, swap_total),
         (Bytes, swap_free),
         (Bytes, compressed),
+        (Bytes, swap_cached),
     ]
 }
 

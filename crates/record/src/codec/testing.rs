@@ -64,7 +64,7 @@ fn process() -> impl Strategy<Value = Process> {
 }
 
 pub fn sample() -> impl Strategy<Value = Sample> {
-    let values = prop::collection::vec(reading(), 84);
+    let values = prop::collection::vec(reading(), 85);
     let cores = prop::collection::vec(any::<u8>(), 0..=CORES);
     let processes = prop::collection::vec(process(), 0..=PROCESSES);
     (stamp(), values, cores, processes).prop_map(|(at, values, cores, list)| {
@@ -202,6 +202,15 @@ fn what() -> impl Strategy<Value = What> {
         (any::<u32>(), number(), number(), any::<bool>()).prop_map(
             |(status, peak, worst_delay_ms, ended_by_guard)| What::Ended {
                 status,
+                peak,
+                worst_delay_ms,
+                ended_by_guard
+            }
+        ),
+        pid().prop_map(|pid| What::Attached { pid }),
+        (any::<bool>(), number(), number(), any::<bool>()).prop_map(
+            |(process_ended, peak, worst_delay_ms, ended_by_guard)| What::Detached {
+                process_ended,
                 peak,
                 worst_delay_ms,
                 ended_by_guard

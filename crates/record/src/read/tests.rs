@@ -160,7 +160,7 @@ fn a_file_longer_than_the_bound_is_read_up_to_it() {
     let path = level_path(folder.path(), 0);
     std::fs::write(&path, frame(2, 1, &event(1))).unwrap();
     let huge = image::LONGEST_FILE as u64 * 100;
-    File::options()
+    std::fs::File::options()
         .write(true)
         .open(&path)
         .unwrap()

@@ -26,6 +26,7 @@ pub fn meminfo(bytes: &[u8]) -> Memory {
             b"Committed_AS" => &mut memory.committed,
             b"SwapTotal" => &mut memory.swap_total,
             b"SwapFree" => &mut memory.swap_free,
+            b"SwapCached" => &mut memory.swap_cached,
             b"Zswap" => &mut memory.compressed,
             _ => continue,
         };
@@ -117,6 +118,12 @@ pub fn swap_is_memory(bytes: &[u8]) -> bool {
         .next()
         .is_some_and(|area| area.starts_with(b"/dev/zram"));
     first && areas.all(|area| area.is_empty() || area.starts_with(b"/dev/zram"))
+}
+
+/// /proc/swaps: whether there is any swap.
+pub fn has_swap(bytes: &[u8]) -> bool {
+    let mut areas = bytes.split(|byte| *byte == b'\n').skip(1);
+    areas.any(|area| !area.is_empty())
 }
 
 /// mm_stat of a zram device: the memory it takes, its third number.

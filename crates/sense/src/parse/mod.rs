@@ -18,7 +18,8 @@ pub use cgroup::{MemoryStat, limit, memory_stat, single};
 pub use cpu::{Load, Ticks, Whose, cpus, loadavg};
 pub use disk::{Device, diskstats};
 pub use memory::{
-    Stall, arc_reclaimable, meminfo, pair, pairs, pressure, sum, swap_is_memory, vmstat, zram_used,
+    Stall, arc_reclaimable, has_swap, meminfo, pair, pairs, pressure, sum, swap_is_memory, vmstat,
+    zram_used,
 };
 pub use mount::{Membership, Mount, memberships, mount_of, mounts, unescaped};
 pub use process::{

@@ -27,9 +27,12 @@ const IO_FROM: u64 = 1_000_000_000;
 /// Nanoseconds between two closer looks at one process: its time and its I/O tell as much at
 /// a quarter of the price.
 const CLOSER_PACE: u64 = 3_900_000_000;
-/// In its first minute, in which most of what is read is read.
+/// In its first seconds, and for as long as it reads in its first minute: most of what is read is read then.
 const FIRST_PACE: u64 = 400_000_000;
+const FIRST_SECONDS: u64 = 8_000_000_000;
 const FIRST_MINUTE: u64 = 60_000_000_000;
+/// Bytes read since the look before that say that it reads.
+const MUCH_READ: u64 = 1 << 20;
 /// Bytes by which one has grown since the last look that are worth another look at once.
 const MUCH_GROWN: i64 = 4 << 20;
 
@@ -130,7 +133,8 @@ impl<S: Copy + Default> Slot<S> {
         let pace = match age {
             // What it reads while it grows tells what it is filled with.
             _ if self.tracked.grown > MUCH_GROWN => 0,
-            ..FIRST_MINUTE => FIRST_PACE,
+            ..FIRST_SECONDS => FIRST_PACE,
+            ..FIRST_MINUTE if self.reads => FIRST_PACE,
             _ => CLOSER_PACE,
         };
         if self
@@ -150,9 +154,16 @@ impl<S: Copy + Default> Slot<S> {
         process.cpu = stat.cpu;
         process.major_faults = stat.major_faults;
         let Some(io) = io else { return };
+        let asked_before = self.read_asked;
         (process.read_bytes, process.written_bytes, self.read_asked) = match io {
             Ok(io) => (io.read_bytes, io.write_bytes, io.rchar),
             Err(errno) => (errno.into(), errno.into(), errno.into()),
+        };
+        self.reads = match (asked_before, self.read_asked) {
+            (Reading::Value(before), Reading::Value(after)) => {
+                after.saturating_sub(before) >= MUCH_READ
+            }
+            _ => true,
         };
     }
 }

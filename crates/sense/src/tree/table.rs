@@ -49,6 +49,8 @@ pub struct Slot<S> {
     pub timed_at: Option<u64>,
     /// Bytes that it asked of files.
     pub read_asked: Reading<u64>,
+    /// It asked for more since the look before.
+    pub reads: bool,
 }
 
 impl<S: Copy + Default> Slot<S> {
@@ -84,6 +86,7 @@ impl<S: Copy + Default> Slot<S> {
             read_at: None,
             timed_at: None,
             read_asked: Reading::default(),
+            reads: true,
         })
     }
 

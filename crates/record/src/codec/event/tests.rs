@@ -94,6 +94,13 @@ fn largest() -> Vec<What> {
             worst_delay_ms: max,
             ended_by_guard: true,
         },
+        What::Attached { pid },
+        What::Detached {
+            process_ended: true,
+            peak: max,
+            worst_delay_ms: max,
+            ended_by_guard: true,
+        },
         What::TreeEnded,
         What::Still { steps: max },
         What::Unknown { kind: max },

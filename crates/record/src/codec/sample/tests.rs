@@ -115,7 +115,7 @@ fn a_record_from_before_a_field_says_that_it_was_not_recorded() {
     let decoded = decode_sample(&stored_by_another(sample, -1, None)).unwrap();
     assert_eq!(decoded.memory.total, sample.memory.total);
     assert_eq!(
-        decoded.memory.compressed,
+        decoded.memory.swap_cached,
         Reading::Unavailable(Reason::NotRecorded)
     );
     assert_eq!(decoded.tree.footprint, sample.tree.footprint);

@@ -1,6 +1,6 @@
 use crate::parse::{
-    Device, Load, Ticks, Whose, arc_reclaimable, cpus, diskstats, limit, loadavg, meminfo,
-    memory_stat, pair, pressure, single, swap_is_memory, vmstat, zram_used,
+    Device, Load, Ticks, Whose, arc_reclaimable, cpus, diskstats, has_swap, limit, loadavg,
+    meminfo, memory_stat, pair, pressure, single, swap_is_memory, vmstat, zram_used,
 };
 use crate::{Reading, Reason};
 use Reading::{Unavailable, Value};
@@ -148,8 +148,9 @@ fn swap_is_memory_when_all_of_it_is_zram() {
     ] {
         let text = format!("{HEAD}{}", areas.concat());
         assert_eq!(swap_is_memory(text.as_bytes()), expected, "{text}");
+        assert_eq!(has_swap(text.as_bytes()), !areas.is_empty(), "{text}");
     }
-    assert!(!swap_is_memory(b""));
+    assert!(!swap_is_memory(b"") && !has_swap(b""));
 }
 
 #[test]
