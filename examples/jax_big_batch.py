@@ -37,7 +37,7 @@ def main():
     while step < STEPS:
         try:
             weights, loss = train_step(weights, batch)
-        except jax.errors.JaxRuntimeError as error:
+        except (jax.errors.JaxRuntimeError, ValueError) as error:
             if not out_of_memory(error):
                 raise
             batch //= 2

@@ -6,12 +6,13 @@ Everything here works without a guard as well; what only a guard can ask for doe
 from __future__ import annotations
 
 import os
+import sys
 
 from ._pressure import MemoryPressure as MemoryPressure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional, TypeVar
+    from typing import Any, Callable, List, Optional, TypeVar
 
     from . import keras as keras, lightning as lightning, transformers as transformers
     from ._attach import Guard as Guard, guard as guard
@@ -64,42 +65,101 @@ def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
     A script that saves in its own way (`on_checkpoint`) gives its own way to load: a function that is called
     with the path, and returns the step.
     """
-    from ._shim import report
+    from ._shim import checkpoints, hooks, report
 
-    path = os.environ.get("ANTIFREEZE_RESUME")
-    if not path:
+    if load is None:
+        kinds = [checkpoints.TORCH, checkpoints.KERAS_WEIGHTS]
+    elif hooks.on_checkpoint is not None:
+        kinds = [checkpoints.SCRIPT]
+    else:
+        kinds = list(checkpoints.KINDS)
+    with report.safely("resuming"):
+        import weakref
+
+        hooks.resumable.update({name: weakref.ref(thing) for name, thing in things.items()})
+    checkpoint = checkpoints.find(kinds)
+    if checkpoint is None:
         step = 0
+        _warn_of_other_kinds("resume", kinds)
     elif load is not None:
-        step = load(path)
+        step = load(checkpoint.path)
     else:
         from ._shim import restore
 
-        step = restore.restore(path, things)
+        step = restore.restore(checkpoint.path, things)
     with report.safely("resuming"):
         from ._shim.trainer import trainer
 
         trainer().steps.go_on_from(step)
-        report.tell("resumes", step=step)
+        report.tell("resumes", step=step, kinds=kinds)
     return step
 
 
-def last_save() -> Optional[str]:
-    """Where the run was saved that this one goes on from; None when it begins anew. For frameworks that load
-    it themselves.
+def last_save(kind: Optional[str] = None) -> Optional[str]:
+    """The newest checkpoint of the run that this one continues, for a framework that loads it itself; None when this
+    run begins at step 0, and when no checkpoint can be loaded.
 
     >>> import antifreeze
     >>> antifreeze.last_save() is None
     True
+
+    It is one that the framework can load: Lightning's own where `antifreeze.lightning` is used, and so on. `kind`
+    asks for another: "torch", "lightning", "transformers", "keras", "keras-weights", or "script" for what a function
+    of `on_checkpoint` has saved.
     """
-    from ._shim import report
+    from ._shim import checkpoints, report
 
-    path = os.environ.get("ANTIFREEZE_RESUME") or None
+    if kind is not None and kind not in checkpoints.KINDS:
+        raise ValueError(f"antifreeze.last_save: {kind!r} is no kind of checkpoint; there are {checkpoints.KINDS}")
+    kinds = [kind] if kind is not None else _loadable_kinds()
+    checkpoint = checkpoints.find(kinds)
+    if checkpoint is None:
+        _warn_of_other_kinds("last_save", kinds)
     with report.safely("resuming"):
-        import re
+        report.tell("resumes", step=checkpoint.step if checkpoint is not None else 0, kinds=kinds)
+    return checkpoint.path if checkpoint is not None else None
 
-        step = re.search(r"(?:step|checkpoint)-(\d+)", os.path.basename(path or ""))
-        report.tell("resumes", step=int(step[1]) if step else 0)
-    return path
+
+def _loadable_kinds() -> List[str]:
+    """Kinds of checkpoints that the caller can load, by what the script has imported."""
+    from ._shim import checkpoints, hooks
+
+    if hooks.on_checkpoint is not None:
+        return [checkpoints.SCRIPT]
+    ours = {
+        "lightning": checkpoints.LIGHTNING, "transformers": checkpoints.TRANSFORMERS, "keras": checkpoints.KERAS,
+    }
+    kinds = [kind for name, kind in ours.items() if f"{__name__}.{name}" in sys.modules]
+    if kinds:
+        return kinds
+    # Without our callback. Each of these would fail with a checkpoint of another kind.
+    if "lightning.pytorch" in sys.modules or "pytorch_lightning" in sys.modules:
+        return [checkpoints.LIGHTNING, checkpoints.SCRIPT]
+    if "transformers.trainer" in sys.modules:
+        return [checkpoints.TRANSFORMERS, checkpoints.SCRIPT]
+    return list(checkpoints.KINDS)
+
+
+def _warn_of_other_kinds(function: str, kinds: List[str]) -> None:
+    """Says why a run that was to continue begins at step 0."""
+    from ._shim import checkpoints
+
+    other = checkpoints.find(checkpoints.KINDS)
+    if other is not None:
+        import warnings
+
+        warnings.warn(
+            f"antifreeze.{function}: this run begins at step 0. The last checkpoint is of kind {other.kind!r} "
+            f"({other.path}), and this call loads {' or '.join(map(repr, kinds))}",
+            stacklevel=3,
+        )
+    elif os.environ.get("ANTIFREEZE_RESUME"):
+        import warnings
+
+        path = os.environ["ANTIFREEZE_RESUME"]
+        warnings.warn(
+            f"antifreeze.{function}: this run begins at step 0: {path} cannot be loaded, or is gone", stacklevel=3
+        )
 
 
 def load_ipython_extension(shell: Any) -> None:

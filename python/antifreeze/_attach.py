@@ -33,9 +33,10 @@ def guard(
     quiet: bool = False,
 ) -> Guard:
     """Has this process guarded from now on, as `antifreeze run` would have: to the end of it, or of a `with` block.
-    Sizes are bytes, or written as "4GB" and "20%"; what is not given is taken from the variables and files that
-    `antifreeze run` reads. Under `antifreeze run`, and in a process that a guarded one has started, this is guarded
-    already, and nothing is done but to warn that sizes given here do not hold.
+    Sizes are bytes, or written as for `antifreeze run`: "4GB" or "4G" (10**9 bytes each), "4GiB" (2**30), "20%". What
+    is not given is taken from the variables and files that `antifreeze run` reads. Under `antifreeze run`, and in a
+    process that a guarded one has started, this is guarded already, and nothing is done but to warn that sizes given
+    here do not hold.
 
     >>> import antifreeze
     >>> with antifreeze.guard(budget="8GB", quiet=True):
@@ -169,7 +170,12 @@ class _Front:
             self._wait()
             status = self._process.returncode
             raise RuntimeError(f"the guard did not start: `antifreeze attach` ended with status {status}")
-        return json.loads(line)
+        said = json.loads(line)
+        if "error" in said:
+            self._process.stdin.close()
+            self._wait()
+            raise RuntimeError(f"the guard did not start: {said['error']}")
+        return said
 
     def _check(self):
         """Without a page that we understand, nothing that the guard asks for would reach us."""
@@ -229,7 +235,8 @@ class _Front:
             pass
 
     def _end(self):
-        failed = getattr(sys, "last_value", None) is not None
+        # The error of a cell, which `last_value` is in a notebook, is not why its kernel ends.
+        failed = _shell() is None and getattr(sys, "last_value", None) is not None
         self.leave(1 if failed else 0)
 
 

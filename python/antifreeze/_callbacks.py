@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from . import MemoryPressure, _split
 from ._memory import give_back
@@ -29,55 +29,82 @@ def go_on_from(step: int) -> None:
 
 def runs(function: Any, owner: Any = None) -> bool:
     """Whether this method is being run now, by its owner."""
+    return _is_among(_stack(sys._getframe(1)), function, owner)
+
+
+def ran(trace: Any, function: Any, owner: Any = None) -> bool:
+    """Whether an exception came through this method of its owner."""
+    return _is_among(_frames(trace), function, owner)
+
+
+def _is_among(frames: Iterator[Any], function: Any, owner: Any) -> bool:
     code = getattr(function, "__code__", None)
-    frame: Any = sys._getframe(1)
+    return any(frame.f_code is code and (owner is None or frame.f_locals.get("self") is owner) for frame in frames)
+
+
+def _stack(frame: Any) -> Iterator[Any]:
     while frame is not None:
-        if frame.f_code is code and (owner is None or frame.f_locals.get("self") is owner):
-            return True
+        yield frame
         frame = frame.f_back
-    return False
 
 
-class While:
-    """True as long as something runs."""
-
-    def __init__(self, is_running: Callable[[], bool]) -> None:
-        self._is_running = is_running
-
-    def __bool__(self) -> bool:
-        return self._is_running()
+def _frames(trace: Any) -> Iterator[Any]:
+    while trace is not None:
+        yield trace.tb_frame
+        trace = trace.tb_next
 
 
-class Saving:
-    """While it holds, the guard's call to save is answered by a function: it saves, and returns where."""
+class Owner:
+    """A callback that saves in its framework's own kind. What the framework trains is saved by it and by nothing else,
+    also when an error ends the training and after it has ended well; until something else is trained."""
 
-    def __init__(self) -> None:
-        self._ours: Optional[_Save] = None
+    def __init__(
+        self,
+        kind: str,
+        loop: Any,
+        save: Callable[[], Dict[str, Any]],
+        is_whole: Callable[[Any], bool],
+        trainer_object: Any = None,
+        saves_at_step_end: bool = False,
+    ) -> None:
+        """`loop` is the method of the framework that trains, of `trainer_object`; `save` returns where, as the shim's
+        own does; `is_whole` is asked whether an error has left the model between two steps."""
+        self.kind = kind
+        # The shim calls `save` where it sees a step end; otherwise the callback calls `Trainer.serve` itself.
+        self.saves_at_step_end = saves_at_step_end
+        self._loop, self._of = loop, trainer_object
+        self._save, self._is_whole = save, is_whole
+        self._ended_at: Optional[int] = None
 
-    def by(self, function: Callable[[], Optional[str]], is_running: Callable[[], bool]) -> None:
-        self.end()
-        # What the script itself has named goes first; what another training has left goes.
-        if hooks.on_checkpoint is None or isinstance(hooks.on_checkpoint, _Save):
-            hooks.on_checkpoint = self._ours = _Save(function, is_running)
+    def begin(self) -> None:
+        """Makes this the owner from now on, in place of one that another training has left."""
+        self._ended_at = None
+        hooks.owner = self
 
     def end(self) -> None:
-        if self._ours is not None and hooks.on_checkpoint is self._ours:
-            hooks.on_checkpoint = None
-        self._ours = None
+        """The training is over. If the script runs out of memory later, the model is still saved in this kind."""
+        self._ended_at = trainer().steps.count
 
+    def forget(self) -> None:
+        if hooks.owner is self:
+            hooks.owner = None
 
-class _Save:
-    def __init__(self, function: Callable[[], Optional[str]], is_running: Callable[[], bool]) -> None:
-        self._function, self._is_running = function, is_running
+    def is_running(self) -> bool:
+        return runs(self._loop, self._of)
 
-    def __call__(self) -> Optional[str]:
-        if self._is_running():
-            return self._function()
-        # Something else is trained by now.
-        if hooks.on_checkpoint is self:
-            hooks.on_checkpoint = None
-        path: Optional[str] = trainer().save(sys._getframe(1))["path"]
-        return path
+    def owns(self, trace: Any) -> bool:
+        """Whether the error ended this training, or came after it before anything else was trained."""
+        return ran(trace, self._loop, self._of) or trainer().steps.count == self._ended_at
+
+    def is_whole(self, trace: Any) -> bool:
+        return self._is_whole(trace)
+
+    def save(self, frame: Any = None) -> Dict[str, Any]:
+        from ._shim.files import saved_by_script
+
+        # A function that the script gave to `on_checkpoint` has precedence.
+        by_script: Optional[Dict[str, Any]] = saved_by_script()
+        return self._save() if by_script is None else by_script
 
 
 class Hooks:

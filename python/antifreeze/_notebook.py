@@ -13,7 +13,7 @@ from typing import Any, List, Optional
 
 from . import _attach
 from ._memory import give_back, trim
-from ._shim import holders, hooks, landing, oom
+from ._shim import cells, holders, hooks, landing, oom, report
 
 # Names that are told, and what they hold at least.
 MOST, LEAST = 3, 1_000_000
@@ -53,6 +53,9 @@ class Notebook:
         self._before = hooks.may_stop, hooks.ending
         hooks.may_stop = self._may_stop
         hooks.ending = "antifreeze ended this cell: memory is running out, and it would freeze the machine"
+        with report.safely("naming cells"):
+            cells.forget()
+            cells.tell()
         shell.events.register("pre_run_cell", self._begins)
         shell.events.register("post_run_cell", self._ends)
         self._show, self._show_lines = shell.showtraceback, shell._showtraceback
@@ -77,6 +80,8 @@ class Notebook:
         # What was asked of the cell before is not meant for this one.
         trainer().forget()
         self._is_in_cell = True
+        with report.safely("naming cells"):
+            cells.begins(self._shell, getattr(info, "raw_cell", None))
 
     def _ends(self, result=None):
         from ._shim.trainer import trainer

@@ -9,6 +9,9 @@ from typing import Any, Optional
 import keras
 
 from . import _callbacks
+from ._shim import checkpoints, holders
+from ._shim.files import folder as saves_folder
+from ._shim.trainer import OPTIMIZERS
 
 
 class Callback(keras.callbacks.Callback):
@@ -29,28 +32,36 @@ class Callback(keras.callbacks.Callback):
     def __init__(self, save: Optional[str] = None) -> None:
         super().__init__()
         self._path = save
-        self._saving = _callbacks.Saving()
+        self._owner: Optional[_callbacks.Owner] = None
 
     def on_train_begin(self, logs: Any = None) -> None:
         steps, epochs = self.params.get("steps"), self.params.get("epochs")
         _callbacks.plan(steps * epochs if steps and epochs else None)
+        _callbacks.go_on_from(_steps_made(self.model))
         if self._path is not None:
-            self._saving.by(self._save, self._is_fitted)
+            self._owner = _callbacks.Owner(
+                checkpoints.KERAS, inspect.unwrap(type(self.model).fit), self._save, _is_whole, self.model,
+                saves_at_step_end=True,
+            )
+            self._owner.begin()
 
     def on_train_end(self, logs: Any = None) -> None:
-        self._saving.end()
-
-    def _is_fitted(self):
-        return _callbacks.runs(inspect.unwrap(type(self.model).fit), self.model)
+        if self._owner is not None:
+            self._owner.end()
 
     def _save(self):
-        # Beside it first: one that is written half is none.
-        folder, name = os.path.split(os.path.abspath(self._path))
+        path = os.path.abspath(self._path)
+        folder, name = os.path.split(path)
         temporary = os.path.join(folder, f".{os.getpid()}-{name}")
-        try:
-            self.model.save(temporary)
-            os.replace(temporary, self._path)
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-        return self._path
+        checkpoints.replace(path, checkpoints.KERAS, self.model.save, temporary)
+        checkpoints.point(saves_folder(), checkpoints.KERAS, _steps_made(self.model), path)
+        return {"path": path, "bytes": os.path.getsize(path), "by": "framework", "kind": checkpoints.KERAS}
+
+
+def _steps_made(model):
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", 0)
+    return int(iterations)
+
+
+def _is_whole(trace):
+    return not holders.passes_through(trace, OPTIMIZERS)

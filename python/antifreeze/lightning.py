@@ -13,6 +13,9 @@ from typing import Any, Callable, Optional
 import torch
 
 from . import _callbacks, _split
+from ._shim import checkpoints, oom
+from ._shim.files import folder as saves_folder
+from ._shim.trainer import trainer as guarded
 
 if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
     import pytorch_lightning as lightning
@@ -53,7 +56,10 @@ class Callback(lightning.Callback):
     ) -> None:
         self._splits, self._items = split, items or _split.length
         self._splitting = _callbacks.Splitting(batch_norm)
-        self._saving = _callbacks.Saving()
+        self._owner: Optional[_callbacks.Owner] = None
+        self._is_updating = False
+        # The step that this training begins at; before it makes one there is nothing to save.
+        self._began = 0
         self._hooks = _callbacks.Hooks()
         self._steps: Optional[_Steps] = None
 
@@ -61,8 +67,14 @@ class Callback(lightning.Callback):
         # If another training has left something.
         self._end()
         _callbacks.plan(trainer.estimated_stepping_batches)
-        _callbacks.go_on_from(trainer.global_step)
-        self._saving.by(lambda: self._save(trainer), lambda: bool(trainer.training))
+        self._began = trainer.global_step
+        _callbacks.go_on_from(self._began)
+        self._is_updating = False
+        self._owner = _callbacks.Owner(
+            checkpoints.LIGHTNING, type(trainer).fit, lambda: self._save(trainer), lambda trace: not self._is_updating,
+            trainer,
+        )
+        self._owner.begin()
         is_alone = trainer.world_size == 1 and isinstance(trainer.strategy, lightning.strategies.SingleDeviceStrategy)
         fetches_itself = "dataloader_iter" in inspect.signature(pl_module.training_step).parameters
         if self._splits and is_alone and pl_module.automatic_optimization and not fetches_itself:
@@ -75,23 +87,55 @@ class Callback(lightning.Callback):
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         if self._steps is not None:
             self._steps.index = batch_idx
+        # Here Lightning's counters fit to the model: all batches before this one are done, and it is not begun.
+        self._is_updating = False
+        if self._owner is None or trainer.global_step == self._began:
+            return
+        # Ranks save together, when one of them is asked to.
+        is_spread, is_asked = trainer.world_size > 1, guarded().is_asked_to_save()
+        if is_spread and trainer.strategy.reduce_boolean_decision(is_asked, all=False):
+            guarded().save_now(sys._getframe(), self._owner.save)
+        if guarded().is_asked():
+            guarded().serve(sys._getframe(), self._owner.save)
+
+    def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
+        self._is_updating = True
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        self._is_updating = False
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         self._end()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        # Ranks that do not fail would never come to this save, and it waits for them.
+        is_alone = trainer.world_size == 1
+        if self._owner is not None and is_alone and oom.is_out_of_memory(exception) and not self._is_updating:
+            guarded().save_at_end(sys._getframe(), self._owner.save)
         self._end()
 
     def _end(self):
-        self._saving.end()
+        if self._owner is not None:
+            self._owner.end()
         self._hooks.off()
         self._steps = None
 
     def _save(self, trainer):
-        folder = os.environ.get("ANTIFREEZE_SAVES") or trainer.default_root_dir
-        path = os.path.join(folder, f"step-{trainer.global_step}.ckpt")
-        trainer.save_checkpoint(path)
-        return path
+        folder = saves_folder() or trainer.default_root_dir
+        step = trainer.global_step
+        name = f"step-{step}.ckpt"
+        if trainer.world_size == 1:
+            path = checkpoints.write(folder, checkpoints.LIGHTNING, step, trainer.save_checkpoint)
+        else:
+            # All ranks save together, and some strategies let each write a part: the name is the same for all.
+            path, temporary = os.path.join(folder, name), os.path.join(folder, f".ranks-{name}")
+            trainer.save_checkpoint(temporary)
+            if not trainer.is_global_zero:
+                return {"path": None, "by": "rank 0", "kind": checkpoints.LIGHTNING}
+            checkpoints.replace(path, checkpoints.LIGHTNING, lambda temporary: None, temporary, folder)
+            checkpoints.remove_older(folder, checkpoints.LIGHTNING, path)
+        size = os.path.getsize(path) if os.path.isfile(path) else None
+        return {"path": path, "bytes": size, "by": "framework", "kind": checkpoints.LIGHTNING}
 
 
 class _Steps:

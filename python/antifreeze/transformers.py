@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 from typing import Any, Optional
 
 import torch
 import transformers
 
 from . import _callbacks, _split
-from ._shim import hooks, oom
-from ._shim.trainer import trainer as guarded
+from ._shim import checkpoints, holders, oom
+from ._shim.files import folder as saves_folder
+from ._shim.trainer import OPTIMIZERS, CannotSave, trainer as guarded
 
 # What is not learnt from.
 IGNORED = -100
@@ -45,38 +47,105 @@ class Callback(transformers.TrainerCallback):
         self._trainer = trainer
         self._splitting = _callbacks.Splitting(batch_norm)
         self._hooks = _callbacks.Hooks()
+        self._owner: Optional[_callbacks.Owner] = None
+        # The Trainer itself saves at the end of this step, because the guard asks for it.
         self._is_asked = False
+        self._is_updating = False
+        # The step that this training begins at; before it makes one there is nothing to save.
+        self._began = 0
         self._divides: Optional[bool] = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         # If another training has left something: one that is interrupted does not end.
         self._hooks.off()
-        self._is_asked = False
+        self._is_asked = self._is_updating = False
         _callbacks.plan(state.max_steps)
-        _callbacks.go_on_from(state.global_step)
-        self._saves_itself()
-        if self._trainer is not None and args.world_size == 1 and not _goes_back_itself(self._trainer):
+        self._began = state.global_step
+        _callbacks.go_on_from(self._began)
+        trainer = self._trainer
+        self._owner = _callbacks.Owner(
+            checkpoints.TRANSFORMERS, transformers.Trainer.train, self._save, self._is_whole, trainer
+        )
+        self._owner.begin()
+        if trainer is not None and args.world_size == 1 and not _goes_back_itself(trainer):
             self._splitting.begin()
-            self._hook(self._trainer)
+            self._hook(trainer)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        hooks.saves_itself = False
+        if self._owner is not None:
+            self._owner.end()
         self._hooks.off()
 
+    def on_step_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        self._is_updating = False
+        if self._owner is not None and state.global_step > self._began and guarded().is_asked():
+            guarded().serve(sys._getframe(), self._owner.save)
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        self._is_updating = True
+
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._is_asked = guarded().is_asked_to_save()
-        if self._is_asked:
+        self._is_updating = False
+        is_asked = guarded().is_asked_to_save()
+        if self._can_save(args) and self._owner is not None:
+            if is_asked and not control.should_save:
+                guarded().save_now(sys._getframe(), self._owner.save)
+                is_asked = False
+        elif args.world_size > 1:
+            is_asked = _any_rank(is_asked, args.device)
+        self._is_asked = is_asked
+        if is_asked:
             guarded().saving_begins()
             control.should_save = True
 
     def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        if self._is_asked:
-            self._is_asked = False
-            path = os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
-            guarded().saving_ends(path if os.path.isdir(path) else None)
+        """Records a checkpoint of the Trainer, whether the guard asked for it or the script planned it."""
+        was_asked, self._is_asked = self._is_asked, False
+        path = os.path.abspath(os.path.join(args.output_dir, f"checkpoint-{state.global_step}"))
+        saved, why = None, "the Trainer did not save"
+        if not state.is_world_process_zero:
+            saved = {"path": None, "by": "rank 0", "kind": checkpoints.TRANSFORMERS}
+        elif os.path.isdir(path):
+            try:
+                checkpoints.point(saves_folder(), checkpoints.TRANSFORMERS, state.global_step, path)
+                saved = _saved(path)
+            except (checkpoints.Damaged, OSError) as error:
+                why = str(error)
+        if was_asked:
+            guarded().saving_ends(saved, why)
 
-    def _saves_itself(self):
-        hooks.saves_itself = _callbacks.While(lambda: _callbacks.runs(transformers.Trainer.train))
+    def _can_save(self, args):
+        """Whether the callback can save outside the Trainer's loop, where a save that fails ends the training."""
+        return self._trainer is not None and args.world_size == 1 and hasattr(self._trainer, "_save_checkpoint")
+
+    def _is_whole(self, trace):
+        return not self._is_updating and not holders.passes_through(trace, OPTIMIZERS)
+
+    def _save(self):
+        """Saves into a temporary folder first: neither an incomplete checkpoint nor the Trainer's own removal of older
+        ones may cost a complete one."""
+        trainer = self._trainer
+        if trainer is None or not self._can_save(trainer.args):
+            raise CannotSave("the Trainer saves at the end of its steps only, as it was not given to the callback")
+        step, output = trainer.state.global_step, os.path.abspath(trainer.args.output_dir)
+        name = f"checkpoint-{step}"
+        path, aside = os.path.join(output, name), os.path.join(output, f".antifreeze-{os.getpid()}")
+        is_ours = not os.path.isdir(path)
+        if is_ours:
+            os.makedirs(aside, exist_ok=True)
+            ours = _callbacks.Hooks()
+            ours.put(trainer, "_get_output_dir", lambda trial=None: aside)
+            try:
+                checkpoints.replace(
+                    path, checkpoints.TRANSFORMERS,
+                    lambda temporary: trainer._save_checkpoint(trainer.model_wrapped, trial=None),
+                    os.path.join(aside, name),
+                )
+            finally:
+                ours.off()
+                checkpoints.remove(aside)
+        checkpoints.point(saves_folder(), checkpoints.TRANSFORMERS, step, path, is_ours)
+        return _saved(path)
 
     def _hook(self, trainer):
         train = trainer.training_step
@@ -157,6 +226,21 @@ class Callback(transformers.TrainerCallback):
         if self._divides is None:
             self._divides = _divides(trainer, model, inputs, number)
         return here / all_of_them if self._divides else 1.0
+
+
+def _saved(path):
+    size = sum(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
+    return {"path": path, "bytes": size, "by": "framework", "kind": checkpoints.TRANSFORMERS}
+
+
+def _any_rank(is_asked, device):
+    """Whether the guard asks any rank for a save: ranks save together."""
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return is_asked
+    asked = torch.tensor(int(is_asked), device=device)
+    distributed.all_reduce(asked, op=distributed.ReduceOp.MAX)
+    return bool(asked)
 
 
 class _HasItsOwnWay(Exception):

@@ -13,6 +13,8 @@ import unittest
 
 from support import Scene
 
+from antifreeze._shim import checkpoints
+
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "TF_ENABLE_ONEDNN_OPTS": "0"}
 
 
@@ -39,6 +41,15 @@ import keras, numpy
 model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16, "relu"), keras.layers.Dense(1)])
 x, y = numpy.random.rand(64, 8).astype("f"), numpy.random.rand(64, 1).astype("f")
 """
+
+
+@needs("jax", "lightning", "tensorflow", "transformers")
+class LoadedTest(FrameworkTest):
+    def test_frameworks_that_are_imported_are_told_with_their_versions(self):
+        scene, _ = self.trained("import jax, lightning, tensorflow, transformers")
+        loaded = {line["name"]: line["version"] for line in scene.said("loaded")}
+        for name in ("numpy", "jax", "keras", "lightning", "tensorflow", "torch", "transformers"):
+            self.assertTrue(loaded.get(name), loaded)
 
 
 @needs("keras", "tensorflow")
@@ -227,6 +238,71 @@ __import__("os")._exit(0)
         self.assertEqual([trainer["steps"] for trainer in trainers], [16, 16])
         saved = scene.said("saved")
         self.assertEqual(sorted(line["path"] is None for line in saved), [False, True])
+
+    ASK_RANK_1 = """
+import os, antifreeze
+from antifreeze._shim import page
+from antifreeze._shim.trainer import trainer as guarded
+def ask_rank_1(step):
+    # As a guard does that asks one rank only.
+    if step == 3 and os.environ["RANK"] == "1":
+        guarded()._words[page.SAVE_ASKED] += 1
+"""
+
+    @needs("lightning")
+    def test_lightning_s_ranks_save_together_when_one_is_asked(self):
+        scene = self.ranks(2, TORCH + self.ASK_RANK_1 + """
+import lightning
+class Model(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 1)
+    def training_step(self, batch, index):
+        ask_rank_1(index)
+        x, y = batch
+        return (self.layer(x) - y).pow(2).mean()
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+trainer = lightning.Trainer(
+    max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+    accelerator="cpu", devices=2, strategy="ddp", callbacks=[antifreeze.lightning.Callback()],
+)
+trainer.fit(Model(), DataLoader(data, batch_size=4))
+os._exit(0)
+""")
+        self.assert_saved_together(scene, "step-4.ckpt")
+
+    @needs("transformers", "accelerate")
+    def test_the_trainer_s_ranks_save_together_when_one_is_asked(self):
+        scene = self.ranks(2, TORCH + self.ASK_RANK_1 + """
+from transformers import Trainer, TrainingArguments
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 1)
+    def forward(self, x, labels):
+        ask_rank_1(trainer.state.global_step)
+        output = self.layer(x)
+        return {"loss": (output - labels).pow(2).mean(), "logits": output}
+rows = [{"x": x, "labels": y} for x, y in data]
+arguments = TrainingArguments(
+    "out", num_train_epochs=1, per_device_train_batch_size=4, save_strategy="no", logging_strategy="no", report_to=[],
+    disable_tqdm=True, use_cpu=True,
+)
+trainer = Trainer(Model(), arguments, train_dataset=rows)
+trainer.add_callback(antifreeze.transformers.Callback(trainer))
+trainer.train()
+os._exit(0)
+""")
+        self.assert_saved_together(scene, "checkpoint-4")
+
+    def assert_saved_together(self, scene, name):
+        """Both ranks took part, rank 0 wrote the checkpoint, and it can be loaded."""
+        paths = [line["path"] for line in scene.said("saved")]
+        self.assertEqual(sorted(path is None for path in paths), [False, True], scene.said())
+        [path] = [path for path in paths if path is not None]
+        self.assertEqual(os.path.basename(path), name)
+        self.assertEqual(checkpoints.newest([scene.folder + "/saves"], checkpoints.KINDS).path, path)
 
     def test_a_model_in_parts_is_refused_with_a_reason(self):
         model = """

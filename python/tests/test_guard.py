@@ -161,6 +161,33 @@ class Guard(unittest.TestCase):
             """,
         )
 
+    def test_sizes_mean_what_they_mean_on_the_command_line(self):
+        self.assert_prints(
+            ["500000000", "500000000", "600000000", "600000000", "629145600"], """
+            import antifreeze
+            from antifreeze._attach import may_use
+            for size in (500_000_000, 5e8, "600M", "600 MB", "600MiB"):
+                with antifreeze.guard(budget=size, quiet=True):
+                    print(may_use())
+            """,
+        )
+
+    def test_a_wrong_size_is_answered_with_the_one_that_was_meant(self):
+        self.assert_prints(
+            ["4GB, or 4MB?", "no budget at all", "10GB?", "at most 100%", "5GB?", "is needed here"], """
+            import antifreeze
+            for sizes, said in (
+                (dict(budget=4), "4GB, or 4MB?"), (dict(budget=0), "no budget at all"), (dict(budget="10GBs"), "10GB?"),
+                (dict(reserve="150%"), "at most 100%"), (dict(budget=-5), "5GB?"),
+                (dict(allow_swap="10%"), "is needed here"),
+            ):
+                try:
+                    antifreeze.guard(quiet=True, **sizes)
+                except RuntimeError as error:
+                    print(said if said in str(error) else error)
+            """,
+        )
+
     def test_one_inside_of_another(self):
         self.assert_prints(
             ["False True", "True False", "False", "-1"], """

@@ -78,12 +78,22 @@ class Kernel:
             **inherited, "PYTHONPATH": PYTHON, "ANTIFREEZE_HOME": folder, "ANTIFREEZE_BIN": PROGRAM,
             "OMP_NUM_THREADS": "1", **more,
         }
+        self._environment = environment
         self._manager, self._client = start_new_kernel(kernel_name="python3", env=environment, cwd=folder)
         case.addCleanup(self._end)
 
     def _end(self):
         self._client.stop_channels()
         self._manager.shutdown_kernel(now=True)
+
+    def shut_down(self):
+        """As a person does, so that what is to run at the end of the kernel does."""
+        self._client.shutdown()
+        self._manager.finish_shutdown(waittime=60)
+
+    def antifreeze(self, *arguments):
+        ran = subprocess.run([PROGRAM, *arguments], env=self._environment, capture_output=True, text=True, timeout=60)
+        return ran.stdout + ran.stderr
 
     def begin(self, cell):
         return self._client.execute(textwrap.dedent(cell))
@@ -155,6 +165,31 @@ class Notebook(unittest.TestCase):
         self.assertEqual(error, "MemoryError")
         self.assertIn("Largest: history (100 MB)", shown)
         self.assertIn("del history", shown)
+
+    def test_the_record_names_cells_and_the_end_of_the_kernel_is_no_failure(self):
+        kernel = self.start(ANTIFREEZE_BUDGET="900MB")
+        self.assertIsNone(kernel.run("import jax.numpy\nkept = []")[1])
+        _, error, shown = kernel.run("""
+            def load():
+                import numpy
+                while True:
+                    kept.append(numpy.ones(1_000_000))
+                    time.sleep(0.02)
+            load()
+        """)
+        self.assertIn(error, ("MemoryError", "MemoryPressure", "_ArrayMemoryError"), shown)
+        number = kernel.value("len(In) - 2")
+        run = kernel.value("os.environ['ANTIFREEZE_RUN']")
+        kernel.shut_down()
+        for command in (["runs", "show"], ["explain"], ["explain", "--json"]):
+            told = kernel.antifreeze(*command, os.path.basename(run))
+            with self.subTest(command, told=told):
+                self.assertNotIn("/ipykernel_", told)
+                self.assertNotIn("reaching its budget", told)
+                self.assertNotIn("antifreeze run", told)
+        words = " ".join(kernel.antifreeze("explain", os.path.basename(run)).split())
+        self.assertIn("ended well after", words)
+        self.assertIn(f"cell {number}, line 4", words)
 
     def test_what_gives_results_back_is_said(self):
         kernel = self.start(ANTIFREEZE_BUDGET="700MB")

@@ -5,13 +5,22 @@ import threading
 import unittest
 
 import support  # finds the package
-from antifreeze._shim import page
+from antifreeze import MemoryPressure
+from antifreeze._shim import page, report
 from antifreeze._shim.events import Mark
 from antifreeze._shim.steps import Steps
 
 
 class Optimizer:
     """Has an identity, and can be referred to weakly."""
+
+
+class SafelyTest(unittest.TestCase):
+    def test_an_error_of_ours_ends_there_and_a_request_to_end_does_not(self):
+        with report.safely("a test"):
+            raise ValueError("ours")
+        with self.assertRaises(MemoryPressure), report.safely("a test"):
+            raise MemoryPressure("asked to end")
 
 
 class StepsTest(unittest.TestCase):

@@ -100,7 +100,10 @@ for i, (x, y) in enumerate(loader):
     def test_workers_are_no_trainers(self):
         for start in ("fork", "spawn", "forkserver"):
             with self.subTest(start=start):
+                # PyTorch does not wait for the threads of its queues. Python warns of a leaked semaphore if the
+                # interpreter ends while such a thread removes one.
                 trainer = self.counted(f"""
+import threading
 def main():
     loader = DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="{start}")
     for x, y in loader:
@@ -108,6 +111,9 @@ def main():
         optimizer.step()
 if __name__ == "__main__":
     main()
+    for thread in threading.enumerate():
+        if thread.name == "QueueFeederThread":
+            thread.join()
 """)
                 self.assertEqual(trainer["steps"], 16)
 
@@ -238,9 +244,36 @@ try:""", 1).replace("            optimizer.step()", """            optimizer.ste
         [kept] = os.listdir(scene.folder + "/saves")
         self.assertEqual(scene.folder + "/saves/" + kept, scene.said("saved")[-1]["path"])
 
+    def test_what_resume_asks_for_is_saved_under_its_name_wherever_the_script_fails(self):
+        scene = Scene(self)
+        script = HEAD + """
+import antifreeze
+print("from", antifreeze.resume(model=model, optimizer=optimizer))
+def fails(net, adam):
+    raise MemoryError
+def train(net, adam):
+    for x, y in loader:
+        adam.zero_grad()
+        (net(x) - y).pow(2).mean().backward()
+        adam.step()
+    fails(net, adam)
+train(model, optimizer)
+"""
+        ended = scene.run(script)
+        self.assertEqual(ended.stdout, "from 0\n", ended)
+        [saved] = scene.said("saved")
+        self.assertEqual(saved["names"], ["model", "optimizer"])
+        again = scene.run(script, ANTIFREEZE_RESUME_SAVES=os.path.dirname(saved["path"]))
+        self.assertEqual(again.stdout, "from 16\n", again)
+
     def test_the_script_s_own_way_to_save_is_used(self):
         scene = Scene(self, SAVE_ASKED=1)
-        own = "@antifreeze.on_checkpoint\ndef save():\n    print('saves')\n    return 'own.pt'\ntry:"
+        own = """@antifreeze.on_checkpoint
+def save():
+    print('saves')
+    torch.save(1, 'own.pt')
+    return 'own.pt'
+try:"""
         ended = scene.run(self.LOOP.replace("try:", own, 1))
         self.assertEqual(ended.stdout, "saves\n", ended)
         self.assertEqual(scene.said("saved")[0]["path"], scene.folder + "/own.pt")

@@ -11,12 +11,15 @@ Rules that everything here keeps:
 - What runs in every step costs less than a microsecond.
 """
 
+import sys
+
 from . import report
 
 
 def attend(name):
     """A framework was imported."""
     with report.safely(f"looking at {name}"):
+        report.tell("loaded", name=name, version=str(getattr(sys.modules.get(name), "__version__", "")))
         if name == "torch":
             from . import pytorch
 
@@ -29,3 +32,7 @@ def attend(name):
             from . import jax
 
             jax.attend()
+        else:
+            from .trainer import trainer
+
+            trainer()

@@ -1,10 +1,9 @@
-"""Where saves go, whole or not at all."""
+"""Where the shim saves, and what the script saves in its place."""
 
-import contextlib
 import os
 
-from . import hooks
-from .trainer import CannotSave
+from . import checkpoints, hooks
+from .trainer import CannotSave, trainer
 
 # Kept free on the disk beside what is written.
 SPARE = 64 << 20
@@ -15,41 +14,29 @@ def saved_by_script():
     if hooks.on_checkpoint is None:
         return None
     path = hooks.on_checkpoint()
-    return {"path": os.path.abspath(path) if isinstance(path, (str, os.PathLike)) else None, "by": "script"}
-
-
-def place(name, size):
-    """The path of a new save of so many bytes."""
-    folder = os.environ.get("ANTIFREEZE_SAVES")
-    if not folder:
-        raise CannotSave("there is no folder for it")
-    os.makedirs(folder, exist_ok=True)
-    room = os.statvfs(folder)
-    if room.f_bavail * room.f_frsize < size + SPARE:
-        raise CannotSave(f"{size // 1_000_000} MB do not fit on the disk of {folder}")
-    return os.path.join(folder, name)
-
-
-def _remove_older(path):
-    """Of what we save ourselves the newest is kept: a long run may be saved many times."""
-    folder, newest = os.path.split(path)
-    for name in os.listdir(folder):
-        if name.startswith("step-") and name != newest:
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(folder, name))
-
-
-@contextlib.contextmanager
-def aside(path):
-    """A path to write to, which becomes the other when all is written and on the disk."""
-    temporary = os.path.join(os.path.dirname(path), f"{os.getpid()}-{os.path.basename(path)}")
+    if not isinstance(path, (str, os.PathLike)):
+        return {"path": None, "by": "script", "kind": checkpoints.SCRIPT}
+    path = os.path.abspath(path)
     try:
-        yield temporary
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _remove_older(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+        checkpoints.point(folder(), checkpoints.SCRIPT, trainer().steps.count, path)
+    except (checkpoints.Damaged, OSError) as reason:
+        raise CannotSave(f"on_checkpoint returned {path}, which is no checkpoint: {reason}") from None
+    return {"path": path, "by": "script", "kind": checkpoints.SCRIPT}
+
+
+def folder():
+    """The run's saves folder; None without a guard."""
+    return os.environ.get("ANTIFREEZE_SAVES")
+
+
+def write(kind, step, size, writer):
+    """Writes a checkpoint of so many bytes, about, to the run's saves folder."""
+    saves = folder()
+    if not saves:
+        raise CannotSave("there is no folder for it")
+    os.makedirs(saves, exist_ok=True)
+    room = os.statvfs(saves)
+    if room.f_bavail * room.f_frsize < size + SPARE:
+        raise CannotSave(f"{size // 1_000_000} MB do not fit on the disk of {saves}")
+    path = checkpoints.write(saves, kind, step, writer)
+    return {"path": path, "bytes": os.path.getsize(path), "by": "antifreeze", "kind": kind}

@@ -2,12 +2,17 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional
+    from typing import Any, Callable, Dict, Optional
+
+    from .._callbacks import Owner
 
 # Saves the run, and may return where.
 on_checkpoint = None  # type: Optional[Callable[[], Any]]
-# A callback of the framework saves when it is asked to, at the end of its step.
-saves_itself = False
+# By name: weak references to what the script gave to `antifreeze.resume`. It is saved under these names, whatever a
+# function that fails calls it.
+resumable = {}  # type: Dict[str, Any]
+# The callback of the framework that saves in its own kind. While it does, the shim writes nothing of its own.
+owner = None  # type: Optional[Owner]
 
 
 def may_stop(frame):

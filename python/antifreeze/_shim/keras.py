@@ -6,24 +6,24 @@ batches (`steps_per_execution`); batches are counted. A loop that is compiled as
 """
 
 import math
-import os
 import sys
 import weakref
 
-from . import events, holders
-from .files import aside, place, saved_by_script
+from . import checkpoints, events, holders
+from .files import saved_by_script, write
 from .numbers import Numbers
 from .trainer import CannotSave, trainer
 
 # Batches between two looks at the loss, which has to be waited for.
 STRIDE = 16
 
-_is_watched = False
+_is_watched = _has_pipelines = False
 
 
 def attend():
     """Once it is all there: TensorFlow may bring Keras before it has come itself."""
     global _is_watched
+    _watch_pipelines()
     keras = sys.modules.get("keras")
     callbacks = sys.modules.get("keras.src.callbacks.callback_list")
     if _is_watched or keras is None or callbacks is None:
@@ -39,6 +39,14 @@ def attend():
     events.watch(kind, "on_test_end", end=watch.evaluation_ends)
     optimizer = sys.modules["keras.src.optimizers.base_optimizer"].BaseOptimizer
     events.watch(optimizer, "apply", watch.update_begins, watch.update_ends, watch.update_fails, takes=1)
+
+
+def _watch_pipelines():
+    global _has_pipelines
+    kind = holders.pipeline_class()
+    if kind is not None and not _has_pipelines:
+        _has_pipelines = True
+        events.watch(kind, "__iter__", trainer().pipeline_begins, takes=1)
 
 
 class Watch:
@@ -127,7 +135,4 @@ class Watch:
             raise CannotSave("the model that is trained is not known")
         # An optimizer may hold twice as much as its model.
         size = 3 * sum(4 * math.prod(variable.shape) for variable in model.variables)
-        path = place(f"step-{self._steps.count}.weights.h5", size)
-        with aside(path) as temporary:
-            model.save_weights(temporary)
-        return {"path": path, "bytes": os.path.getsize(path), "by": "antifreeze"}
+        return write(checkpoints.KERAS_WEIGHTS, self._steps.count, size, model.save_weights)

@@ -7,12 +7,16 @@ object a line, each with `what` and `t` (CLOCK_MONOTONIC). Readers ignore what t
 | `model` | `optimizer`, `parameters` (how many), `bytes` |
 | `numbers` | `first` `nan`, `inf` or `diverged`, `of` the `loss` or the `gradient`, `step`, `since` (the last step that was looked at and well), `value`, and the place: `file`, `line`, `function` |
 | `out-of-memory` | `type`, `message`, `step`, and of the script's innermost frame `file`, `line`, `function` |
-| `holders` | who holds the memory: `step`, `resident` of the process, `names` |
-| `saved` | `path` (null when the script did not say), `step`, `bytes`, `seconds`, `by` |
+| `loaded` | a framework was imported: `name`, `version` |
+| `edits` | changes to the script that make a name hold less: `name`, `file`, `edits` (see `edits`), `shown` where `name` does not say what grows |
+| `batch` | of a request that failed: whether a model has `batch_norm`, `file`, `edits` that give a model its samples in parts, and `size`, where the size of a batch is written: `line`, `before` and `after` the number, its `value` |
+| `holders` | who holds the memory: `step`, `resident`, `held` (of the process, without pages of files), `names` |
+| `saved` | `path` (null when the script did not say), `kind` (see `checkpoints`), `step`, `bytes`, `seconds`, `by`, and of kind `torch` the `names` in it |
 | `not-saved` | `why`, `step` |
-| `resumes` | the script knows how to go on: `step` that it goes on from, 0 from the beginning |
+| `resumes` | the script can continue from a checkpoint: `step` that it continues from, 0 from the beginning, and the `kinds` that it can load |
 | `plan` | `steps` that it means to make |
 | `split` | `antifreeze.step` takes steps in parts: `size` items at a time, `of` the batch |
+| `cell` | a cell of a notebook: the `file` that its code is named by, and its `number` |
 | `fault` | an error of ours: `doing`, `error` |
 
 Each of `names` has `name`, `file`, `scope`, `bytes`, `length` (of a container, else 0), `nodes` of graphs that it
@@ -24,6 +28,8 @@ import contextlib
 import json
 import os
 import time
+
+from .._pressure import MemoryPressure
 
 VERSION = 1
 # A process that has this much to say has a fault; the disk is not to suffer for it.
@@ -60,8 +66,11 @@ def fault(doing, error):
 
 @contextlib.contextmanager
 def safely(doing):
-    """Whatever goes wrong within is written down and forgotten."""
+    """Whatever goes wrong within is written down and forgotten. A request to end, which a signal may bring at any time, is
+    not an error of ours and reaches the script."""
     try:
         yield
+    except MemoryPressure:
+        raise
     except Exception as error:
         fault(doing, error)

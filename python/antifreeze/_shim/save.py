@@ -6,14 +6,13 @@ the names the script has for them, in a file that `torch.load` opens as it is.
      "random": {"torch": …, "python": …, "numpy": …, "cuda": […]}}
 """
 
-import os
 import random
 import sys
 
 import torch
 
-from . import holders
-from .files import aside, place, saved_by_script
+from . import checkpoints, holders, hooks
+from .files import saved_by_script, write
 from .trainer import CannotSave
 
 FORMAT = 1
@@ -33,15 +32,28 @@ def save(frame, steps):
     # All ranks hold the same.
     if _rank():
         return {"path": None, "by": "rank 0"}
-    parts = _parts(dict(holders.named(frame, _WANTED)), optimizers, {id(parameter) for parameter in trained})
+    found = _named_by_script(dict(holders.named(frame, _WANTED)))
+    parts = _parts(found, optimizers, {id(parameter) for parameter in trained})
     states = {
         kind: {name: thing.state_dict() for name, thing in things.items()} for kind, things in parts.items()
     }
-    path = place(f"step-{steps.count}.pt", _size(states))
     state = {"antifreeze": FORMAT, "step": steps.count, **states, "random": _random()}
-    with aside(path) as temporary, open(temporary, "wb") as file:
-        torch.save(state, file)
-    return {"path": path, "bytes": os.path.getsize(path), "by": "antifreeze"}
+
+    def write_state(temporary):
+        with open(temporary, "wb") as file:
+            torch.save(state, file)
+
+    saved = write(checkpoints.TORCH, steps.count, _size(states), write_state)
+    return {**saved, "names": [name for things in states.values() for name in things]}
+
+
+def _named_by_script(found):
+    """By the names that `antifreeze.resume` will ask for, where the script has said them."""
+    given = {name: reference() for name, reference in hooks.resumable.items()}
+    given = {name: thing for name, thing in given.items() if isinstance(thing, _WANTED)}
+    known = {id(thing) for thing in given.values()}
+    others = {name: thing for name, thing in found.items() if id(thing) not in known and name not in given}
+    return {**given, **others}
 
 
 def _refuse_what_is_spread(parameters):

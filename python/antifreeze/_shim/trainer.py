@@ -8,7 +8,7 @@ import threading
 import time
 
 from .. import MemoryPressure
-from . import events, holders, hooks, landing, oom, page, report, stacks
+from . import cells, edits, events, holders, hooks, landing, oom, page, report, stacks
 from .steps import Steps
 
 # Harmless to a process that does not expect it.
@@ -77,6 +77,10 @@ class Trainer:
             dtype=dtype, batch=batch, python=platform.python_version(), shim=report.VERSION,
         )
 
+    def pipeline_begins(self, dataset=None):
+        """A pipeline of tf.data is about to be read from."""
+        self._holders.pipeline_begins(dataset, sys._getframe(1))
+
     def _take(self, slot):
         self._slot, self._words = slot, slot.words
 
@@ -121,11 +125,20 @@ class Trainer:
         """When something is asked for, or it is due."""
         self._keep_pace()
         words = self._words
-        if self.is_asked_to_save() and not hooks.saves_itself:
-            self._save(words[page.SAVE_ASKED])
-        if words[page.STOP_ASKED] != words[page.STOP_ANSWERED]:
-            self._stop(sys._getframe(1))
+        if self.is_asked():
+            owner = hooks.owner if hooks.owner is not None and hooks.owner.is_running() else None
+            # A framework has counters of its own, and knows itself when they fit to its model.
+            if owner is None or owner.saves_at_step_end:
+                self.serve(sys._getframe(1), None if owner is None else owner.save)
         self._holders.step(self.steps.count, words[page.RUNG])
+
+    def serve(self, frame, save=None):
+        """Saves and ends the run if the guard asks for it. Called where nothing is half done."""
+        words = self._words
+        if self.is_asked_to_save():
+            self._save(words[page.SAVE_ASKED], frame, save)
+        if words[page.STOP_ASKED] != words[page.STOP_ANSWERED]:
+            self._stop(frame)
 
     def _keep_pace(self):
         now, count = time.monotonic(), self.steps.count
@@ -141,36 +154,52 @@ class Trainer:
     def is_asked_to_save(self):
         return self._words[page.SAVE_ASKED] != self._words[page.SAVE_ANSWERED]
 
+    def is_asked(self):
+        """Whether the guard asks for a save, or for the run to end."""
+        return self.is_asked_to_save() or self._words[page.STOP_ASKED] != self._words[page.STOP_ANSWERED]
+
+    def save_now(self, frame, save):
+        """Saves because the guard asks this process or another rank: ranks save together."""
+        self._save(self._words[page.SAVE_ASKED], frame, save)
+
     def saving_begins(self):
         self.steps.saving_begins()
         self._saving_since = time.monotonic()
 
-    def saving_ends(self, path):
-        """None: it could not."""
+    def saving_ends(self, saved, why="the framework did not save"):
+        """`saved` is what `save` returns; None where the framework could not save."""
         asked, step = self._words[page.SAVE_ASKED], self.steps.count
         took = time.monotonic() - self._saving_since
         with report.safely("saving"):
-            if path is None:
-                report.tell("not-saved", step=step, why="the framework did not save")
+            if saved is None:
+                report.tell("not-saved", step=step, why=why)
             else:
-                report.tell("saved", step=step, seconds=round(took, 3), path=os.path.abspath(path), by="framework")
-                self._slot.longs[page.SAVED_STEP // 2] = step
-        self._answer(asked, took, asked if path is None else 0)
+                self._is_saved(step, took, saved)
+        self._answer(asked, took, asked if saved is None else 0)
 
-    def _save(self, asked, frame=None):
+    def _save(self, asked, frame, save=None):
         self.steps.saving_begins()
         began, step = time.monotonic(), self.steps.count
         failed = asked
         with report.safely("saving"):
             try:
-                saved = self.save(frame or sys._getframe(1))
+                saved = (save or self.save)(frame)
             except CannotSave as reason:
                 report.tell("not-saved", step=step, why=str(reason))
+            except Exception as error:
+                # A full disk and a lack of memory are no faults of antifreeze.
+                if not isinstance(error, OSError) and not oom.is_out_of_memory(error):
+                    report.tell("not-saved", step=step, why=f"{type(error).__name__}: {error}"[:300])
+                    raise
+                report.tell("not-saved", step=step, why=str(error)[:300] or "there was no memory for it")
             else:
-                report.tell("saved", step=step, seconds=round(time.monotonic() - began, 3), **saved)
-                self._slot.longs[page.SAVED_STEP // 2] = step
+                self._is_saved(step, time.monotonic() - began, saved)
                 failed = 0
         self._answer(asked, time.monotonic() - began, failed)
+
+    def _is_saved(self, step, seconds, saved):
+        report.tell("saved", step=step, seconds=round(seconds, 3), **saved)
+        self._slot.longs[page.SAVED_STEP // 2] = step
 
     def _answer(self, asked, seconds, failed):
         self._words[page.SAVE_MS] = int(1000 * seconds)
@@ -255,11 +284,17 @@ class Trainer:
         frame = holders.innermost(trace)
         if not self._sees_all:
             self._tell(error, frame)
-        is_newer = self.steps.count > self._slot.longs[page.SAVED_STEP // 2]
+        owner = hooks.owner if hooks.owner is not None and hooks.owner.owns(trace) else None
         # An optimizer that failed has left its model between two steps.
-        is_whole = not holders.passes_through(trace, OPTIMIZERS)
-        if is_newer and is_whole and not self.steps.is_saving():
-            self._save(self._words[page.SAVE_ASKED], frame)
+        is_whole = owner.is_whole(trace) if owner is not None else not holders.passes_through(trace, OPTIMIZERS)
+        if is_whole:
+            self.save_at_end(frame, None if owner is None else owner.save)
+
+    def save_at_end(self, frame, save=None):
+        """Saves before an error ends the training, unless the last complete step is saved already."""
+        is_newer = self.steps.count > self._slot.longs[page.SAVED_STEP // 2]
+        if is_newer and not self.steps.is_saving():
+            self._save(self._words[page.SAVE_ASKED], frame, save)
 
     def _raised(self, error):
         if not oom.is_out_of_memory(error):
@@ -278,11 +313,37 @@ class Trainer:
         if self._errors >= MOST_ERRORS:
             return
         self._errors += 1
+        with report.safely("naming cells"):
+            cells.tell()
         report.tell(
             "out-of-memory", type=type(error).__name__, message=str(error)[:500],
             step=self.steps.count, **holders.place_of(frame),
         )
         self._holders.look(self.steps.count, frame)
+        with report.safely("looking for changes to the batch"):
+            _tell_of_batch(holders.frames_of_script(frame))
+
+
+def _tell_of_batch(frames):
+    """What is known of the batch that did not fit, and of the model that it is for."""
+    if not frames:
+        return
+    torch, keras = sys.modules.get("torch"), sys.modules.get("keras")
+    nn = getattr(torch, "nn", None)
+    module, model = getattr(nn, "Module", ()), getattr(keras, "Model", ())
+    normed = False
+    if nn is not None:
+        kind = nn.modules.batchnorm._BatchNorm
+        models = dict(holders.named(frames[0], (nn.Module,))).values()
+        normed = any(isinstance(part, kind) for whole in models for part in whole.modules())
+    file, whole = edits.whole_set(
+        frames, lambda value: isinstance(value, module), lambda value: isinstance(value, model)
+    )
+    outermost = frames[-1].f_code.co_filename
+    report.tell(
+        "batch", batch_norm=normed, file=file or outermost, size=edits.batch_size(outermost),
+        edits=edits.with_text_before(file, whole) if file else [],
+    )
 
 
 def _in_the_main_thread(do):

@@ -11,7 +11,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Where the package is that does the rest, when nobody has installed one.
 LIBRARY = os.path.join(os.path.dirname(HERE), "library")
-FRAMEWORKS = ("torch", "tensorflow", "keras", "jax")
+FRAMEWORKS = ("torch", "tensorflow", "keras", "jax", "numpy", "lightning", "pytorch_lightning", "transformers")
 
 
 class Watcher(object):

@@ -1,0 +1,36 @@
+"""Which file stands for which cell of a notebook: IPython compiles each cell under the name of a temporary file."""
+
+import sys
+
+from . import report
+
+_told = set()  # type: set
+
+
+def tell():
+    """Reports the cells that were compiled since the last call. Nothing outside of IPython."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    compiled = getattr(getattr(shell, "compile", None), "_filename_map", None)
+    if isinstance(compiled, dict):
+        for file, number in list(compiled.items()):
+            _tell(file, number)
+
+
+def begins(shell, raw_cell):
+    """Reports a cell before it is compiled, so that it is known while it runs, or hangs."""
+    name_of = getattr(shell.compile, "get_code_name", None)
+    if name_of is not None and isinstance(raw_cell, str):
+        number = shell.execution_count
+        _tell(name_of(raw_cell, shell.transform_cell(raw_cell), number), number)
+
+
+def forget():
+    """Another run begins, which was told nothing."""
+    _told.clear()
+
+
+def _tell(file, number):
+    if isinstance(file, str) and isinstance(number, int) and (file, number) not in _told:
+        _told.add((file, number))
+        report.tell("cell", file=file, number=number)
