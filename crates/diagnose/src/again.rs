@@ -1,12 +1,12 @@
 //! Whether a run that was ended can be started again, and would get further than before.
 
-use crate::shim::Told;
+use crate::facts::Facts;
 use crate::signal;
 use crate::verdict::{EndKind, Verdict};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// It goes on from this file.
+    /// It continues from this checkpoint.
     From(String),
     /// It would meet the same end; why.
     InVain(&'static str),
@@ -15,7 +15,7 @@ pub enum Again {
 }
 
 impl Again {
-    pub fn of(verdict: &Verdict, told: &Told) -> Again {
+    pub fn of(verdict: &Verdict, facts: &Facts) -> Again {
         let was_ended = match verdict.end.kind {
             EndKind::Stopped | EndKind::OomKilled | EndKind::Walled => true,
             EndKind::Killed => verdict.end.signal == Some(signal::KILL),
@@ -24,31 +24,33 @@ impl Again {
         if !was_ended {
             return Again::No;
         }
-        let Some(began) = told.resumes else {
+        let Some(began) = facts.told.resumes else {
             return Again::InVain(
                 "the script does not call antifreeze.resume(), so it would begin at step 0 and meet the same end",
             );
         };
-        let Some((path, saved)) = told
-            .saved
-            .as_ref()
-            .and_then(|saved| Some((saved.path.clone()?, saved.step)))
-        else {
-            return Again::InVain("nothing was saved that it could go on from");
+        let Some(continuation) = facts.continuation() else {
+            return Again::InVain(if facts.checkpoints.is_empty() {
+                "no checkpoint was saved"
+            } else {
+                "the checkpoint is not of a kind that the script loads"
+            });
         };
-        if saved <= began {
+        let checkpoint = continuation.checkpoint;
+        if checkpoint.step <= began {
             return Again::InVain("it came no further than it was when it began");
         }
-        Again::From(path)
+        Again::From(checkpoint.path.to_string_lossy().into_owned())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::Facts;
-    use crate::shim::Saved;
+    use crate::checkpoints::{Checkpoint, Kind};
+    use crate::shim::Told;
     use crate::story::Story;
+    use std::time::SystemTime;
 
     fn verdict(kind: EndKind) -> Verdict {
         let mut verdict = Verdict::reach(&Facts::default(), &Story::default());
@@ -56,21 +58,28 @@ mod tests {
         verdict
     }
 
-    fn told(resumes: Option<u64>, saved: Option<u64>) -> Told {
-        Told {
-            resumes,
-            saved: saved.map(|step| Saved {
-                path: Some("step.pt".into()),
-                step,
-                bytes: None,
-            }),
-            ..Told::default()
+    fn facts(resumes: Option<u64>, saved: Option<u64>) -> Facts {
+        let checkpoint = |step| Checkpoint {
+            kind: Kind::Torch,
+            step,
+            path: "step.pt".into(),
+            bytes: None,
+            written: SystemTime::UNIX_EPOCH,
+        };
+        Facts {
+            told: Told {
+                resumes,
+                accepted_kinds: vec![Kind::Torch],
+                ..Told::default()
+            },
+            checkpoints: saved.map(checkpoint).into_iter().collect(),
+            ..Facts::default()
         }
     }
 
     #[test]
     fn only_what_goes_on_from_further_on_is_started_again() {
-        let again = |kind, resumes, saved| Again::of(&verdict(kind), &told(resumes, saved));
+        let again = |kind, resumes, saved| Again::of(&verdict(kind), &facts(resumes, saved));
         let from = Again::From("step.pt".into());
         assert_eq!(again(EndKind::Stopped, Some(0), Some(9)), from);
         assert_eq!(again(EndKind::Walled, Some(4), Some(9)), from);
@@ -84,15 +93,23 @@ mod tests {
     fn what_failed_by_itself_or_was_ended_by_a_person_is_not() {
         for kind in [EndKind::Finished, EndKind::Exception, EndKind::Crashed] {
             assert_eq!(
-                Again::of(&verdict(kind), &told(Some(0), Some(9))),
+                Again::of(&verdict(kind), &facts(Some(0), Some(9))),
                 Again::No
             );
         }
         let mut ended = verdict(EndKind::Killed);
         for (signal, is_again) in [(signal::TERMINATE, false), (signal::KILL, true)] {
             ended.end.signal = Some(signal);
-            let again = Again::of(&ended, &told(Some(0), Some(9)));
+            let again = Again::of(&ended, &facts(Some(0), Some(9)));
             assert_eq!(again != Again::No, is_again, "{signal}");
         }
+    }
+
+    #[test]
+    fn a_checkpoint_of_another_kind_is_no_reason_to_start_again() {
+        let mut facts = facts(Some(0), Some(9));
+        facts.told.accepted_kinds = vec![Kind::Lightning];
+        let again = Again::of(&verdict(EndKind::Walled), &facts);
+        assert!(matches!(again, Again::InVain(why) if why.contains("kind")));
     }
 }

@@ -55,7 +55,9 @@ pub(crate) fn most(case: &Case<'_>, part: Part, incident: &Incident) -> f64 {
 fn of_the_end(case: &Case<'_>, part: Part) -> f64 {
     match case.end {
         EndKind::MachineDied | EndKind::Hung | EndKind::Unknown => 1.0,
-        EndKind::Finished => 0.0,
+        EndKind::Finished | EndKind::Detached => 0.0,
+        // It may have ended well.
+        EndKind::Exited => UNLIKELY,
         // It may hang for it.
         EndKind::Running if detect::stands_still(case) => PLAUSIBLE,
         EndKind::Running if part == Part::Card && used_card(case) => POSSIBLE,

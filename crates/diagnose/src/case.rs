@@ -5,7 +5,7 @@ use crate::facts::Facts;
 use crate::kernel::{Incident, Kind, Line};
 use crate::printed::{Printed, is_training};
 use crate::series::Growth;
-use crate::shim::Suspect;
+use crate::shim::{How, Suspect};
 use crate::signal::{self, Exit};
 use crate::story::{Refusal, Story};
 use crate::traceback::{Doing, Traceback, tells_of_memory};
@@ -44,6 +44,7 @@ impl<'a> Case<'a> {
     pub fn was_short_of_memory(&self) -> bool {
         self.story.refusals.count > 0
             || self.story.pauses.count > 0
+            || self.story.stop.is_some()
             || matches!(self.end, EndKind::Stopped | EndKind::OomKilled)
             || self.tells_of_memory()
     }
@@ -54,7 +55,10 @@ impl<'a> Case<'a> {
     }
 
     pub fn went_wrong(&self) -> bool {
-        !matches!(self.end, EndKind::Finished | EndKind::Running)
+        !matches!(
+            self.end,
+            EndKind::Finished | EndKind::Running | EndKind::Detached | EndKind::Exited
+        )
     }
 
     /// Somebody lost patience: it was interrupted, or asked to end, and did so in its own way.
@@ -193,6 +197,16 @@ impl<'a> Case<'a> {
     /// Who fills the memory, seen from inside.
     pub fn suspect(&self) -> Option<Suspect<'a>> {
         self.facts.told.suspect()
+    }
+
+    /// The request that failed was made on the line on which the suspect grows, so that it is no request for a batch.
+    pub fn is_asked_by_suspect(&self) -> bool {
+        let Some((suspect, location)) = self.suspect().zip(self.location()) else {
+            return false;
+        };
+        let file = user_file(suspect.holder.file.as_bytes(), self.facts);
+        let adds = suspect.how != How::Holds || suspect.holder.joined;
+        adds && file == location.file && suspect.holder.lines.contains(&location.line)
     }
 
     /// It ended in the middle of its first step: there was nothing yet that steps could have left behind.

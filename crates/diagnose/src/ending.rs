@@ -6,14 +6,14 @@ use crate::facts::{Facts, Since};
 use crate::kernel::Kind;
 use crate::printed::Printed;
 use crate::signal::{self, Exit};
-use crate::story::{Ended, Story};
+use crate::story::{Detached, Ended, Story};
 use crate::time::between;
 use crate::traceback::{Traceback, tells_of_memory};
 use crate::verdict::{End, EndKind, written};
 use crate::whose::{Whose, whose};
 use crate::words::{cut, reason};
 use crate::{safe, units};
-use antifreeze_sense::Sample;
+use antifreeze_sense::{Sample, Stamp};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
@@ -23,15 +23,18 @@ const CONSEQUENCE: Duration = Duration::from_secs(30);
 const OUT: f64 = 0.03;
 /// The widest an error's name is shown.
 const ERROR_COLUMNS: usize = 60;
+/// Of a process that another one started.
+const UNSEEN_STATUS: &str = "the exit status is known only to the program that started the process";
 /// And what it said itself.
 const WORDS_COLUMNS: usize = 120;
 
 pub(crate) fn judge(facts: &Facts, story: &Story, printed: &Printed) -> End {
     let traceback = printed.traceback.as_ref();
     let exit = story.end.map(|end| Exit::from_status(end.status));
-    let kind = match story.end {
-        Some(end) => kind_of(end, facts, story, traceback),
-        None => match facts.since {
+    let kind = match (story.end, story.detached) {
+        (Some(end), _) => kind_of(end, facts, story, traceback),
+        (None, Some(detached)) => kind_detached(detached, facts, story),
+        (None, None) => match facts.since {
             Since::StillGuarded => EndKind::Running,
             Since::Rebooted => EndKind::MachineDied,
             Since::GuardGone | Since::Elsewhere => EndKind::Unknown,
@@ -54,6 +57,26 @@ pub(crate) fn judge(facts: &Facts, story: &Story, printed: &Printed) -> End {
         exit_code,
         signal,
         detail,
+    }
+}
+
+/// Of an attached process whose exit status is not known.
+fn kind_detached(detached: Detached, facts: &Facts, story: &Story) -> EndKind {
+    let follows_a_refusal = || {
+        let last = story.refusals.last;
+        last.is_some_and(|last| between(last.at, detached.at) <= CONSEQUENCE)
+            || was_at_wall(detached.at, facts, story)
+    };
+    if !detached.process_ended {
+        EndKind::Detached
+    } else if detached.by_guard || story.forced {
+        EndKind::Stopped
+    } else if log_tells_of_a_kill(facts, story) || kernel_counted(facts, story) {
+        EndKind::OomKilled
+    } else if follows_a_refusal() {
+        EndKind::Walled
+    } else {
+        EndKind::Exited
     }
 }
 
@@ -99,6 +122,10 @@ pub(crate) fn is_interrupted(printed: &Printed) -> bool {
 
 fn kind_of(end: Ended, facts: &Facts, story: &Story, traceback: Option<&Traceback>) -> EndKind {
     let exit = Exit::from_status(end.status);
+    // What was attached to continues after an interruption, such as a notebook after a cell that failed.
+    if facts.attached && exit == Exit::Code(0) {
+        return EndKind::Finished;
+    }
     // The flag may be missing where the guard was replaced between asking and the end.
     let asked_for = matches!(exit, Exit::Signal(signal::KILL | signal::TERMINATE));
     if end.by_guard || (asked_for && story.stop.is_some()) {
@@ -111,7 +138,7 @@ fn kind_of(end: Ended, facts: &Facts, story: &Story, traceback: Option<&Tracebac
         Some(signal::KILL) if was_out_of_memory(facts, story) => EndKind::OomKilled,
         Some(number) if !signal::is_crash(number) => EndKind::Killed,
         // Some frameworks abort where others raise an error.
-        _ if follows_a_refusal(end, story, traceback) => EndKind::Walled,
+        _ if follows_a_refusal(end, facts, story, traceback) => EndKind::Walled,
         Some(_) => EndKind::Crashed,
         None if traceback.is_some_and(Traceback::is_interrupt) => EndKind::Killed,
         None if traceback.is_some() => EndKind::Exception,
@@ -119,12 +146,24 @@ fn kind_of(end: Ended, facts: &Facts, story: &Story, traceback: Option<&Tracebac
     }
 }
 
-fn follows_a_refusal(end: Ended, story: &Story, traceback: Option<&Traceback>) -> bool {
+fn follows_a_refusal(
+    end: Ended,
+    facts: &Facts,
+    story: &Story,
+    traceback: Option<&Traceback>,
+) -> bool {
     let Some(last) = story.refusals.last else {
-        return false;
+        return was_at_wall(end.at, facts, story);
     };
     between(last.at, end.at) <= CONSEQUENCE
         || traceback.is_some_and(|traceback| tells_of_memory(&traceback.error))
+}
+
+/// Nothing reports what the limit refuses to an attached process, which has no cushion. That there was no room left is
+/// all that is seen.
+fn was_at_wall(ended: Stamp, facts: &Facts, story: &Story) -> bool {
+    let until = story.rungs.stop_until.filter(|_| facts.attached);
+    until.is_some_and(|until| between(until, ended) <= CONSEQUENCE)
 }
 
 /// The kernel's own count rose or its log tells so, or nothing was left when it happened.
@@ -199,8 +238,11 @@ fn detail(
     let status = match exit {
         Some(Exit::Code(code)) => format!("exit code {code}"),
         Some(Exit::Signal(number)) => signal::name(number),
-        None => String::new(),
+        None => UNSEEN_STATUS.to_owned(),
     };
+    // Neither its status nor a refusal that was seen settles it.
+    let is_guess = exit.is_none() || story.refusals.count == 0;
+    let probably = if is_guess { "probably " } else { "" };
     let told = printed.told.map(|told| told.signal);
     let signal_name = exit
         .and_then(Exit::deadly_signal)
@@ -234,11 +276,11 @@ fn detail(
         EndKind::Walled => match facts.binding_budget() {
             Some(budget) => {
                 format!(
-                    "by reaching its budget of {} after {time} ({status})",
+                    "{probably}by reaching its budget of {} after {time} ({status})",
                     units::bytes(budget)
                 )
             }
-            None => format!("by running out of room after {time} ({status})"),
+            None => format!("{probably}by running out of room after {time} ({status})"),
         },
         EndKind::Stopped => {
             let why = story.stop.and_then(|why| reason(why, facts));
@@ -270,6 +312,11 @@ fn detail(
         EndKind::MachineDied => {
             format!("with the machine, {time} in: the record stops there, without a clean shutdown")
         }
+        EndKind::Detached => format!(
+            "not while it was guarded: antifreeze detached after {time}, and the process lived on with the limits that \
+             it had before"
+        ),
+        EndKind::Exited => format!("after {time}; {UNSEEN_STATUS}"),
         EndKind::Running => format!("not yet: it has been running for {time}"),
         EndKind::Hung | EndKind::Unknown => {
             format!("unseen: the guard was gone before the run was over; {time} are recorded")
@@ -279,13 +326,53 @@ fn detail(
 
 fn place(traceback: Option<&Traceback>, facts: &Facts) -> String {
     match traceback.and_then(|traceback| traceback.frame.as_ref()) {
-        Some(frame) => format!(", at {}:{}", user_file(&frame.file, facts), frame.line),
+        Some(frame) => format!(", at {}", user_place(&frame.file, frame.line, facts)),
         None => String::new(),
     }
 }
 
-/// A file of the user, seen from where the run was started.
+/// "train.py:12", or "cell 3, line 6".
+pub fn user_place(file: &[u8], line: u32, facts: &Facts) -> String {
+    place_of(&user_file(file, facts), line)
+}
+
+/// The same of a file that is named as [`user_file`] does.
+pub fn place_of(file: &str, line: u32) -> String {
+    let is_cell = file == SOME_CELL
+        || file
+            .strip_prefix("cell ")
+            .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    match is_cell {
+        true => format!("{file}, line {line}"),
+        false => format!("{file}:{line}"),
+    }
+}
+
+/// A cell of a notebook whose number is not known.
+const SOME_CELL: &str = "a cell";
+
+/// The number of a cell, from the temporary file that IPython names its code by.
+fn cell(file: &[u8], facts: &Facts) -> Option<String> {
+    let file = std::str::from_utf8(file).ok()?;
+    if let Some(number) = facts.told.cells.get(file) {
+        return Some(format!("cell {number}"));
+    }
+    // "<ipython-input-3-0123abcd>" has it in its name.
+    if let Some(rest) = file.strip_prefix("<ipython-input-") {
+        let number = rest.split('-').next()?;
+        return Some(format!("cell {}", number.parse::<u64>().ok()?));
+    }
+    let (folder, name) = file.rsplit_once('/')?;
+    let kernel = folder.rsplit('/').next()?.strip_prefix("ipykernel_")?;
+    let is_digits = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    (is_digits(kernel) && is_digits(name.strip_suffix(".py")?)).then(|| SOME_CELL.to_owned())
+}
+
+/// A file of the user, seen from where the run was started; of a notebook, its cell.
 pub fn user_file(file: &[u8], facts: &Facts) -> String {
+    if let Some(cell) = cell(file, facts) {
+        return cell;
+    }
     let folder = facts.folder.as_os_str().as_bytes();
     let below = file.strip_prefix(folder).filter(|_| !folder.is_empty());
     safe::shown(
@@ -298,8 +385,8 @@ pub fn user_file(file: &[u8], facts: &Facts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use antifreeze_record::event::{Event, What};
-    use antifreeze_sense::{Name, Pid, Reading, Stamp};
+    use antifreeze_record::event::{Event, Rung, What, Why};
+    use antifreeze_sense::{Name, Pid, Reading};
 
     const EXIT_1: u32 = 1 << 8;
 
@@ -387,6 +474,127 @@ mod tests {
                 expected,
                 "{status} {refusal:?} {output}"
             );
+        }
+    }
+
+    #[test]
+    fn an_attached_process_whose_status_is_unknown_is_judged_by_what_led_to_its_end() {
+        use EndKind::*;
+        let detached = |process_ended, ended_by_guard| Event {
+            at: at(100),
+            what: What::Detached {
+                process_ended,
+                peak: 0,
+                worst_delay_ms: 0,
+                ended_by_guard,
+            },
+        };
+        let few_kills = [sample(1, 900, 4), sample(99, 900, 4)];
+        let more_kills = [sample(1, 900, 4), sample(99, 900, 5)];
+        for (process_ended, by_guard, refusal, samples, expected) in [
+            (false, false, None, few_kills, Detached),
+            (false, false, Some(99), few_kills, Detached),
+            (true, false, None, few_kills, Exited),
+            (true, false, Some(10), few_kills, Exited),
+            (true, false, Some(95), few_kills, Walled),
+            (true, true, Some(95), few_kills, Stopped),
+            (true, false, None, more_kills, OomKilled),
+        ] {
+            let events: Vec<Event> = refusal
+                .map(refused)
+                .into_iter()
+                .chain([detached(process_ended, by_guard)])
+                .collect();
+            assert_eq!(
+                kind(&events, &samples, ""),
+                expected,
+                "{process_ended} {by_guard} {refusal:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_attached_process_without_room_dies_at_the_wall_although_no_refusal_is_seen() {
+        let stop = |seconds| Event {
+            at: at(seconds),
+            what: What::Rung {
+                from: Rung::Warn,
+                to: Rung::Stop,
+                why: Why::TreeGrowth,
+                room: 0,
+                growth: 1,
+                forecast_ms: None,
+                confidence: 90,
+            },
+        };
+        let calm = Event {
+            at: at(50),
+            what: What::Rung {
+                from: Rung::Stop,
+                to: Rung::Calm,
+                why: Why::RoomAgain,
+                room: 1,
+                growth: 0,
+                forecast_ms: None,
+                confidence: 90,
+            },
+        };
+        let attached = Event {
+            at: at(0),
+            what: What::Attached { pid: Pid(1) },
+        };
+        for (events, expected) in [
+            (
+                vec![attached, stop(90), ended(EXIT_1, false)],
+                EndKind::Walled,
+            ),
+            (vec![attached, stop(90), ended(0, false)], EndKind::Finished),
+            (
+                vec![attached, stop(40), calm, ended(EXIT_1, false)],
+                EndKind::Failed,
+            ),
+            (vec![attached, ended(EXIT_1, false)], EndKind::Failed),
+            // With the cushion, what is refused is seen.
+            (vec![stop(90), ended(EXIT_1, false)], EndKind::Failed),
+        ] {
+            let run = crate::Run::judge(Facts::default(), [], events.clone());
+            assert_eq!(run.verdict.end.kind, expected, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_ended_by_itself_was_not_stopped() {
+        let facts = |attached| Facts {
+            attached,
+            ..Facts::default()
+        };
+        let kind = |attached, status| {
+            let facts = facts(attached);
+            let events = [refused(99), ended(status, true)];
+            let story = Story::tell(&facts, [], events);
+            judge(&facts, &story, &Printed::read(b"", false)).kind
+        };
+        assert_eq!(kind(true, 0), EndKind::Finished);
+        assert_eq!(kind(true, EXIT_1), EndKind::Stopped);
+        assert_eq!(kind(false, 0), EndKind::Stopped);
+    }
+
+    #[test]
+    fn cells_of_notebooks_are_named_by_their_number() {
+        let line = br#"{"what":"cell","t":1,"file":"/tmp/ipykernel_12/345.py","number":3}"#;
+        let facts = Facts {
+            told: crate::shim::Told::said(line),
+            folder: "/home/a".into(),
+            ..Facts::default()
+        };
+        for (file, place) in [
+            ("/tmp/ipykernel_12/345.py", "cell 3, line 6"),
+            ("/tmp/ipykernel_12/346.py", "a cell, line 6"),
+            ("<ipython-input-7-ab12>", "cell 7, line 6"),
+            ("/home/a/train.py", "train.py:6"),
+            ("/tmp/ipykernel_12/mine.py", "/tmp/ipykernel_12/mine.py:6"),
+        ] {
+            assert_eq!(user_place(file.as_bytes(), 6, &facts), place);
         }
     }
 

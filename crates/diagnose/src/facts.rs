@@ -1,13 +1,21 @@
 //! What is known about a run besides its samples and events.
 
+use crate::checkpoints::Checkpoint;
 use crate::kernel::Log;
 use crate::safe;
 use crate::shim::Told;
 use crate::stacks::Stacks;
 use crate::waits::Waits;
+use antifreeze_record::event::Text;
+use antifreeze_record::regular;
 use antifreeze_sense::Stamp;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The file of a run's folder that holds its [`Terms`].
+pub const TERMS_FILE: &str = "terms.json";
 
 /// How things stand with a run whose record has no end, at the time of reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +33,30 @@ pub enum Since {
     OnlyPrinted,
 }
 
+/// What a run was started with and its record does not hold, so that what is said of it later is what was said while
+/// it ran. Sizes in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Terms {
+    /// The run was started before it was guarded.
+    pub attached: bool,
+    pub swap: u64,
+    pub container: Option<u64>,
+    pub available: Option<u64>,
+}
+
+impl Terms {
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        std::fs::write(folder.join(TERMS_FILE), serde_json::to_vec(self)?)
+    }
+
+    /// None of a run that left none, or none that can be read.
+    pub fn read(folder: &Path) -> Option<Terms> {
+        let text = regular::read(&folder.join(TERMS_FILE)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+}
+
 /// A run, told once at its start, and what is left of it. Sizes in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -37,7 +69,7 @@ pub struct Facts {
     /// What that folder is a part of, such as "nfs4 server:/home on /home".
     pub mount: Option<String>,
     pub command: Vec<OsString>,
-    /// It ran already, and goes on when it is guarded no more. Known while it is guarded.
+    /// It ran already, and goes on when it is guarded no more.
     pub attached: bool,
     /// The command was longer than what was recorded of it.
     pub truncated: bool,
@@ -59,6 +91,12 @@ pub struct Facts {
     pub last_output: Vec<u8>,
     /// What its trainers said of themselves.
     pub told: Told,
+    /// The complete checkpoints in its saves folder.
+    pub checkpoints: Vec<Checkpoint>,
+    /// Nothing can slow the run down: it has no cgroup of its own that holds memory back.
+    pub has_no_brake: bool,
+    /// Files of saves that were seen to land and are deleted since.
+    pub deleted_saves: Vec<Text>,
     /// Where its threads were when it stood still.
     pub stacks: Stacks,
     /// And what they waited for.
@@ -68,6 +106,15 @@ pub struct Facts {
 }
 
 impl Facts {
+    pub fn terms(&self) -> Terms {
+        Terms {
+            attached: self.attached,
+            swap: self.swap,
+            container: self.container,
+            available: self.available,
+        }
+    }
+
     /// The command, ready to paste; a mark at the end where some of it is missing. One to fill in where none is known.
     pub fn command_line(&self) -> String {
         if self.command.is_empty() {
@@ -75,6 +122,15 @@ impl Facts {
         }
         let mark = if self.truncated { " …" } else { "" };
         format!("{}{mark}", safe::command(&self.command))
+    }
+
+    /// The command is the kernel of a notebook, which only Jupyter can start.
+    pub fn is_kernel(&self) -> bool {
+        let is_launcher = |word: &OsString| {
+            let word = word.to_string_lossy();
+            word.starts_with("ipykernel") || word.ends_with("/ipykernel_launcher.py")
+        };
+        self.command.iter().any(is_launcher)
     }
 
     /// What the run may use before it meets its wall.

@@ -1,17 +1,19 @@
 //! From a run's folder to its story and verdict.
 
-use crate::facts::{Facts, Since};
+use crate::checkpoints;
+use crate::facts::{Facts, Since, Terms};
 use crate::kernel::Log;
 use crate::printed::as_utf8;
 use crate::safe;
-use crate::shim::Told;
+use crate::shim::{Told, may_exist};
 use crate::stacks::Stacks;
 use crate::story::Story;
 use crate::verdict::Verdict;
 use crate::waits::Waits;
 use antifreeze_record::Record;
-use antifreeze_record::event::Event;
+use antifreeze_record::event::{Event, Lack, Text, What};
 use antifreeze_sense::{Sample, parse};
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -54,11 +56,13 @@ impl Run {
         let mut facts = facts(folder, &record, last_output, now);
         let boot = record.head().map_or(now.boot, |head| head.boot);
         facts.log = log(facts.since, boot);
-        Ok(Run::judge(
-            facts,
-            record.samples(),
-            record.events().collect(),
-        ))
+        let events: Vec<Event> = record.events().collect();
+        // Of another machine's run nobody knows.
+        if now.is_here {
+            facts.told.forget_deleted_saves();
+            facts.deleted_saves = deleted_saves(&events);
+        }
+        Ok(Run::judge(facts, record.samples(), events))
     }
 
     /// Judges a run by what it printed, where there is nothing else.
@@ -74,10 +78,13 @@ impl Run {
 
     /// Judges a run by what was seen of it.
     pub fn judge(
-        facts: Facts,
+        mut facts: Facts,
         samples: impl IntoIterator<Item = Sample>,
         events: Vec<Event>,
     ) -> Run {
+        let is_attached = |event: &Event| matches!(event.what, What::Attached { .. });
+        facts.attached |= events.iter().any(is_attached);
+        facts.has_no_brake |= events.iter().any(|event| lacks_brake(&event.what));
         let story = Story::tell(&facts, samples, events.iter().copied());
         let verdict = Verdict::reach(&facts, &story);
         Run {
@@ -87,6 +94,33 @@ impl Run {
             events,
         }
     }
+}
+
+/// The guard reports that it cannot slow the run down.
+pub fn lacks_brake(what: &What) -> bool {
+    matches!(
+        what,
+        What::Lacks {
+            lack: Lack::NoCgroup | Lack::NoMemoryController,
+            ..
+        }
+    )
+}
+
+/// Of the files of saves that the guard saw, those that are not there any more.
+fn deleted_saves(events: &[Event]) -> Vec<Text> {
+    let file = |event: &Event| match event.what {
+        What::CheckpointSaved { file, .. } => Some(file),
+        _ => None,
+    };
+    let mut files: Vec<Text> = events.iter().filter_map(file).collect();
+    files.dedup();
+    // Of a long path only the end is recorded.
+    files.retain(|file| {
+        let is_whole = file.as_bytes().starts_with(b"/") && file.as_bytes().len() < Text::MAX;
+        is_whole && !may_exist(Path::new(OsStr::from_bytes(file.as_bytes())))
+    });
+    files
 }
 
 /// Without touching the folder itself: a mount whose server is gone would not answer.
@@ -104,6 +138,7 @@ fn facts(folder: &Path, record: &Record, last_output: Vec<u8>, now: Now) -> Fact
         record: folder.into(),
         last_output,
         told: Told::read(folder),
+        checkpoints: checkpoints::scan(&folder.join("saves")),
         stacks: Stacks::read(folder),
         waits: Waits::read(folder),
         ..Facts::default()
@@ -136,6 +171,12 @@ fn facts(folder: &Path, record: &Record, last_output: Vec<u8>, now: Now) -> Fact
             .value()
             .filter(|limit| *limit < facts.total);
         facts.available = available(&first);
+    }
+    if let Some(terms) = Terms::read(folder) {
+        facts.attached = terms.attached;
+        facts.swap = terms.swap;
+        facts.container = terms.container;
+        facts.available = terms.available;
     }
     facts
 }

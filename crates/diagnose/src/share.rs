@@ -43,6 +43,15 @@ impl Sieve {
                 r#"((?i:passwd|password|passphrase):[ \t]*)[^ \t"',;&\[][^"',;&\[]*"#.into(),
                 "${1}[removed]",
             ),
+            // {"api_key": "VALUE, with anything"}, also where the quotes are escaped, and lists of such values
+            (
+                format!(r#"([0-9A-Za-z_-]*{SECRET_NAMES}\\*["'][ \t]*[=:][ \t]*\\*["'])[^"']*?(\\*["'])"#),
+                "${1}[removed]${2}",
+            ),
+            (
+                format!(r#"([0-9A-Za-z_-]*{SECRET_NAMES}\\*["'][ \t]*:[ \t]*\[)[^\]]*"#),
+                "${1}[removed]",
+            ),
             // --token VALUE, --api-key=VALUE, "password": "VALUE", WANDB_API_KEY=VALUE
             (
                 format!(r#"([0-9A-Za-z_-]*{SECRET_NAMES}["']?[ \t]*[=:][ \t]*["']?)[^ \t"',;&\[]+"#),
@@ -59,6 +68,11 @@ impl Sieve {
             ),
             (
                 r"((?i:login)[ \t]+[^ \t]+[ \t]+(?i:password)[ \t]+)[^ \t]+".into(),
+                "${1}[removed]",
+            ),
+            // wandb login VALUE
+            (
+                r"((?-u:\b)login[ \t]+(?:-[^ \t]+[ \t]+)*)[0-9A-Za-z_.-]{20,}".into(),
                 "${1}[removed]",
             ),
             (
@@ -78,9 +92,10 @@ impl Sieve {
                 "${1}[removed]",
             ),
             // By their own form: Hugging Face, GitHub, GitLab, OpenAI and its like, Groq, Replicate, Slack, AWS, Google,
-            // JWT, and addresses that are secrets themselves.
+            // Telegram, Discord, SendGrid, Twilio, Weights & Biases, JWT, JSON in base64 (Neptune), and addresses that are
+            // secrets themselves.
             (
-                r"(?:hf_[0-9A-Za-z]{16,}|gh[pousr]_[0-9A-Za-z]{16,}|github_pat_[0-9A-Za-z_]{16,}|glpat-[0-9A-Za-z_-]{16,}|sk-[0-9A-Za-z_-]{16,}|xox[abprs]-[0-9A-Za-z-]{8,}|npm_[0-9A-Za-z]{16,}|pypi-[0-9A-Za-z_-]{16,}|dckr_pat_[0-9A-Za-z_-]{16,}|nvapi-[0-9A-Za-z_-]{16,}|ya29\.[0-9A-Za-z_.-]{16,}|A[KS]IA[0-9A-Z]{12,}|gsk_[0-9A-Za-z]{16,}|r8_[0-9A-Za-z]{16,}|[rs]k_(?:live|test)_[0-9A-Za-z]{8,}|bot[0-9]{6,}:[0-9A-Za-z_-]{20,}|AIza[0-9A-Za-z_-]{30,}|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*)".into(),
+                r"(?:hf_[0-9A-Za-z]{16,}|gh[pousr]_[0-9A-Za-z]{16,}|github_pat_[0-9A-Za-z_]{16,}|glpat-[0-9A-Za-z_-]{16,}|sk-[0-9A-Za-z_-]{16,}|xox[abprs]-[0-9A-Za-z-]{8,}|npm_[0-9A-Za-z]{16,}|pypi-[0-9A-Za-z_-]{16,}|dckr_pat_[0-9A-Za-z_-]{16,}|nvapi-[0-9A-Za-z_-]{16,}|ya29\.[0-9A-Za-z_.-]{16,}|A[KS]IA[0-9A-Z]{12,}|gsk_[0-9A-Za-z]{16,}|r8_[0-9A-Za-z]{16,}|[rs]k_(?:live|test)_[0-9A-Za-z]{8,}|(?:bot)?[0-9]{6,}:[0-9A-Za-z_-]{30,}|[MNO][0-9A-Za-z_-]{22,30}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,45}|SG\.[0-9A-Za-z_-]{16,}\.[0-9A-Za-z_-]{16,}|(?-u:\b)(?:SK|AC)[0-9a-f]{32}(?-u:\b)|wandb_v[0-9]+_[0-9A-Za-z_]{16,}|AIza[0-9A-Za-z_-]{30,}|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*|eyJ[0-9A-Za-z+/_-]{40,}=*)".into(),
                 REMOVED,
             ),
             (
@@ -134,16 +149,18 @@ impl Sieve {
 
     /// A command, in which a value may stand apart from its name.
     fn sift_command(&self, pieces: &[OsString]) -> Vec<OsString> {
-        let mut is_value = false;
+        let (mut is_value, mut follows_login) = (false, false);
         let sift = |piece: &OsString| {
             let text = piece.to_string_lossy();
             let is_flag = text.starts_with('-');
-            let sifted = match is_value && !is_flag {
-                true => REMOVED.into(),
-                false => self.sift(&text),
-            };
+            // wandb login [FLAGS] VALUE
+            let is_secret = !is_flag && (is_value || follows_login);
             is_value = is_flag && !text.contains('=') && self.is_secret_name.is_match(&text);
-            sifted.into()
+            follows_login = text == "login" || follows_login && is_flag;
+            match is_secret {
+                true => REMOVED.into(),
+                false => self.sift(&text).into(),
+            }
         };
         pieces.iter().map(sift).collect()
     }
@@ -189,6 +206,9 @@ impl Sieve {
         sifted.mount = facts.mount.as_deref().map(|mount| self.sift(mount));
         sifted.last_output = self.sift_lines(&facts.last_output);
         sifted.stacks = facts.stacks.changed(|text| self.sift(text));
+        for checkpoint in &mut sifted.checkpoints {
+            checkpoint.path = self.sift_path(&checkpoint.path);
+        }
         sifted.told.each_text(|text| *text = self.sift(text));
         for incident in &mut sifted.log.incidents {
             incident.line.text = self.sift(&incident.line.text);
@@ -229,6 +249,7 @@ pub fn machine_name() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoints::{Checkpoint, Kind};
     use crate::kernel::Log;
     use crate::stacks::Stacks;
     use proptest::prelude::*;
@@ -323,6 +344,42 @@ mod tests {
             ("/home/bob/net/train.py", "/home/someone/net/train.py"),
             ("ada@babbage:~$ adam", "someone@this-machine:~$ adam"),
             ("mail ada.l@example.com", "mail someone@example.org"),
+            (
+                "wandb login --relogin 0123456789abcdef0123456789abcdef01234567",
+                "wandb login --relogin [removed]",
+            ),
+            (
+                "chat 123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc ok",
+                "chat [removed] ok",
+            ),
+            (
+                "client.run(MTA0NTg3NjU0MzIxMDk4NzY1NA.GaBcDe.abcdefghijklmnopqrstuvwxyz0123456789AB)",
+                "client.run([removed])",
+            ),
+            (
+                "SG.abcdefghijklmnopqrstuv.ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefg",
+                "[removed]",
+            ),
+            (
+                "Client(AC0123456789abcdef0123456789abcdef, SK0123456789abcdef0123456789abcdef)",
+                "Client([removed], [removed])",
+            ),
+            (
+                "init eyJhcGlfYWRkcmVzcyI6Imh0dHBzOi8vYXBwLm5lcHR1bmUuYWkiLCJhcGlfdXJsIjoiaHR0cHM6Ly8ifQ== done",
+                "init [removed] done",
+            ),
+            (
+                r#"--config {"api_key": "s3, cret", "lr": 0.1}"#,
+                r#"--config {"api_key": "[removed]", "lr": 0.1}"#,
+            ),
+            (
+                r#"{\"token\": \"s3cret s3cret\", \"lr\": 0.1}"#,
+                r#"{\"token\": \"[removed]\", \"lr\": 0.1}"#,
+            ),
+            (
+                r#"{"token": ["s3cret", "s3cret"], "lr": 0.1}"#,
+                r#"{"token": [[removed]], "lr": 0.1}"#,
+            ),
         ] {
             assert_eq!(sieve().sift(text), expected, "{text}");
         }
@@ -340,6 +397,9 @@ mod tests {
             "the key is missing; the token is not valid",
             "y = x@w + b",
             "mkdir -p out; python -p 3",
+            r#"{"max_tokens": 512, "tokenizer": "gpt2", "keys": ["a"]}"#,
+            "login node: gpu-17",
+            "checkpoint at 12:30:45, 100000:200000 of 300000",
             "see https://host.org/a:b/c",
             "nfs4 server:/data on /data",
         ] {
@@ -364,6 +424,11 @@ mod tests {
             sifted.command_line(),
             "python t.py --token '[removed]' --lr 0.1 '--auth=[removed]'"
         );
+        let login = ["wandb", "login", "--verify", "s3cret", "t.py"].map(OsString::from);
+        assert_eq!(
+            sieve().sift_command(&login),
+            ["wandb", "login", "--verify", "[removed]", "t.py"]
+        );
         assert_eq!(sifted.folder, PathBuf::from("~/net"));
         assert!(
             !String::from_utf8(sifted.last_output)
@@ -383,6 +448,13 @@ mod tests {
                     .repeat(3)
                     .as_slice(),
             ),
+            checkpoints: vec![Checkpoint {
+                kind: Kind::Script,
+                step: 3,
+                path: "/home/ada/last.pt".into(),
+                bytes: None,
+                written: std::time::SystemTime::UNIX_EPOCH,
+            }],
             log: Log {
                 missing: vec!["/home/ada/kern.log: permission denied".into()],
                 ..Log::default()

@@ -1,11 +1,15 @@
 //! What the trainers of a run said of themselves: the files that the shim wrote, read without trust.
 //! Their lines are described in python/antifreeze/_shim/report.py.
 
+use crate::checkpoints::Kind;
 use crate::units;
+use antifreeze_record::regular;
+use antifreeze_sense::Stamp;
 use serde::Deserialize;
-use std::fs::File;
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::time::Duration;
 
 /// One part of so many, of all that is resident, is most of it: half a gigabyte may be the framework itself.
 const MOST: u64 = 3;
@@ -16,7 +20,13 @@ const MANY_NODES: u64 = 100;
 /// Steps after which a container with as many elements got one in each; if it holds more than one part in so
 /// many of the memory.
 const ENOUGH_STEPS: u64 = 20;
+/// Of what the suspect grew by, one part in so many is a leak of its own.
+const SMALL_PART: i64 = 10;
 const MUCH: u64 = 10;
+/// The shim writes times in whole milliseconds.
+const ROUNDING: Duration = Duration::from_millis(1);
+/// A file that is on a mount whose server is gone is not waited for any longer.
+const FILE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// All that is worth knowing of it.
 #[derive(Clone, Debug, Default)]
@@ -32,12 +42,138 @@ pub struct Told {
     pub not_saved: Option<String>,
     /// The script can go on from a save, and this time did from this step.
     pub resumes: Option<u64>,
+    /// The kinds of checkpoints that it can continue from; empty where it did not say.
+    pub accepted_kinds: Vec<Kind>,
     /// Steps that it means to make.
     pub plan: Option<u64>,
     /// Steps did not fit, and `antifreeze.step` took them in parts.
     pub split: Option<Split>,
+    /// Files that stand for cells of a notebook, and the number of each.
+    pub cells: HashMap<String, u64>,
     /// Errors of the shim itself.
     pub faults: Vec<String>,
+    /// Frameworks that were imported, in that order.
+    pub loaded: Vec<Loaded>,
+    /// Changes to the script that make a name hold less, by name.
+    pub script_changes: Vec<ScriptChanges>,
+    /// Of the last request that failed.
+    pub batch: Option<BatchFacts>,
+    /// Saves were made, and all of their files are deleted.
+    pub saves_deleted: bool,
+    /// All that was said of holders and saves, oldest first: what was known at a moment is read from it.
+    pub(crate) changes: Vec<Change>,
+}
+
+/// A framework that was imported.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Loaded {
+    pub name: String,
+    #[serde(default)]
+    pub version: String,
+}
+
+/// Changes to a file that make one name hold less.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ScriptChanges {
+    /// The name that holders have, or `tf.data` and `torch.utils.data` for what these keep.
+    pub name: String,
+    /// What grows, where `name` does not say it.
+    #[serde(default)]
+    pub shown: Option<String>,
+    pub file: String,
+    pub edits: Vec<ScriptChange>,
+}
+
+/// One of them, as python/antifreeze/_shim/edits.py describes it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ScriptChange {
+    pub action: ChangeAction,
+    pub line: u32,
+    pub last_line: u32,
+    #[serde(default)]
+    pub before: String,
+    pub code: String,
+    pub why: ChangeReason,
+    /// Elements that remain: the newest, and the first so many.
+    pub keep: Option<u64>,
+    pub first: Option<u64>,
+    #[serde(default)]
+    pub imports: Vec<String>,
+    /// A line that uses all that the name holds.
+    pub whole: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeAction {
+    Replace,
+    Before,
+    After,
+}
+
+/// What a change is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeReason {
+    /// Tensors are stored without their graphs.
+    Detach,
+    /// Only the newest elements remain.
+    Bound,
+    /// Elements are kept in files.
+    Spill,
+    /// A state is handed on from step to step without its graph.
+    State,
+    /// A cache of results has a bound.
+    Cache,
+    /// A pipeline of tf.data keeps no samples, or fewer.
+    TfCache,
+    TfShuffle,
+    /// A model gets its samples in parts.
+    WholeSet,
+    /// A dataset keeps fewer of the samples that it has read.
+    DatasetCache,
+    /// What a newer shim may say.
+    #[serde(other)]
+    Other,
+}
+
+/// What is known of a batch that did not fit.
+#[derive(Clone, Debug, Deserialize)]
+pub struct BatchFacts {
+    /// A model has layers that learn from the batch as a whole, so that it is not to be taken in parts.
+    pub batch_norm: bool,
+    pub file: String,
+    /// Changes that give a model its samples in parts.
+    #[serde(default)]
+    pub edits: Vec<ScriptChange>,
+    pub size: Option<BatchSize>,
+}
+
+/// Where the size of a batch is written.
+#[derive(Clone, Debug, Deserialize)]
+pub struct BatchSize {
+    pub line: u32,
+    /// The text of the line before and after the number.
+    pub before: String,
+    pub after: String,
+    pub value: u64,
+}
+
+/// Something that was said, and replaces what was said before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    /// By the monotonic clock.
+    at: Duration,
+    /// The process that said it, as a number of its file.
+    process: usize,
+    what: Changed,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Changed {
+    Holders(Holders),
+    Saved(Saved),
+    NotSaved(String),
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -63,6 +199,9 @@ pub struct Holders {
     pub step: u64,
     /// What the whole process held.
     pub resident: u64,
+    /// The same without the pages of files, as the guard counts it; 0 where it was not said.
+    #[serde(default)]
+    pub held: u64,
     pub names: Vec<Holder>,
 }
 
@@ -88,6 +227,27 @@ pub struct Holder {
     pub seconds: f64,
     #[serde(default)]
     pub more: i64,
+    /// An array to which the script joins more.
+    #[serde(default)]
+    pub joined: bool,
+    /// Some of the lines that use all of it.
+    #[serde(default)]
+    pub used: Vec<u32>,
+}
+
+impl Holder {
+    /// A container or an array that the script adds to.
+    fn is_filled(&self) -> bool {
+        self.length > 0 || self.joined
+    }
+}
+
+impl ScriptChange {
+    fn change_texts(&mut self, change: &mut impl FnMut(&mut String)) {
+        change(&mut self.code);
+        change(&mut self.before);
+        self.imports.iter_mut().for_each(change);
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -114,6 +274,9 @@ pub struct Saved {
     pub path: Option<String>,
     pub step: u64,
     pub bytes: Option<u64>,
+    /// The script's names for what is in it.
+    #[serde(default)]
+    pub names: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -164,6 +327,14 @@ pub enum How {
 }
 
 #[derive(Deserialize)]
+struct Timed {
+    #[serde(default)]
+    t: f64,
+    #[serde(flatten)]
+    line: Line,
+}
+
+#[derive(Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 enum Line {
     Hello(Hello),
@@ -177,11 +348,20 @@ enum Line {
     },
     Resumes {
         step: u64,
+        #[serde(default)]
+        kinds: Vec<String>,
     },
     Plan {
         steps: u64,
     },
     Split(Split),
+    Loaded(Loaded),
+    Edits(ScriptChanges),
+    Batch(BatchFacts),
+    Cell {
+        file: String,
+        number: u64,
+    },
     Fault {
         doing: String,
         error: String,
@@ -206,12 +386,56 @@ impl Told {
             })
             .collect();
         files.sort();
-        for file in files {
-            if let Ok(file) = File::open(file) {
-                told.hear(BufReader::new(file.take(LONGEST)));
+        for (process, file) in files.into_iter().enumerate() {
+            if let Ok(file) = regular::open(&file) {
+                told.hear(process, BufReader::new(file.take(LONGEST)));
             }
         }
+        told.know_all();
         told
+    }
+
+    /// What was known of holders and saves at a moment, without what was said later, and nothing else. So a line
+    /// about an event is the same whenever it is written.
+    pub fn as_of(&self, moment: Stamp) -> Told {
+        let until = Duration::from_nanos(moment.monotonic) + ROUNDING;
+        let (holders, saved, not_saved) = self.known_until(until);
+        Told {
+            holders,
+            saved,
+            not_saved,
+            ..Told::default()
+        }
+    }
+
+    /// The most that a process held when it looked who holds the memory, and when that was on the monotonic clock.
+    pub fn most_held(&self) -> Option<(Duration, u64)> {
+        let looks = self.changes.iter().filter_map(|change| match &change.what {
+            Changed::Holders(holders) => Some((change.at, holders.held)),
+            _ => None,
+        });
+        looks.max_by_key(|(_, held)| *held)
+    }
+
+    /// The newest save whose file is still there stands for the last one. History stays as it was.
+    pub fn forget_deleted_saves(&mut self) {
+        let saves = self
+            .changes
+            .iter()
+            .rev()
+            .filter_map(|change| match &change.what {
+                Changed::Saved(saved) => Some(saved),
+                _ => None,
+            });
+        let known: Vec<&Saved> = saves.collect();
+        let is_there = |saved: &&&Saved| match &saved.path {
+            Some(path) => may_exist(Path::new(path)),
+            // The process with the path is another rank.
+            None => known.iter().all(|other| other.path.is_none()),
+        };
+        let newest = known.iter().find(is_there).map(|saved| (*saved).clone());
+        self.saves_deleted = newest.is_none() && !known.is_empty();
+        self.saved = newest;
     }
 
     /// Everything in it that a person or a script has written.
@@ -245,7 +469,54 @@ impl Told {
         }
         if let Some(saved) = &mut self.saved {
             saved.path.iter_mut().for_each(&mut change);
+            saved.names.iter_mut().for_each(&mut change);
         }
+        for changes in &mut self.script_changes {
+            change(&mut changes.name);
+            changes.shown.iter_mut().for_each(&mut change);
+            change(&mut changes.file);
+            changes
+                .edits
+                .iter_mut()
+                .for_each(|edit| edit.change_texts(&mut change));
+        }
+        if let Some(batch) = &mut self.batch {
+            change(&mut batch.file);
+            batch
+                .edits
+                .iter_mut()
+                .for_each(|edit| edit.change_texts(&mut change));
+            if let Some(size) = &mut batch.size {
+                change(&mut size.before);
+                change(&mut size.after);
+            }
+        }
+        for loaded in &mut self.loaded {
+            change(&mut loaded.name);
+            change(&mut loaded.version);
+        }
+        for said in &mut self.changes {
+            match &mut said.what {
+                Changed::Holders(holders) => {
+                    for holder in &mut holders.names {
+                        change(&mut holder.name);
+                        change(&mut holder.file);
+                    }
+                }
+                Changed::Saved(saved) => {
+                    saved.path.iter_mut().for_each(&mut change);
+                    saved.names.iter_mut().for_each(&mut change);
+                }
+                Changed::NotSaved(why) => change(why),
+            }
+        }
+        let cells = std::mem::take(&mut self.cells).into_iter();
+        self.cells = cells
+            .map(|(mut file, number)| {
+                change(&mut file);
+                (file, number)
+            })
+            .collect();
         self.not_saved.iter_mut().for_each(&mut change);
         self.faults.iter_mut().for_each(change);
     }
@@ -253,52 +524,178 @@ impl Told {
     /// What is said in these lines.
     pub fn said(lines: &[u8]) -> Told {
         let mut told = Told::default();
-        told.hear(lines);
+        told.hear(0, lines);
+        told.know_all();
         told
     }
 
-    fn hear(&mut self, lines: impl BufRead) {
-        let mut holders = None;
+    fn hear(&mut self, process: usize, lines: impl BufRead) {
         for line in lines.split(b'\n').map_while(Result::ok) {
-            match serde_json::from_slice(&line) {
-                Ok(Line::Hello(hello)) => self.hello = Some(hello),
-                Ok(Line::Model(model)) => self.model = Some(model),
-                Ok(Line::Holders(newest)) => holders = Some(newest),
-                Ok(Line::Numbers(numbers)) => self.numbers.push(numbers),
-                Ok(Line::OutOfMemory(error)) => self.out_of_memory.push(error),
-                Ok(Line::Saved(saved)) => {
-                    self.not_saved = None;
-                    // What another rank has saved has a path there.
-                    if saved.path.is_some() || self.saved.is_none() {
-                        self.saved = Some(saved);
+            let Ok(Timed { t, line }) = serde_json::from_slice(&line) else {
+                continue;
+            };
+            let at = Duration::try_from_secs_f64(t).unwrap_or_default();
+            let mut changes = |what| self.changes.push(Change { at, process, what });
+            match line {
+                Line::Holders(holders) => changes(Changed::Holders(holders)),
+                Line::Saved(saved) => changes(Changed::Saved(saved)),
+                Line::NotSaved { why } => changes(Changed::NotSaved(why)),
+                Line::Hello(hello) => self.hello = Some(hello),
+                Line::Model(model) => self.model = Some(model),
+                Line::Numbers(numbers) => self.numbers.push(numbers),
+                Line::OutOfMemory(error) => self.out_of_memory.push(error),
+                Line::Plan { steps } => self.plan = Some(steps),
+                Line::Split(split) => self.split = Some(split),
+                Line::Cell { file, number } => {
+                    self.cells.insert(file, number);
+                }
+                Line::Resumes { step, kinds } => {
+                    self.resumes = Some(step);
+                    for kind in kinds {
+                        // A later version may know more of them.
+                        let kind = serde_json::from_value(kind.into()).ok();
+                        self.accepted_kinds
+                            .extend(kind.filter(|kind| !self.accepted_kinds.contains(kind)));
                     }
                 }
-                Ok(Line::NotSaved { why }) => self.not_saved = Some(why),
-                Ok(Line::Plan { steps }) => self.plan = Some(steps),
-                Ok(Line::Split(split)) => self.split = Some(split),
-                Ok(Line::Resumes { step }) => self.resumes = Some(step),
-                Ok(Line::Fault { doing, error }) => self.faults.push(format!("{doing}: {error}")),
-                Ok(Line::Other) | Err(_) => {}
+                Line::Fault { doing, error } => self.faults.push(format!("{doing}: {error}")),
+                Line::Loaded(loaded) => {
+                    if !self.loaded.iter().any(|known| known.name == loaded.name) {
+                        self.loaded.push(loaded);
+                    }
+                }
+                Line::Edits(changes) => {
+                    let of_same = |known: &ScriptChanges| {
+                        known.name == changes.name && known.file == changes.file
+                    };
+                    self.script_changes.retain(|known| !of_same(known));
+                    self.script_changes.push(changes);
+                }
+                Line::Batch(batch) => self.batch = Some(batch),
+                Line::Other => {}
             }
         }
-        let held = |holders: &Option<Holders>| {
-            let names = holders.iter().flat_map(|holders| &holders.names);
-            names.map(|holder| holder.bytes).max().unwrap_or(0)
-        };
-        if held(&holders) > held(&self.holders) {
-            self.holders = holders;
+    }
+
+    fn know_all(&mut self) {
+        // Stable: of two that were said in the same millisecond by one process, the second counts.
+        self.changes.sort_by_key(|change| change.at);
+        (self.holders, self.saved, self.not_saved) = self.known_until(Duration::MAX);
+    }
+
+    /// Holders, the last save, and why a later one failed, as they were said until then.
+    fn known_until(&self, until: Duration) -> (Option<Holders>, Option<Saved>, Option<String>) {
+        let mut holders: HashMap<usize, &Holders> = HashMap::new();
+        let (mut saved, mut not_saved): (Option<&Saved>, Option<&String>) = (None, None);
+        for change in self.changes.iter().take_while(|change| change.at <= until) {
+            match &change.what {
+                Changed::Holders(newest) => {
+                    holders.insert(change.process, newest);
+                }
+                Changed::Saved(newest) => {
+                    not_saved = None;
+                    // What another rank has saved has a path there.
+                    if newest.path.is_some() || saved.is_none() {
+                        saved = Some(newest);
+                    }
+                }
+                Changed::NotSaved(why) => not_saved = Some(why),
+            }
         }
+        let held = |holders: &Holders| holders.names.iter().map(|holder| holder.bytes).max();
+        // Of two that hold as much the one of the first file, so that it is the same each time.
+        let most = holders
+            .into_iter()
+            .filter(|(_, holders)| held(holders) > Some(0))
+            .max_by_key(|(process, holders)| (held(holders), std::cmp::Reverse(*process)));
+        let most = most.map(|(_, holders)| holders.clone());
+        (most, saved.cloned(), not_saved.cloned())
+    }
+
+    /// Others that grow beside the suspect, by more than a tenth of what it grew by, on lines of their own.
+    pub fn accomplices(&self, suspect: &Suspect<'_>) -> Vec<&Holder> {
+        let main = suspect.holder;
+        let same_thing = |one: &Holder, other: &Holder| {
+            let is_within = |outer: &str, inner: &str| {
+                let rest = inner.strip_prefix(outer);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
+            };
+            is_within(&one.name, &other.name)
+                || is_within(&other.name, &one.name)
+                || (one.file == other.file && one.lines.first() == other.lines.first())
+        };
+        let is_large = |bytes: u64| bytes.saturating_mul(SMALL_PART.unsigned_abs()) > main.bytes;
+        let mut found: Vec<&Holder> = Vec::new();
+        for holder in self.holders.iter().flat_map(|holders| &holders.names) {
+            let grows = match suspect.how {
+                // What was looked at once is known by its size alone.
+                How::Holds => holder.is_filled() && is_large(holder.bytes),
+                How::Step(_) if main.seconds == 0.0 => holder.is_filled() && is_large(holder.bytes),
+                How::Graphs => {
+                    holder.grown > 0 && holder.grown.saturating_mul(SMALL_PART) > holder.more
+                }
+                _ => holder.grown > 0 && holder.grown.saturating_mul(SMALL_PART) > main.grown,
+            };
+            let keeps_graphs = holder.new_nodes > 0 && holder.nodes >= MANY_NODES;
+            let is_new =
+                !same_thing(main, holder) && !found.iter().any(|known| same_thing(known, holder));
+            if (grows || keeps_graphs) && is_new && !holder.lines.is_empty() {
+                found.push(holder);
+            }
+        }
+        found
+    }
+
+    /// The changes to the script that were found for a name.
+    pub fn changes_for(&self, name: &str) -> Option<&ScriptChanges> {
+        self.script_changes
+            .iter()
+            .find(|changes| changes.name == name && !changes.edits.is_empty())
+    }
+
+    /// Whether a framework was imported; unknown frameworks count as not.
+    pub fn has_loaded(&self, framework: &str) -> bool {
+        let trains = self
+            .hello
+            .as_ref()
+            .is_some_and(|hello| hello.framework == framework);
+        trains || self.loaded.iter().any(|loaded| loaded.name == framework)
+    }
+
+    /// "keras 3.15, tensorflow 2.21": the frameworks that were imported, but for the one that said that it trains.
+    pub fn other_frameworks(&self) -> Vec<String> {
+        let trains = |loaded: &&Loaded| {
+            self.hello
+                .as_ref()
+                .is_some_and(|hello| hello.framework == loaded.name)
+        };
+        // NumPy comes with every other.
+        let others = self
+            .loaded
+            .iter()
+            .filter(|loaded| loaded.name != "numpy" && !trains(loaded));
+        others
+            .map(|loaded| {
+                format!("{} {}", loaded.name, loaded.version)
+                    .trim_end()
+                    .to_owned()
+            })
+            .collect()
     }
 
     /// The name that grew most between two looks, or keeps the graphs of all steps; of a single look,
     /// the container that the script adds to and that holds most of the memory.
     pub fn suspect(&self) -> Option<Suspect<'_>> {
         let holders = self.holders.as_ref()?;
-        let grower = holders
-            .names
-            .iter()
-            .filter(|holder| holder.grown > 0)
+        let grown = || holders.names.iter().filter(|holder| holder.grown > 0);
+        let most = grown().map(|holder| holder.grown).max().unwrap_or(0);
+        // Of names that grow alike the one to which the script adds is meant.
+        let adds_as_much =
+            |holder: &&Holder| !holder.lines.is_empty() && holder.grown >= most / 10 * 9;
+        let grower = grown()
+            .filter(adds_as_much)
             .max_by_key(|holder| holder.grown);
+        let grower = grower.or_else(|| grown().max_by_key(|holder| holder.grown));
         // What has grown by too little to be it does not speak for another.
         let explains = |holder: &&Holder| holder.grown.saturating_mul(3) >= holder.more;
         if let Some(holder) = grower.filter(explains) {
@@ -329,7 +726,7 @@ impl Told {
         }
         if let Some(holder) = most
             .clone()
-            .filter(|holder| holder.length > 0 && holder.bytes > holders.resident / MOST)
+            .filter(|holder| holder.is_filled() && holder.bytes > holders.resident / MOST)
             .max_by_key(|holder| holder.bytes)
         {
             let how = How::Holds;
@@ -343,10 +740,34 @@ impl Told {
     }
 }
 
+/// False only where it is known that no file is there.
+pub(crate) fn may_exist(path: &Path) -> bool {
+    let (answer, answered) = std::sync::mpsc::channel();
+    let path = path.to_owned();
+    let asks = move || {
+        let _ = answer.send(path.symlink_metadata());
+    };
+    let started = std::thread::Builder::new().spawn(asks);
+    if started.is_err() {
+        return true;
+    }
+    match answered.recv_timeout(FILE_TIMEOUT) {
+        Ok(Err(error)) => error.kind() != std::io::ErrorKind::NotFound,
+        _ => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn at(seconds: u64) -> Stamp {
+        Stamp {
+            monotonic: seconds * 1_000_000_000,
+            realtime: 0,
+        }
+    }
 
     fn told(lines: &str) -> Told {
         Told::said(lines.as_bytes())
@@ -420,6 +841,84 @@ mod tests {
             (suspect.holder.name.as_str(), suspect.how),
             ("losses", How::Graphs)
         );
+    }
+
+    fn holding(seconds: u64, bytes: u64) -> String {
+        format!(
+            r#"{{"what":"holders","t":{seconds},"step":1,"resident":{bytes},"names":[
+            {{"name":"kept","file":"t.py","bytes":{bytes},"length":{seconds},"grown":0,"steps":0,"seconds":0,"lines":[2]}}]}}"#
+        )
+        .replace('\n', "")
+            + "\n"
+    }
+
+    #[test]
+    fn what_was_known_at_a_moment_does_not_change_with_what_comes_later() {
+        let lines = holding(5, 500)
+            + r#"{"what":"saved","t":6.0004,"path":"/tmp/step-6.pt","step":6,"seconds":1}"#
+            + "\n"
+            + &holding(9, 900)
+            + r#"{"what":"not-saved","t":10,"step":9,"why":"the disk is full"}"#
+            + "\n";
+        let told = told(&lines);
+        let elements = |told: &Told| told.holders.as_ref().map(|holders| holders.names[0].length);
+        let step = |told: &Told| told.saved.as_ref().map(|saved| saved.step);
+        for (moment, length, saved, why) in [
+            (4, None, None, None),
+            (5, Some(5), None, None),
+            (6, Some(5), Some(6), None),
+            (9, Some(9), Some(6), None),
+            (10, Some(9), Some(6), Some("the disk is full")),
+        ] {
+            let then = told.as_of(at(moment));
+            assert_eq!(
+                (elements(&then), step(&then), then.not_saved.as_deref()),
+                (length, saved, why),
+                "{moment}"
+            );
+            // What was not there yet makes no difference.
+            let cut: String = lines
+                .lines()
+                .filter(|line| {
+                    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+                    line["t"].as_f64().unwrap() <= moment as f64 + 0.001
+                })
+                .map(|line| format!("{line}\n"))
+                .collect();
+            assert_eq!(elements(&Told::said(cut.as_bytes())), length);
+        }
+    }
+
+    #[test]
+    fn the_last_save_is_the_newest_whose_file_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |step: u64| folder.path().join(format!("step-{step}.pt"));
+        let line = |step: u64| {
+            let path = path(step);
+            let path = path.display();
+            format!(r#"{{"what":"saved","t":{step},"path":"{path}","step":{step}}}"#) + "\n"
+        };
+        let mut told = told(&(line(1) + &line(2) + &line(3)));
+        let step = |told: &mut Told| {
+            told.forget_deleted_saves();
+            told.saved.as_ref().map(|saved| saved.step)
+        };
+        assert_eq!((step(&mut told), told.saves_deleted), (None, true));
+        std::fs::write(path(2), b"a save").unwrap();
+        assert_eq!((step(&mut told), told.saves_deleted), (Some(2), false));
+        // What was said of it at the time was true then.
+        assert_eq!(told.as_of(at(9)).saved.unwrap().step, 3);
+    }
+
+    #[test]
+    fn of_two_processes_the_later_save_counts_whatever_their_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = |time: u64, step: u64| {
+            format!(r#"{{"what":"saved","t":{time},"path":"/tmp/{step}.pt","step":{step}}}"#)
+        };
+        std::fs::write(folder.path().join("shim-1.jsonl"), line(9, 90)).unwrap();
+        std::fs::write(folder.path().join("shim-2.jsonl"), line(5, 50)).unwrap();
+        assert_eq!(Told::read(folder.path()).saved.unwrap().step, 90);
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 
 use crate::safe;
 use crate::traceback::{Frame, find_last};
-use std::fs::File;
+use antifreeze_record::regular;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -22,6 +22,17 @@ pub struct Stacks {
     pub pid: Option<u32>,
     /// Of its main thread, the newest last; each the innermost frame first.
     mains: Vec<Vec<Call>>,
+    /// All threads of all processes, as they were last seen.
+    pub threads: Vec<Thread>,
+}
+
+/// One thread when it was last seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    pub pid: u32,
+    pub is_main: bool,
+    /// The innermost frame first, without those of antifreeze.
+    pub stack: Vec<Call>,
 }
 
 /// A frame, and the function that it is in.
@@ -71,6 +82,10 @@ impl Stacks {
             self.pid = Some(pid);
             self.mains = mains;
         }
+        self.threads.extend(last_dump(pid, text));
+        // Which process it is stands nowhere in what the interpreter writes.
+        self.text
+            .extend_from_slice(format!("Process {pid}\n\n").as_bytes());
         self.text.extend_from_slice(text);
     }
 
@@ -93,6 +108,14 @@ impl Stacks {
             text: lines.join(&b'\n'),
             pid: self.pid,
             mains: mains.collect(),
+            threads: self
+                .threads
+                .iter()
+                .map(|thread| Thread {
+                    stack: thread.stack.iter().map(call).collect(),
+                    ..*thread
+                })
+                .collect(),
         }
     }
 
@@ -137,12 +160,42 @@ pub fn own(stack: &[Call]) -> Option<&Call> {
 
 /// Of a file, at most so much that a person would read it.
 pub(crate) fn end_of(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LONGEST)))?;
     let mut text = Vec::new();
     file.take(LONGEST).read_to_end(&mut text)?;
     Ok(text)
+}
+
+/// All threads of the last dump, which ends with the main one. A thread that runs nothing but antifreeze is none of
+/// the script's.
+fn last_dump(pid: u32, text: &[u8]) -> Vec<Thread> {
+    let mut threads: Vec<Thread> = Vec::new();
+    let mut is_open = false;
+    for line in text.split(|byte| *byte == b'\n') {
+        let is_main = line.starts_with(b"Current thread ");
+        if is_main || line.starts_with(b"Thread ") {
+            if threads.last().is_some_and(|thread| thread.is_main) {
+                threads.clear();
+            }
+            is_open = true;
+            threads.push(Thread {
+                pid,
+                is_main,
+                stack: Vec::new(),
+            });
+        } else if line.is_empty() {
+            is_open = false;
+        } else if let (true, Some(thread), Some(call)) =
+            (is_open, threads.last_mut(), Call::parse(line))
+            && !call.is_ours()
+        {
+            thread.stack.push(call);
+        }
+    }
+    threads.retain(|thread| !thread.stack.is_empty());
+    threads
 }
 
 /// The stacks of the thread that the signal reached: the main one.
@@ -157,6 +210,8 @@ fn mains(text: &[u8]) -> Vec<Vec<Call>> {
             is_main = false;
         } else if let (true, Some(stack), Some(call)) =
             (is_main, found.last_mut(), Call::parse(line))
+            // A handler of the shim is on the stack only because it was asked.
+            && !call.is_ours()
         {
             stack.push(call);
         }
@@ -167,6 +222,17 @@ fn mains(text: &[u8]) -> Vec<Vec<Call>> {
 }
 
 impl Call {
+    /// A frame of antifreeze itself, which never says why a run hangs.
+    fn is_ours(&self) -> bool {
+        const OURS: [&[u8]; 3] = [
+            b"/library/antifreeze/",
+            b"/antifreeze/_shim/",
+            b"/antifreeze/_stub/",
+        ];
+        OURS.iter()
+            .any(|part| find_last(&self.frame.file, part).is_some())
+    }
+
     /// `  File "train.py", line 14 in step`.
     fn parse(line: &[u8]) -> Option<Call> {
         let frame = Frame::parse(line)?;
@@ -206,6 +272,24 @@ Current thread 0x00007f02 (most recent call first):
         assert_eq!(stack[0].function, "wait");
         let own = own(stack).unwrap();
         assert_eq!((own.function.as_str(), own.frame.line), ("next_batch", 12));
+    }
+
+    #[test]
+    fn frames_of_antifreeze_are_never_blamed() {
+        let ours = WAITS.replace(
+            "Current thread 0x00007f02 (most recent call first):\n",
+            "Current thread 0x00007f02 (most recent call first):
+  File \"/home/a/.local/state/antifreeze/library/antifreeze/0a1b/antifreeze/_shim/holders.py\", line 9 in look
+  File \"/work/python/antifreeze/_shim/trainer.py\", line 7 in _is_told\n",
+        );
+        let stacks = stacks(&ours.repeat(3));
+        assert_eq!(stacks.standing().unwrap()[0].function, "wait");
+        let threads: Vec<_> = stacks
+            .threads
+            .iter()
+            .map(|thread| (thread.is_main, thread.stack.len()))
+            .collect();
+        assert_eq!(threads, [(false, 2), (true, 4)]);
     }
 
     #[test]

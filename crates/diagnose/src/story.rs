@@ -38,6 +38,8 @@ pub struct Story {
     /// When the guard asked it to end.
     pub stopped_at: Option<Stamp>,
     pub end: Option<Ended>,
+    /// How the guard left an attached process, where no status of it is known.
+    pub detached: Option<Detached>,
     /// Steps that the trainer made, and what it was at.
     pub steps: Option<u64>,
     pub phases: Phases,
@@ -54,13 +56,28 @@ pub struct Story {
 pub struct Peak {
     pub at: Stamp,
     pub footprint: u64,
-    /// The largest processes then, largest first.
+    /// The largest processes then, largest first. What several of them share is counted in each.
     pub largest: Vec<(Name, Pid, u64)>,
     /// What those of them that load data had taken since they were started. What they share with who started
     /// them was there before.
     pub taken_by_loaders: u64,
     /// What had been mapped, and not used yet.
     pub untouched: u64,
+}
+
+impl Peak {
+    /// What the largest processes hold in all and is shared, so that the peak counts it once; 0 where their sum is no
+    /// more than the peak, but for what changes between two readings.
+    pub fn shared(&self) -> u64 {
+        let sum = self.largest.iter().map(|(_, _, held)| *held);
+        let beyond = sum
+            .fold(0, u64::saturating_add)
+            .saturating_sub(self.footprint);
+        match self.largest.len() {
+            2.. if beyond > self.footprint / 100 => beyond,
+            _ => 0,
+        }
+    }
 }
 
 /// What the trainer was at, look by look, from its first step on.
@@ -122,6 +139,8 @@ pub struct Rungs {
     current: Rung,
     since: Option<Stamp>,
     pub highest: Rung,
+    /// When the run was last seen where it had to end.
+    pub stop_until: Option<Stamp>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -146,6 +165,7 @@ pub struct Saves {
     pub asked: u64,
     pub missed: u64,
     pub done: u64,
+    /// Of those whose file is still there, as far as that is known.
     pub last: Option<Save>,
 }
 
@@ -173,6 +193,16 @@ pub struct Ended {
     pub by_guard: bool,
 }
 
+/// The end of the watch over an attached process.
+#[derive(Clone, Copy, Debug)]
+pub struct Detached {
+    pub at: Stamp,
+    /// The process has ended; else it lived on.
+    pub process_ended: bool,
+    pub worst_delay: Duration,
+    pub by_guard: bool,
+}
+
 impl Story {
     pub fn tell(
         facts: &Facts,
@@ -188,6 +218,22 @@ impl Story {
         }
         for event in events {
             story.hear(&event);
+            if let What::CheckpointSaved { bytes, file, .. } = event.what {
+                let is_by_trainer = file.as_bytes().is_empty() && bytes == 0;
+                let is_deleted = facts.deleted_saves.contains(&file)
+                    || is_by_trainer && facts.told.saves_deleted;
+                if !is_deleted {
+                    story.saves.last = Some(Save {
+                        at: event.at,
+                        file,
+                        bytes,
+                    });
+                }
+            }
+        }
+        // A trainer that looked between two samples may have seen more than any of them.
+        if let (Some((_, held)), Some(at)) = (facts.told.most_held(), story.until()) {
+            story.raise_peak(at, held);
         }
         story.close();
         story
@@ -201,7 +247,14 @@ impl Story {
 
     /// When it ended, or when the record stops.
     pub fn until(&self) -> Option<Stamp> {
-        self.end.map(|end| end.at).or(self.latest)
+        let detached = self.detached.map(|detached| detached.at);
+        self.end.map(|end| end.at).or(detached).or(self.latest)
+    }
+
+    /// The worst delay of the guard's own tick, where it came to say so.
+    pub fn worst_delay(&self) -> Option<Duration> {
+        let detached = self.detached.map(|detached| detached.worst_delay);
+        self.end.map(|end| end.worst_delay).or(detached)
     }
 
     pub fn begin(&self) -> Stamp {
@@ -271,14 +324,7 @@ impl Story {
             }
             What::CheckpointAsked { .. } => self.saves.asked += 1,
             What::CheckpointMissed { .. } => self.saves.missed += 1,
-            What::CheckpointSaved { bytes, file, .. } => {
-                self.saves.done += 1;
-                self.saves.last = Some(Save {
-                    at: event.at,
-                    file,
-                    bytes,
-                });
-            }
+            What::CheckpointSaved { .. } => self.saves.done += 1,
             What::Paused { who, pid, grew } => {
                 self.pauses.count += 1;
                 self.pauses.open = Some(event.at);
@@ -314,11 +360,25 @@ impl Story {
                 });
                 self.raise_peak(event.at, peak);
             }
+            What::Detached {
+                process_ended,
+                peak,
+                worst_delay_ms,
+                ended_by_guard,
+            } => {
+                self.detached = Some(Detached {
+                    at: event.at,
+                    process_ended,
+                    worst_delay: Duration::from_millis(worst_delay_ms),
+                    by_guard: ended_by_guard,
+                });
+                self.raise_peak(event.at, peak);
+            }
             _ => {}
         }
     }
 
-    /// The guard looks more often than it records, so its own peak may be the higher one.
+    /// The guard samples more often than it records, so its own peak may be the higher one.
     fn raise_peak(&mut self, at: Stamp, footprint: u64) {
         match &mut self.peak {
             Some(peak) => peak.footprint = peak.footprint.max(footprint),
@@ -361,6 +421,9 @@ impl Rungs {
         let stood = between(self.since.unwrap_or(started), at);
         if let Some(time) = self.time.get_mut(self.current as usize) {
             *time = time.saturating_add(stood);
+        }
+        if self.current.max(to) >= Rung::Stop {
+            self.stop_until = Some(at);
         }
         self.since = Some(at);
         self.current = to;

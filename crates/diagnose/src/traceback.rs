@@ -183,17 +183,19 @@ impl Frame {
     }
 
     /// Neither an installed package, nor the standard library, nor code without a file.
-    pub(crate) fn is_users(&self) -> bool {
-        const OTHERS: [&[u8]; 4] = [
+    pub fn is_users(&self) -> bool {
+        const OTHERS: [&[u8]; 6] = [
             b"/site-packages/",
             b"/dist-packages/",
             b"/lib/python3",
             // What `antifreeze run` puts into scripts.
             b"/library/antifreeze/",
+            b"/antifreeze/_shim/",
+            b"/antifreeze/_stub/",
         ];
         let file = self.with_slashes();
         let is_others = |part: &&[u8]| find_last(&file, part).is_some();
-        !self.file.starts_with(b"<")
+        (!self.file.starts_with(b"<") || self.file.starts_with(b"<ipython-input-"))
             && !OTHERS.iter().any(is_others)
             && !self.is_of_windows_python()
     }

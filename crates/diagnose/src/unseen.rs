@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 use crate::facts::Since;
+use crate::shim::Told;
 use crate::verdict::EndKind;
 use antifreeze_sense::{Reading, Reason};
 
@@ -61,9 +62,20 @@ pub(crate) fn of(case: &Case<'_>) -> Vec<String> {
         last.pressure.memory_full.value().is_none(),
         "waiting for memory: this kernel does not tell pressure (PSI)",
     );
-    miss(
-        !died && case.facts.told.hello.is_none(),
-        "steps of the training: no framework that is known, or python -I, -E or -S",
-    );
+    if !died && case.facts.told.hello.is_none() {
+        unseen.push(no_steps(&case.facts.told));
+    }
     unseen
+}
+
+/// Why no steps were seen.
+fn no_steps(told: &Told) -> String {
+    let frameworks = told.other_frameworks();
+    if frameworks.is_empty() {
+        return "steps of the training: no framework that is known, or python -I, -E or -S".into();
+    }
+    format!(
+        "steps of the training: {} was imported, but no step of a training was seen",
+        frameworks.join(", ")
+    )
 }

@@ -54,6 +54,10 @@ pub enum EndKind {
     Hung,
     MachineDied,
     Running,
+    /// An attached process lived on when it was guarded no more.
+    Detached,
+    /// An attached process ended, and how is known to its parent alone.
+    Exited,
     /// Also what a newer writer may say.
     #[serde(other)]
     Unknown,
@@ -74,6 +78,8 @@ impl EndKind {
             EndKind::Hung => "hung",
             EndKind::MachineDied => "machine-died",
             EndKind::Running => "running",
+            EndKind::Detached => "detached",
+            EndKind::Exited => "exited",
             EndKind::Unknown => "unknown",
         }
     }
@@ -90,6 +96,7 @@ pub enum Code {
     ShmExhausted,
     SwapThrash,
     ContainerLimit,
+    LibraryNotMapped,
     OtherProcess,
     VramExhausted,
     VramLeak,
@@ -132,6 +139,7 @@ impl Code {
             Code::ShmExhausted => "shared memory full",
             Code::SwapThrash => "out of memory",
             Code::ContainerLimit => "container limit",
+            Code::LibraryNotMapped => "no room to load a library",
             Code::OtherProcess => "other programs",
             Code::VramExhausted => "out of GPU memory",
             Code::VramLeak => "GPU memory leak",
@@ -172,6 +180,7 @@ impl Code {
             Code::ShmExhausted => "shm-exhausted",
             Code::SwapThrash => "swap-thrash",
             Code::ContainerLimit => "container-limit",
+            Code::LibraryNotMapped => "library-not-mapped",
             Code::OtherProcess => "other-process",
             Code::VramExhausted => "vram-exhausted",
             Code::VramLeak => "vram-leak",
@@ -230,6 +239,13 @@ pub struct Location {
     pub name: Option<String>,
 }
 
+impl Location {
+    /// "train.py:12", or "cell 3, line 6".
+    pub fn place(&self) -> String {
+        crate::ending::place_of(&self.file, self.line)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     pub text: String,
@@ -245,6 +261,39 @@ pub struct Remedy {
     pub code: Option<String>,
     /// The page that tells more.
     pub docs: Option<String>,
+    /// The changes to the script that make up `code`. Of one cause all remedies that have some belong together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<Edit>,
+}
+
+/// A change to a file of the script, as it was during the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    pub file: String,
+    pub action: Action,
+    /// The first and the last line that it is about, from 1.
+    pub line: u32,
+    pub last_line: u32,
+    /// These lines as they were during the run, without the indentation of the first. Where the file has others now, the
+    /// edit does not apply.
+    #[serde(default)]
+    pub before: String,
+    /// Without indentation: that of `line` belongs before it. Empty where the lines are to go.
+    pub code: String,
+    /// Lines that the file lacks and `code` needs, for its beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// `code` takes the place of `line` to `last_line`.
+    Replace,
+    /// `code` is a new line before `line`.
+    InsertBefore,
+    /// `code` is a new line after `last_line`.
+    InsertAfter,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -356,6 +405,8 @@ mod tests {
             EndKind::Hung,
             EndKind::MachineDied,
             EndKind::Running,
+            EndKind::Detached,
+            EndKind::Exited,
             EndKind::Unknown,
         ] {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.word());

@@ -8,6 +8,7 @@
 mod scenes;
 
 use antifreeze_diagnose::Run;
+use antifreeze_diagnose::checkpoints::{Checkpoint, Kind};
 use antifreeze_record::event::{Event, Rung, Text, What, Why};
 use antifreeze_sense::{Cards, Name, Phase, Pid, Process, Reading, Sample};
 use antifreeze_view::Look;
@@ -51,7 +52,7 @@ fn leak() -> Scene {
         confidence: 90,
     };
     let file = Text::new(b"checkpoint-287.pt");
-    let scene = Scene::new()
+    let mut scene = Scene::new()
         .memory(252, held, |second| 500 * MB + second % 7 * 10 * MB)
         .trained(|second| second * 4, |second| match second {
             120..135 => Phase::Evaluation,
@@ -65,8 +66,10 @@ fn leak() -> Scene {
             r#"{"what":"holders","step":900,"resident":13000000000,"names":["#,
             r#"{"name":"outputs","file":"/home/ada/net/train.py","bytes":9900000000,"length":900,"grown":4100000000,"steps":400,"seconds":100,"more":4200000000,"lines":[14]},"#,
             r#"{"name":"model","file":"/home/ada/net/train.py","bytes":4800000,"length":0,"grown":0,"steps":400,"seconds":100,"lines":[]}]}"#, "\n",
-            r#"{"what":"saved","path":"checkpoint-820.pt","step":820,"bytes":14400000}"#, "\n",
-            r#"{"what":"resumes","step":0}"#, "\n",
+            r#"{"what":"edits","name":"outputs","file":"/home/ada/net/train.py","edits":[{"action":"after","line":14,"last_line":14,"#,
+            r#""before":"outputs.append((x, logits))","code":"del outputs[:-100]","why":"bound","keep":100}]}"#, "\n",
+            r#"{"what":"saved","path":"/home/ada/net/checkpoint-820.pt","step":820,"bytes":14400000}"#, "\n",
+            r#"{"what":"resumes","step":0,"kinds":["torch"]}"#, "\n",
         ))
         .printed("epoch 1  82%|████████  | 820/1000 [03:25<00:45, 4.0it/s, loss=1.82]\nTraceback (most recent call last):\n  File \"/home/ada/net/train.py\", line 14, in <module>\n    outputs.append((x, logits))\nRuntimeError: DefaultCPUAllocator: can't allocate memory: you tried to allocate 41943040 bytes\n")
         .event(0, What::Started { guard: Pid(1230), root: Pid(1234), total: 15_400 * MB, reserve: 1_500 * MB, budget: None })
@@ -78,7 +81,18 @@ fn leak() -> Scene {
         .event(240, What::Braked { high: 13_500 * MB })
         .refused(251, 41_943_040, 13_800 * MB)
         .ended(252, EXIT_1);
+    scene.facts.checkpoints = vec![checkpoint("/home/ada/net/checkpoint-820.pt")];
     busy(scene, 1)
+}
+
+fn checkpoint(path: &str) -> Checkpoint {
+    Checkpoint {
+        kind: Kind::Torch,
+        step: 820,
+        path: path.into(),
+        bytes: Some(14_400_000),
+        written: std::time::SystemTime::UNIX_EPOCH,
+    }
 }
 
 /// Counters of a machine that works, so that every chart has something to show.
@@ -189,6 +203,7 @@ fn hostile() -> Scene {
     scene.facts.run = ATTACK.into();
     scene.facts.record = ATTACK.into();
     scene.facts.folder = ATTACK.into();
+    scene.facts.checkpoints = vec![checkpoint(ATTACK)];
     let output = format!(
         "{ATTACK}\nTraceback (most recent call last):\n  File \"{ATTACK}\", line 1, in {ATTACK}\n{ATTACK}Error: {ATTACK}\n"
     );
@@ -196,7 +211,8 @@ fn hostile() -> Scene {
         r#"{{"what":"hello","framework":{json},"version":{json},"device":{json},"dtype":{json},"batch":1}}
 {{"what":"model","optimizer":{json},"parameters":1,"bytes":1}}
 {{"what":"holders","resident":9,"names":[{{"name":{json},"file":{json},"bytes":9000000000,"length":9,"grown":900000000,"steps":9,"seconds":1,"lines":[1]}}]}}
-{{"what":"saved","path":{json},"step":1,"bytes":1}}
+{{"what":"edits","name":{json},"file":{json},"edits":[{{"action":"after","line":1,"last_line":1,"before":{json},"code":{json},"why":"bound","keep":1}}]}}
+{{"what":"saved","path":{json},"step":1,"bytes":1,"names":[{json}]}}
 {{"what":"not-saved","why":{json}}}
 {{"what":"fault","doing":{json},"error":{json}}}
 "#

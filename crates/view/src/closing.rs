@@ -8,6 +8,7 @@ use antifreeze_diagnose::story::Story;
 use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Remedy, Verdict};
 use antifreeze_diagnose::{safe, signal, units};
 use antifreeze_record::event::Rung;
+use std::path::Path;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
@@ -32,18 +33,26 @@ pub fn met_trouble(verdict: &Verdict, story: &Story) -> bool {
         matches!(cause.code, Code::UserException | Code::KilledExternally)
             || cause.code.is_about_speed()
     };
-    is_bad(verdict)
-        || story.rungs.highest >= Rung::Brake
+    is_bad(verdict) || was_acted_on(verdict, story) || !verdict.causes.iter().all(is_known)
+}
+
+/// Whether antifreeze or the kernel's OOM killer interfered with the command. `--quiet` prints a verdict only then: every
+/// other failure is the command's own, and it has printed what it has to say.
+pub fn was_acted_on(verdict: &Verdict, story: &Story) -> bool {
+    matches!(
+        verdict.end.kind,
+        EndKind::Walled | EndKind::Stopped | EndKind::OomKilled
+    ) || story.rungs.highest >= Rung::Brake
         || story.refusals.count > 0
         || story.pauses.count > 0
         || story.saves.asked > 0
-        || !verdict.causes.iter().all(is_known)
 }
 
 /// An end that neither the script nor the person chose.
 pub(crate) fn is_bad(verdict: &Verdict) -> bool {
     match verdict.end.kind {
         EndKind::Finished | EndKind::Failed | EndKind::Exception | EndKind::Running => false,
+        EndKind::Detached | EndKind::Exited => false,
         EndKind::Killed => verdict
             .end
             .signal
@@ -56,6 +65,10 @@ fn one_line(verdict: &Verdict, facts: &Facts, story: &Story) -> String {
     let ended = match verdict.end.kind {
         EndKind::Finished => format!("finished in {}", units::duration(story.duration())),
         EndKind::Running => format!("running for {}", units::duration(story.duration())),
+        EndKind::Detached => format!(
+            "detached after {}: the process lives on unguarded, with the limits that it had before",
+            units::duration(story.duration())
+        ),
         _ => format!("ended {}", verdict.end.detail),
     };
     match peak(facts, story) {
@@ -81,12 +94,16 @@ pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look
         sheet.text(label, &text);
     }
     memory(&mut sheet, facts, story);
-    if let Some(remedy) = verdict
-        .causes
-        .first()
-        .and_then(|cause| cause.remedies.first())
-    {
-        do_this(&mut sheet, "do", remedy);
+    if let Some(cause) = verdict.causes.first() {
+        // Changes to the script belong together: with one of two leaks mended it still runs out of memory.
+        let changes = cause
+            .remedies
+            .iter()
+            .take_while(|remedy| !remedy.edits.is_empty())
+            .count();
+        for (number, remedy) in cause.remedies.iter().take(changes.max(1)).enumerate() {
+            do_this(&mut sheet, if number == 0 { "do" } else { "also" }, remedy);
+        }
     }
     go_on(&mut sheet, verdict, facts, story);
     if let Some(fault) = facts.told.faults.first() {
@@ -121,13 +138,35 @@ pub(crate) fn do_this(sheet: &mut Sheet<'_>, label: &str, remedy: &Remedy) {
     }
 }
 
-/// The command that goes on from the last save, where there is one.
+/// The command that continues from the last checkpoint, with what the script lacks for it. Where no command would
+/// continue, what was saved is said and no command is offered: it would begin at step 0.
 pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, story: &Story) {
-    let goes_on = matches!(verdict.end.kind, EndKind::Finished | EndKind::Running);
-    if !goes_on && let Some(note) = last_save(facts, story, sheet.look) {
-        sheet.with_note("go on", &next_command(facts), &note);
+    if matches!(
+        verdict.end.kind,
+        EndKind::Finished | EndKind::Running | EndKind::Detached
+    ) {
+        return;
+    }
+    let Some(save) = last_save(facts, story, sheet.look) else {
+        return;
+    };
+    let Some(continuation) = facts.continuation() else {
+        sheet.text("saved", &save);
+        return;
+    };
+    let note = format!("(last save: {save})");
+    if let Some(code) = &continuation.missing_code {
+        sheet.text("go on", ADD_CODE);
+        sheet.whole("", code);
+        sheet.with_note("", &resume_command(facts), &note);
+    } else {
+        sheet.with_note("go on", &resume_command(facts), &note);
     }
 }
+
+/// What comes before the code that a script lacks.
+pub(crate) const ADD_CODE: &str =
+    "the script begins at step 0 until it calls this (after `import antifreeze`); then run:";
 
 pub(crate) fn ended(verdict: &Verdict, story: &Story, look: &Look) -> String {
     let mut sentences = vec![verdict.end.detail.clone()];
@@ -149,6 +188,9 @@ pub(crate) fn besides(verdict: &Verdict, story: &Story, look: &Look) -> Vec<Stri
         1 => sentences.push("One request was refused on the way".into()),
         number => sentences.push(format!("{number} requests were refused on the way")),
     }
+    if verdict.end.kind == EndKind::Finished && story.stop.is_some() {
+        sentences.push("What it was at was interrupted, because memory ran out".into());
+    }
     if story.pauses.count > 0 {
         let total = units::duration(story.pauses.total);
         let times = match story.pauses.count {
@@ -157,9 +199,9 @@ pub(crate) fn besides(verdict: &Verdict, story: &Story, look: &Look) -> Vec<Stri
         };
         sentences.push(format!("It was paused for {total}{times}"));
     }
-    if let Some(end) = story.end {
-        let delay = units::duration(end.worst_delay);
-        sentences.push(if end.worst_delay < FELT {
+    if let Some(worst) = story.worst_delay() {
+        let delay = units::duration(worst);
+        sentences.push(if worst < FELT {
             format!("Nothing stalled: worst delay {delay}")
         } else {
             format!("Worst delay {delay}")
@@ -205,7 +247,7 @@ pub(crate) fn sureness(confidence: f64) -> &'static str {
 pub(crate) fn told(cause: &Cause, with_place: bool) -> String {
     let sure = sureness(cause.confidence);
     let place = match &cause.location {
-        Some(location) if with_place => format!(" ({}:{})", location.file, location.line),
+        Some(location) if with_place => format!(" ({})", location.place()),
         _ => String::new(),
     };
     let confidence = units::percent(cause.confidence);
@@ -216,34 +258,50 @@ pub(crate) fn told(cause: &Cause, with_place: bool) -> String {
     )
 }
 
-/// The command to run next: it goes on from the last save, where its script can.
-pub(crate) fn next_command(facts: &Facts) -> String {
+/// The command that continues this run from its last checkpoint.
+pub(crate) fn resume_command(facts: &Facts) -> String {
     let budget = facts.budget.map_or_else(String::new, |budget| {
         format!("--budget {} ", units::bytes(budget).replace(' ', ""))
     });
-    let resume = resume_from(facts);
-    format!("{resume}antifreeze run {budget}-- {}", facts.command_line())
+    format!(
+        "antifreeze run {budget}--resume={} -- {}",
+        facts.run,
+        facts.command_line()
+    )
 }
 
-fn resume_from(facts: &Facts) -> String {
-    let told = &facts.told;
-    let path = told.saved.as_ref().and_then(|saved| saved.path.clone());
-    match (path, told.resumes) {
-        (Some(path), Some(_)) => format!("ANTIFREEZE_RESUME={} ", safe::command(&[path.into()])),
-        _ => String::new(),
-    }
-}
-
-/// "(last save: checkpoint.pt, 80 MB, at 02:11:50)".
+/// "checkpoint.pt, 80 MB, at 02:11:50".
 pub(crate) fn last_save(facts: &Facts, story: &Story, look: &Look) -> Option<String> {
+    if let Some(continuation) = facts.continuation() {
+        let checkpoint = continuation.checkpoint;
+        let size = checkpoint
+            .bytes
+            .map(|bytes| format!("{}, ", units::bytes(bytes)));
+        return Some(format!(
+            "{}, {}step {}",
+            safe::shown(checkpoint.path.as_os_str().as_encoded_bytes()),
+            size.unwrap_or_default(),
+            checkpoint.step
+        ));
+    }
     // What the trainer saved itself it has told more of.
     if let Some(saved) = &facts.told.saved {
+        let is_there = |path: &String| {
+            facts
+                .checkpoints
+                .iter()
+                .any(|one| one.path == Path::new(path))
+        };
+        if !saved.path.as_ref().is_none_or(is_there) {
+            // It was deleted since.
+            return None;
+        }
         let path = saved.path.as_ref().map(|path| format!("{path}, "));
         let size = saved
             .bytes
             .map(|bytes| format!("{}, ", units::bytes(bytes)));
         return Some(format!(
-            "(last save: {}{}step {})",
+            "{}{}step {}",
             path.unwrap_or_default(),
             size.unwrap_or_default(),
             saved.step
@@ -258,8 +316,5 @@ pub(crate) fn last_save(facts: &Facts, story: &Story, look: &Look) -> Option<Str
         0 => String::new(),
         bytes => format!("{}, ", units::bytes(bytes)),
     };
-    Some(format!(
-        "(last save: {file}{size}at {})",
-        look.clock(save.at)
-    ))
+    Some(format!("{file}{size}at {}", look.clock(save.at)))
 }

@@ -4,11 +4,15 @@
 use crate::closing::{do_this, ended, go_on, is_bad, memory, told};
 use crate::look::Look;
 use crate::sheet::Sheet;
-use antifreeze_diagnose::verdict::{Cause, EndKind, Verdict};
-use antifreeze_diagnose::{Run, units};
+use antifreeze_diagnose::ending::user_place;
+use antifreeze_diagnose::stacks::{Call, Thread, own};
+use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Verdict};
+use antifreeze_diagnose::{Facts, Run, safe, units};
 
 /// Causes that are told, at most.
 const CAUSES: usize = 4;
+/// Threads whose place is written, at most.
+const THREADS: usize = 16;
 /// A cause this sure needs nobody to look further.
 const SURE: f64 = 0.8;
 
@@ -35,7 +39,8 @@ pub fn explain(run: &Run, look: &Look) -> String {
         sheet.with_note("run", &facts.command_line(), &format!("({})", verdict.run));
     }
     sheet.text("ended", &ended(verdict, story, look));
-    causes(&mut sheet, verdict);
+    let is_stuck = verdict.end.kind == EndKind::Running && !facts.stacks.threads.is_empty();
+    causes(&mut sheet, verdict, facts, is_stuck);
     ruled_out(&mut sheet, verdict);
     let is_sure = verdict
         .causes
@@ -46,6 +51,7 @@ pub fn explain(run: &Run, look: &Look) -> String {
             sheet.text("unseen", what);
         }
     }
+    stacks(&mut sheet, run);
     memory(&mut sheet, facts, story);
     remedies(&mut sheet, &verdict.causes);
     go_on(&mut sheet, verdict, facts, story);
@@ -56,10 +62,17 @@ pub fn explain(run: &Run, look: &Look) -> String {
     sheet.finish()
 }
 
-fn causes(sheet: &mut Sheet<'_>, verdict: &Verdict) {
+fn causes(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, is_stuck: bool) {
     if verdict.causes.is_empty() {
         let why = match is_bad(verdict) {
+            _ if is_stuck => {
+                "not known yet: for a while no progress was seen, and then its threads were here"
+            }
             true => "not known: nothing that was recorded tells",
+            // Its output goes where it went before.
+            false if facts.attached && verdict.end.kind == EndKind::Failed => {
+                "not known: what an attached process prints is not recorded; its own output may show an error"
+            }
             false => "nothing went wrong that could be seen",
         };
         sheet.text("why", why);
@@ -82,6 +95,44 @@ fn causes(sheet: &mut Sheet<'_>, verdict: &Verdict) {
             sheet.text("", &format!("· {}", evidence.text));
         }
     }
+}
+
+/// Where the threads of all processes are, of a run that hangs or hung.
+fn stacks(sheet: &mut Sheet<'_>, run: &Run) {
+    let hangs = |cause: &Cause| matches!(cause.code, Code::Deadlock | Code::InfiniteLoop);
+    let is_running = run.verdict.end.kind == EndKind::Running;
+    if !is_running && !run.verdict.causes.iter().any(hangs) {
+        return;
+    }
+    let threads = &run.facts.stacks.threads;
+    for (number, thread) in threads.iter().take(THREADS).enumerate() {
+        let label = if number == 0 { "threads" } else { "" };
+        sheet.text(label, &at(thread, run));
+    }
+    if threads.len() > THREADS {
+        let more = units::count((threads.len() - THREADS) as u64, "more thread");
+        sheet.text("", &format!("{more}: all stacks are in the report"));
+    }
+}
+
+/// "process 7, main thread: wait (threading.py:320) from next_batch (train.py:12)".
+fn at(thread: &Thread, run: &Run) -> String {
+    let which = if thread.is_main {
+        "main thread"
+    } else {
+        "thread"
+    };
+    let named = |call: &Call| {
+        let file = match call.frame.is_users() {
+            true => user_place(&call.frame.file, call.frame.line, &run.facts),
+            false => format!("{}:{}", safe::file_name(&call.frame.file), call.frame.line),
+        };
+        format!("{} ({file})", safe::shown(call.function.as_bytes()))
+    };
+    let inner = thread.stack.first();
+    let own = own(&thread.stack).filter(|own| Some(*own) != inner);
+    let place: Vec<String> = [inner, own].into_iter().flatten().map(named).collect();
+    format!("process {}, {which}: {}", thread.pid, place.join(" from "))
 }
 
 fn ruled_out(sheet: &mut Sheet<'_>, verdict: &Verdict) {

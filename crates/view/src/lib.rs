@@ -3,6 +3,7 @@
 
 mod closing;
 mod explain;
+mod interleave;
 mod lacks;
 mod live;
 mod look;
@@ -14,8 +15,9 @@ mod sheet;
 mod speaker;
 
 pub use antifreeze_diagnose::safe;
-pub use closing::{closing, met_trouble};
+pub use closing::{closing, met_trouble, was_acted_on};
 pub use explain::explain;
+pub use interleave::{Cursor, LineTracker};
 pub use live::{room, status};
 pub use look::{Glyphs, Look};
 pub use opening::{Brake, Means, Wall, opening};

@@ -61,6 +61,7 @@ fn headline(run: &Run) -> String {
     match run.verdict.end.kind {
         EndKind::Finished => format!("Finished well in {time}"),
         EndKind::Running => format!("Still running, for {time}"),
+        EndKind::Detached => format!("Detached after {time}; the process lived on"),
         _ => format!("Ended {}", run.verdict.end.detail),
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::closing;
 use crate::look::{Look, padded, wrapped};
-use crate::sentence::{Detail, rung_name, sentence};
+use crate::sentence::{Detail, rung_name, sentence, shown_rung};
 use antifreeze_diagnose::Facts;
-use antifreeze_diagnose::story::Story;
+use antifreeze_diagnose::story::{Peak, Story};
 use antifreeze_diagnose::time::between;
 use antifreeze_diagnose::verdict::{EndKind, Verdict, written};
 use antifreeze_diagnose::words::{cut, process};
@@ -106,7 +106,7 @@ pub fn show(
         Some(closing::block(verdict, facts, story, look)),
         ruled_out(verdict),
         happenings(facts, events, look),
-        rungs(story),
+        rungs(facts, story),
         training(facts, verdict, story),
         largest(story, look),
         output(facts),
@@ -158,19 +158,34 @@ fn happenings(
     titled("what happened", kept.into())
 }
 
-fn rungs(story: &Story) -> Option<String> {
-    let list: Vec<String> = Rung::ALL
+fn rungs(facts: &Facts, story: &Story) -> Option<String> {
+    let list: Vec<String> = rung_times(facts, story)
         .into_iter()
-        .filter(|rung| *rung > Rung::Calm && !story.rungs.time(*rung).is_zero())
-        .map(|rung| {
+        .map(|(rung, time)| {
             format!(
                 "  {}  {}",
                 padded(rung_name(rung), 10),
-                units::duration(story.rungs.time(rung))
+                units::duration(time)
             )
         })
         .collect();
     titled("time on each rung", list)
+}
+
+/// How long the run stood on each rung but the first, of those that it stood on.
+pub(crate) fn rung_times(facts: &Facts, story: &Story) -> Vec<(Rung, Duration)> {
+    let time = |shown: Rung| {
+        let same = Rung::ALL
+            .into_iter()
+            .filter(|rung| shown_rung(*rung, facts) == shown);
+        same.map(|rung| story.rungs.time(rung)).sum()
+    };
+    Rung::ALL
+        .into_iter()
+        .filter(|rung| *rung > Rung::Calm)
+        .map(|rung| (rung, time(rung)))
+        .filter(|(_, time): &(Rung, Duration)| !time.is_zero())
+        .collect()
 }
 
 /// What the trainer said of itself.
@@ -188,6 +203,11 @@ fn training(facts: &Facts, verdict: &Verdict, story: &Story) -> Option<String> {
             about.join(", ")
         );
         list.push(safe::shown(text.trim_end().as_bytes()));
+    }
+    let frameworks = told.other_frameworks();
+    if !frameworks.is_empty() {
+        let text = format!("imported: {}", frameworks.join(", "));
+        list.push(safe::shown(text.as_bytes()));
     }
     if let Some(model) = &told.model {
         let text = format!(
@@ -227,7 +247,7 @@ fn training(facts: &Facts, verdict: &Verdict, story: &Story) -> Option<String> {
 
 fn largest(story: &Story, look: &Look) -> Option<String> {
     let peak = story.peak.as_ref()?;
-    let list: Vec<String> = peak
+    let mut list: Vec<String> = peak
         .largest
         .iter()
         .map(|(name, pid, held)| {
@@ -238,6 +258,9 @@ fn largest(story: &Story, look: &Look) -> Option<String> {
             )
         })
         .collect();
+    if peak.shared() > 0 {
+        list.push(format!("  {}", shared_note(peak)));
+    }
     let into = units::duration(between(story.begin(), peak.at));
     titled(
         &format!(
@@ -245,6 +268,14 @@ fn largest(story: &Story, look: &Look) -> Option<String> {
             look.clock(peak.at)
         ),
         list,
+    )
+}
+
+/// Why the processes add up to more than the peak.
+pub(crate) fn shared_note(peak: &Peak) -> String {
+    format!(
+        "together {}: they share the rest",
+        units::bytes(peak.footprint)
     )
 }
 

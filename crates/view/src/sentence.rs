@@ -3,9 +3,9 @@
 //! for what another event already tells.
 
 use crate::lacks;
-use antifreeze_diagnose::Facts;
-use antifreeze_diagnose::ending::user_file;
+use antifreeze_diagnose::ending::user_place;
 use antifreeze_diagnose::words::{process, reason};
+use antifreeze_diagnose::{Facts, Told};
 use antifreeze_diagnose::{safe, signal, units};
 use antifreeze_record::event::{Event, Rung, What, Why};
 use antifreeze_sense::{Name, Pid};
@@ -25,19 +25,23 @@ pub enum Detail {
 
 /// The sentence for an event; None when it deserves none at this level.
 pub fn sentence(event: &Event, facts: &Facts, detail: Detail) -> Option<String> {
-    let (level, text) = told(&event.what, facts)?;
+    let (level, text) = told(event, facts)?;
     (detail >= level).then_some(text)
 }
 
 /// The sentence, and the level from which on it is said.
-pub(crate) fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
+pub(crate) fn told(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
     use Detail::{Normal, Quiet, Verbose};
-    Some(match *what {
+    // What the trainer had said by then: the sentence is the same while the run lasts and ever after.
+    let known = || facts.told.as_of(event.at);
+    Some(match event.what {
         What::Started { guard, root, .. } => {
             (Verbose, format!("the guard (pid {}) watches the run (pid {})", guard.0, root.0))
         }
+        // Without a brake nothing changes on the way to its rung.
+        What::Rung { from, to, .. } if from != to && shown_rung(from, facts) == shown_rung(to, facts) => return None,
         What::Rung { from, to, why, growth, forecast_ms, .. } => {
-            rung(from, to, why, growth, forecast_ms, facts)
+            rung(from, to, why, growth, forecast_ms, facts, &known())
         }
         What::Walled { pid, name, bytes, .. } => (Quiet, walled(pid, name, bytes, facts)),
         What::Braked { high } => (
@@ -57,13 +61,13 @@ pub(crate) fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
         }
         What::CheckpointSaved { millis, bytes, file } => {
             let saved = match (file.as_bytes(), bytes) {
-                (b"", 0) => by_trainer(facts),
+                (b"", 0) => by_trainer(&known()),
                 (file, bytes) => landed(file, bytes),
             };
             (Normal, format!("checkpoint saved in {}{saved}", time(millis)))
         }
         What::CheckpointMissed { millis: 0 } => {
-            let why = facts.told.not_saved.as_ref();
+            let why = known().not_saved;
             let why = why.map_or_else(String::new, |why| format!(": {}", safe::shown(why.as_bytes())));
             (Quiet, format!("the run could not be saved{why}; going on without a checkpoint"))
         }
@@ -106,6 +110,13 @@ pub(crate) fn told(what: &What, facts: &Facts) -> Option<(Detail, String)> {
         What::UserStopped => (Verbose, "you stopped the job; it stays stopped until you continue it".into()),
         What::UserContinued => (Verbose, "you continued the job".into()),
         What::Ended { status, .. } => (Verbose, format!("the run ended: {}", exit(status))),
+        What::Attached { pid } => (Verbose, format!("attached to process {}, which ran already", pid.0)),
+        What::Detached { process_ended: false, .. } => {
+            (Verbose, "detached: the process lives on, with the limits that it had before".into())
+        }
+        What::Detached { process_ended: true, .. } => {
+            (Verbose, "the process has ended; its exit status is not known".into())
+        }
         What::Still { steps: 0 } => (Verbose, "nobody works; looking where it stands".into()),
         What::Still { .. } => (Normal, "no step for a minute or more; `antifreeze explain` says where it stands".into()),
         What::TreeEnded => (Verbose, "the last process of the run has ended".into()),
@@ -123,13 +134,14 @@ fn rung(
     growth: i64,
     forecast_ms: Option<u64>,
     facts: &Facts,
+    known: &Told,
 ) -> (Detail, String) {
     let reason = match (why, forecast_ms) {
         (Why::TreeGrowth, Some(millis)) => format!(
             "memory grows {}; full in about {}{}",
             units::pace(growth as f64),
             units::about(Duration::from_millis(millis)),
-            holder(facts).map_or(String::new(), |holder| format!(". {holder}"))
+            holder(known, facts).map_or(String::new(), |holder| format!(". {holder}"))
         ),
         _ => reason(why, facts).unwrap_or_else(|| "the machine is well".into()),
     };
@@ -138,18 +150,26 @@ fn rung(
     if from < Rung::Warn && to >= Rung::Warn {
         (Detail::Normal, reason)
     } else {
-        (Detail::Verbose, format!("{}: {reason}", rung_name(to)))
+        let name = rung_name(shown_rung(to, facts));
+        (Detail::Verbose, format!("{name}: {reason}"))
     }
 }
 
 /// "`outputs` (train.py:14) holds 3.2 GB", of the name that grows, where it is known.
-fn holder(facts: &Facts) -> Option<String> {
-    let suspect = facts.told.suspect()?;
+fn holder(known: &Told, facts: &Facts) -> Option<String> {
+    let suspect = known.suspect()?;
     let holder = suspect.holder;
-    let file = user_file(holder.file.as_bytes(), facts);
-    let line = holder.lines.first()?;
+    let place = user_place(holder.file.as_bytes(), *holder.lines.first()?, facts);
     let name = safe::shown(holder.name.as_bytes());
-    Some(format!("`{name}` ({file}:{line}) {}", suspect.does()))
+    Some(format!("`{name}` ({place}) {}", suspect.does()))
+}
+
+/// The rung that the run stands on: without a brake the rung of that name is one more warning.
+pub(crate) fn shown_rung(rung: Rung, facts: &Facts) -> Rung {
+    match rung {
+        Rung::Brake if facts.has_no_brake => Rung::Warn,
+        rung => rung,
+    }
 }
 
 /// The rung's word, as the documentation uses it.
@@ -195,8 +215,8 @@ fn walled(pid: Pid, name: Name, bytes: u64, facts: &Facts) -> String {
 }
 
 /// What the trainer itself said of its save.
-fn by_trainer(facts: &Facts) -> String {
-    let Some(saved) = &facts.told.saved else {
+fn by_trainer(known: &Told) -> String {
+    let Some(saved) = &known.saved else {
         return String::new();
     };
     let size = saved.bytes.map(units::bytes);

@@ -275,3 +275,34 @@ fn the_end_is_left_to_the_closing_words() {
         "the run ended: exit code 1"
     );
 }
+
+#[test]
+fn without_a_brake_no_rung_is_called_one() {
+    let step = |from, to| Event {
+        at: Stamp::default(),
+        what: What::Rung {
+            from,
+            to,
+            why: Why::TreeGrowth,
+            room: 0,
+            growth: 1_000_000,
+            forecast_ms: Some(2_000),
+            confidence: 90,
+        },
+    };
+    let line = |from, to, has_no_brake| {
+        let facts = Facts {
+            has_no_brake,
+            ..Facts::default()
+        };
+        sentence(&step(from, to), &facts, Detail::Verbose)
+    };
+    let brakes = line(Rung::Warn, Rung::Brake, false).unwrap();
+    assert!(brakes.starts_with("brake: "), "{brakes}");
+    assert_eq!(line(Rung::Warn, Rung::Brake, true), None);
+    assert_eq!(line(Rung::Brake, Rung::Warn, true), None);
+    let warns = line(Rung::Watch, Rung::Brake, true).unwrap();
+    assert!(warns.starts_with("memory grows "), "{warns}");
+    let falls = line(Rung::Checkpoint, Rung::Brake, true).unwrap();
+    assert!(falls.starts_with("warn: "), "{falls}");
+}

@@ -29,7 +29,7 @@
 //!         optimizer.zero_grad()
 //! ```
 
-use super::{Finding, Found, container_limit, dataset_in_memory, vram_exhausted};
+use super::{Finding, Found, container_limit, dataset_in_memory, remedy, vram_exhausted};
 use crate::case::Case;
 use crate::shim::Split;
 use crate::traceback::{Doing, Traceback};
@@ -54,6 +54,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     );
     // Without growth before it there is little else that it can be.
     let confidence = match case.fills_up() {
+        _ if case.is_asked_by_suspect() => 0.3,
         Some(_) if case.was_served(refusal) => 0.4,
         // It may be small enough for the machine.
         _ if container_limit::is_near(case) => 0.5,
@@ -69,16 +70,33 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         found = found.and(case, format!("what it had mapped and not used yet, {mapped}, counts in part as well"), "");
     }
     let fits = fitting(case, refusal.bytes, room);
-    Finding::Found(match fits {
-        Some((batch, parts)) => found.remedy(
-            format!("a batch of {batch}, with gradients summed over {parts} of them, would have fitted"),
-            Some(format!("batch_size = {batch}; accumulation_steps = {parts}")),
-        ),
-        None => found.remedy(
-            "ask for less at once: a smaller batch, with gradients summed over two of them",
-            Some("batch_size //= 2".into()),
-        ),
-    })
+    Finding::Found(remedied(case, found, fits))
+}
+
+/// The change to the script that asks for less, or else advice in words.
+fn remedied(case: &Case<'_>, found: Found, fits: Option<(u64, u64)>) -> Found {
+    if let Some(remedy) = remedy::for_whole_set(case) {
+        return found.remedy_by(remedy);
+    }
+    if let Some(remedy) = remedy::for_batch(case, fits.map(|(batch, _)| batch)) {
+        return found.remedy_by(remedy);
+    }
+    let told = &case.facts.told;
+    let has_batch_norm = told.batch.as_ref().is_some_and(|batch| batch.batch_norm);
+    found.remedy(
+        match fits {
+            Some((batch, parts)) => {
+                format!("a batch of {batch}, with gradients summed over {parts} of them, would have fitted")
+            }
+            None if told.has_loaded("torch") && told.batch.is_some() && !has_batch_norm => {
+                "ask for less at once: a smaller batch, with gradients summed over two of them, or `antifreeze.step`, \
+                 which does so (docs/sdk.md)"
+                    .into()
+            }
+            None => "ask for less at once: a smaller batch, with gradients summed over two of them".into(),
+        },
+        None,
+    )
 }
 
 /// What did not fit was taken in parts, which is the remedy too.
@@ -87,8 +105,11 @@ fn in_parts(case: &Case<'_>, split: Split) -> Found {
     let parts = of.div_ceil(size.max(1));
     let summary = format!("a step with {of} items did not fit; {size} at a time did");
     Found::new(case, 0.9, summary, "tree.footprint").at(case.location()).remedy(
-        "it is taken in parts already. As quick, without trying first:",
-        Some(format!("batch_size = {size}; accumulation_steps = {parts}")),
+        format!(
+            "it is taken in parts already. As quick, without trying first: a batch of {size}, with gradients summed \
+             over {parts} of them"
+        ),
+        None,
     )
 }
 
@@ -100,10 +121,7 @@ fn first_step(case: &Case<'_>) -> Option<Found> {
     let confidence = if dataset_in_memory::was_read(case) { 0.55 } else { 0.7 };
     let summary = "the first step needs more than there is".to_owned();
     let found = Found::new(case, confidence, summary, "tree.footprint").at(case.location());
-    Some(found.remedy(
-        "a smaller batch, with gradients summed over two of them; or have it taken in parts:",
-        Some("loss = antifreeze.step(forward, batch)".into()),
-    ))
+    Some(remedied(case, found, None))
 }
 
 /// Nobody looked at its memory, and the error is all there is. Little that was asked for may be a leak's last, or a
@@ -125,10 +143,7 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
         None => "there was no memory for what it asked for at once".into(),
     };
     let found = Found::new(case, confidence, summary, "").at(case.location());
-    Some(with_abort(case, found).remedy(
-        "ask for less at once: a smaller batch, with gradients summed over two of them",
-        Some("batch_size //= 2".into()),
-    ))
+    Some(remedied(case, with_abort(case, found), None))
 }
 
 /// That there was no memory is known from the error alone, and it was not a card's.

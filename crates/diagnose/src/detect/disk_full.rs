@@ -8,7 +8,8 @@
 //!
 //! ## How it is told
 //!
-//! Less than 2 % was free where the run was started at the last look; the error in the output makes it sure. An
+//! Less than 2 % was free where the run was started at the last sample; the error in the output makes it sure. Without
+//! an error about writing, less than 1 GB has to be left: 2 % of a large disk is room enough for most runs. An
 //! error without a full disk there may be of another disk, or of its number of files, and is called likely; so is
 //! `unexpected pos`, with which PyTorch tells that a file could not be written to its end. Kubernetes says so when it
 //! evicts what fills a disk (`ephemeral-storage`).
@@ -41,7 +42,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             .and_then(|last| share_free(last.shm))
             .is_some_and(|(share, _)| share < FULL);
     let (confidence, summary) = match free {
-        Some((share, free)) if share < FULL => (
+        Some((share, free)) if share < FULL && (free < SCARCE || says_full(case) || tells_of_writing(case)) => (
             match (says_full(case), tells_of_writing(case)) {
                 (true, _) => 0.9,
                 (false, true) => 0.85,
@@ -72,7 +73,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 const SAYS_FULL: &str = "No space left on device";
 const SAYS_QUOTA: &str = "Disk quota exceeded";
 
-/// Of so much, a training may have filled the rest since.
+/// With less than this left, the run may have filled the disk after the last sample.
 const SCARCE: u64 = 1_000_000_000;
 
 /// What PyTorch says when its file ends before its writing does.

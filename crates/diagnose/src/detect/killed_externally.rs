@@ -22,7 +22,7 @@
 use super::deadlock::stands_still;
 use super::{Finding, Found, container_limit};
 use crate::case::{Case, last_incidents};
-use crate::ending::{is_interrupted, kills_of_others, user_file};
+use crate::ending::{is_interrupted, kills_of_others, user_place};
 use crate::kernel::{Guard, Incident, Kind};
 use crate::signal;
 use crate::verdict::EndKind;
@@ -156,7 +156,7 @@ fn person(case: &Case<'_>) -> Option<Found> {
     let mut found = Found::new(case, confidence, "somebody interrupted it (Ctrl-C, or SIGINT)".into(), "");
     let frame = case.printed.traceback.as_ref().and_then(|traceback| traceback.frame.as_ref());
     if let Some(frame) = frame {
-        let place = format!("{}:{}", user_file(&frame.file, case.facts), frame.line);
+        let place = user_place(&frame.file, frame.line, case.facts);
         found = found.and(case, format!("it was at {place} then"), "");
     }
     Some(found)

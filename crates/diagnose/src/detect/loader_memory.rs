@@ -24,7 +24,7 @@
 //! ```
 
 use super::batch_too_large::is_in_import;
-use super::{Finding, Found};
+use super::{Finding, Found, remedy};
 use crate::case::Case;
 use crate::units;
 use crate::words::cut;
@@ -44,16 +44,16 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         let raised = Some(case.error().to_owned());
         let raised = raised.filter(|error| case.tells_of_memory() && error.contains("DataLoader worker"));
         if let Some(error) = raised.filter(|_| killed.is_none()) {
-            return Finding::Found(remedied(Found::new(case, 0.55, cut(&error, 160), "").at(case.location())));
+            return Finding::Found(remedied(case, Found::new(case, 0.55, cut(&error, 160), "").at(case.location())));
         }
         // Where processes cannot be copied, each worker loads all libraries anew.
         let is_spawned = case.any_line_with(&["in spawn_main"]).is_some() && case.tells_of_memory();
         if is_spawned && killed.is_none() && is_in_import(case) {
             let summary = "there was no memory for the libraries that each worker loads anew".to_owned();
             let found = Found::new(case, 0.6, summary, "").at(case.location());
-            return Finding::Found(remedied(found.and(case, cut(case.error(), 160), "")));
+            return Finding::Found(remedied(case, found.and(case, cut(case.error(), 160), "")));
         }
-        let found = killed.map(|line| remedied(Found::new(case, 0.75, cut(&line, 160), "")));
+        let found = killed.map(|line| remedied(case, Found::new(case, 0.75, cut(&line, 160), "")));
         return found.into();
     };
     let taken = peak.taken_by_loaders;
@@ -74,12 +74,21 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if let Some(line) = killed {
         found = found.and(case, line, "");
     }
-    Finding::Found(remedied(found))
+    Finding::Found(remedied(case, found))
 }
 
-fn remedied(found: Found) -> Found {
+fn remedied(case: &Case<'_>, found: Found) -> Found {
+    if let Some(remedy) = remedy::for_dataset(case) {
+        let place = remedy::place_of(&remedy);
+        return found.at(place).remedy_by(remedy);
+    }
+    let holder = case.suspect().and_then(|suspect| remedy::for_holder(case, suspect.holder));
+    if let Some(remedy) = holder {
+        return found.remedy_by(remedy);
+    }
     found.remedy(
-        "fewer workers and fewer batches ahead; keep arrays instead of lists of objects in the dataset",
-        Some("num_workers=2, prefetch_factor=1".into()),
+        "fewer workers and fewer batches ahead (`num_workers`, `prefetch_factor`); keep arrays instead of lists of \
+         objects in the dataset, and no cache of samples in it: each worker has its own",
+        None,
     )
 }

@@ -19,21 +19,25 @@
 //!
 //! ## What to do
 //!
-//! Keep numbers instead of tensors, or only the last of them:
+//! Store values without their graphs, or let go of what is old. In PyTorch, for a list:
 //!
 //! ```python
-//! losses.append(loss.item())               # not: losses.append(loss)
-//! history = collections.deque(maxlen=100)  # not: history = []
+//! losses.append(loss.detach())   # not: losses.append(loss)
+//! del history[:-100]             # after history.append(...)
 //! ```
+//!
+//! In TensorFlow, JAX and NumPy no graph is kept: store the numbers that are used later instead of whole arrays. Where
+//! the shim runs, the change is made for the line on which the name grows, from what it holds and how the file uses it;
+//! where no change is certain to run, it is said in words. Several names that grow are named each.
 //!
 //! `antifreeze check train.py` finds the usual ones before a run.
 
-use super::{Finding, Found, batch_too_large, dataset_in_memory};
+use super::{Finding, Found, batch_too_large, dataset_in_memory, remedy};
 use crate::case::Case;
 use crate::ending::user_file;
 use crate::safe;
 use crate::series::Growth;
-use crate::shim::{How, Suspect};
+use crate::shim::{Holder, How, Suspect};
 use crate::story::Refusal;
 use crate::units;
 use crate::verdict::Location;
@@ -51,7 +55,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         // One large request explains the end better than the growth before it.
         let is_new = |asked: Refusal| !case.was_served(asked);
         let confidence = match case.large_request() {
-            _ if dataset_in_memory::was_read(case) => 0.3,
+            _ if dataset_in_memory::was_read(case) || dataset_in_memory::is_kept_by_pipeline(case) => 0.3,
             // Whatever the steps need goes on being needed.
             _ if case.facts.told.split.is_some() => return Finding::Nothing,
             _ if case.is_first_step() => 0.3,
@@ -60,16 +64,13 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             None => 0.65,
         };
         let found = Found::new(case, confidence, grew(growth), "tree.footprint");
-        return Finding::Found(found.at(case.location()).remedy(
-            "look for a list or a sum that keeps the tensors of every step; keep plain numbers instead",
-            Some("losses.append(loss.item())".into()),
-        ));
+        return Finding::Found(found.at(case.location()).remedy(remedy::advice_on_leak(case), None));
     };
     // What is filled before anything is trained is meant to be there; where steps cannot be seen, it may
     // be either.
     let is_minor = |refusal: Refusal| suspect.holder.bytes < refusal.footprint / 4;
     let confidence = match suspect.how {
-        _ if case.large_request().is_some_and(is_minor) => 0.3,
+        _ if case.large_request().is_some_and(is_minor) && !case.is_asked_by_suspect() => 0.3,
         How::Step(_) => 0.94,
         How::Graphs => 0.9,
         How::Second(_) | How::Holds if case.facts.told.hello.is_none() => 0.3,
@@ -86,10 +87,7 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
     }
     let summary = "it had trained before there was no memory: something of every step may be kept";
     let found = Found::new(case, 0.45, summary.into(), "").at(case.location());
-    Some(batch_too_large::with_abort(case, found).remedy(
-        "look for a list or a sum that keeps the tensors of every step; keep plain numbers instead",
-        Some("losses.append(loss.item())".into()),
-    ))
+    Some(batch_too_large::with_abort(case, found).remedy(remedy::advice_on_leak(case), None))
 }
 
 pub(super) fn grew(growth: Growth) -> String {
@@ -116,22 +114,35 @@ pub(super) fn with_holder(
         .and(case, grew(growth), "tree.footprint")
         .at(case.location())
         .at(location);
-    if let Some(place) = found.place() {
-        found = match suspect.how {
-            How::Graphs => found.remedy(
-                format!("keep the value at {place}, not the tensor with its graph"),
-                Some("loss.item()".into()),
-            ),
-            _ => found.remedy(
-                format!(
-                    "let go of what is old, or keep numbers instead of tensors, at {place}"
-                ),
-                Some(format!("{name} = collections.deque(maxlen=100)")),
-            ),
+    let others = case.facts.told.accomplices(suspect);
+    for other in &others {
+        found = found.and(case, beside(case, other), "");
+    }
+    for grower in [holder].into_iter().chain(others) {
+        found = match remedy::for_holder(case, grower) {
+            Some(remedy) => found.remedy_by(remedy),
+            None => match place_of(case, grower) {
+                Some(place) => found.remedy(remedy::advice_on_holder(grower, &place), None),
+                None => found.remedy(remedy::advice_on_leak(case), None),
+            },
         };
     }
-    found.remedy(
-        "look for a list or a sum that keeps the tensors of every step; keep plain numbers instead",
-        Some("losses.append(loss.item())".into()),
-    )
+    found
+}
+
+/// "`frames` grows as well, by 120 MB (train.py:81)".
+fn beside(case: &Case<'_>, holder: &Holder) -> String {
+    let name = safe::shown(holder.name.as_bytes());
+    let place = place_of(case, holder).unwrap_or_default();
+    match u64::try_from(holder.grown) {
+        Ok(grown) if grown > 0 && holder.new_nodes <= 0 => {
+            format!("`{name}` grows as well, by {} ({place})", units::bytes(grown))
+        }
+        _ => format!("`{name}` keeps graphs as well ({place})"),
+    }
+}
+
+pub(super) fn place_of(case: &Case<'_>, holder: &Holder) -> Option<String> {
+    let line = holder.lines.first()?;
+    Some(format!("{}:{line}", user_file(holder.file.as_bytes(), case.facts)))
 }

@@ -25,7 +25,7 @@
 //! or, if it is a file of the project, start the script from the project's folder. A file of one's own with the name of a
 //! package hides the package.
 
-use super::{Finding, Found};
+use super::{Finding, Found, library_not_mapped};
 use crate::case::Case;
 use crate::safe;
 use crate::signal::Exit;
@@ -45,6 +45,9 @@ const BUILT_FOR_ANOTHER: [&str; 4] = [
 ];
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
+    if library_not_mapped::said(case).is_some() {
+        return Finding::Nothing;
+    }
     let error = case.error();
     if error.is_empty() && let Some(found) = by_shell(case) {
         return Finding::Found(found);

@@ -4,6 +4,7 @@
 
 #[cfg(test)]
 mod pages;
+mod remedy;
 
 pub(crate) use user_exception::{own_code, was_caught};
 
@@ -67,6 +68,7 @@ detectors! {
     ShmExhausted: shm_exhausted,
     SwapThrash: swap_thrash,
     ContainerLimit: container_limit,
+    LibraryNotMapped: library_not_mapped,
     OtherProcess: other_process,
     VramExhausted: vram_exhausted,
     VramLeak: vram_leak,
@@ -143,7 +145,24 @@ fn weigh(case: &Case<'_>) -> (Vec<Cause>, Vec<RuledOut>) {
         let by_sureness = b.confidence.total_cmp(&a.confidence);
         is_aside(a).cmp(&is_aside(b)).then(by_sureness)
     });
+    say_remedies_once(&mut causes);
     (causes, ruled_out)
+}
+
+/// What a likelier cause offers already is not offered again.
+fn say_remedies_once(causes: &mut [Cause]) {
+    let mut known: Vec<Remedy> = Vec::new();
+    for cause in causes {
+        cause.remedies.retain(|remedy| {
+            let is_same = |other: &Remedy| match remedy.edits.is_empty() {
+                true => other.text == remedy.text,
+                false => other.edits == remedy.edits,
+            };
+            let is_new = !known.iter().any(is_same);
+            known.extend(is_new.then(|| remedy.clone()));
+            is_new
+        });
+    }
 }
 
 /// An error of the script that another cause was found by is no better explanation than that.
@@ -278,8 +297,7 @@ impl Found {
 
     /// "train.py:12".
     pub fn place(&self) -> Option<String> {
-        let location = self.location.as_ref()?;
-        Some(format!("{}:{}", location.file, location.line))
+        self.location.as_ref().map(Location::place)
     }
 
     /// What to do, the best first; and what to paste, where that helps.
@@ -288,7 +306,14 @@ impl Found {
             text: text.into(),
             code,
             docs: None,
+            edits: Vec::new(),
         });
+        self
+    }
+
+    /// What to do, as a change to the script.
+    pub fn remedy_by(mut self, remedy: Remedy) -> Found {
+        self.remedies.push(remedy);
         self
     }
 

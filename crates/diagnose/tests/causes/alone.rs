@@ -423,3 +423,15 @@ fn the_kernels_log_says_who_killed_it() {
         (EndKind::OomKilled, Code::ContainerLimit)
     );
 }
+
+#[test]
+fn a_library_that_the_loader_could_not_map_is_no_missing_package() {
+    for words in [
+        "ImportError: /v/torch/_C.so: failed to map segment from shared object",
+        "ImportError: /mnt/v/_C.so: failed to map segment from shared object: Operation not permitted",
+    ] {
+        tells(&error(words), Some(Code::LibraryNotMapped));
+    }
+    let shell = "python: error while loading shared libraries: libm.so.6: cannot create shared object descriptor: Cannot allocate memory\n";
+    tells(shell, Some(Code::LibraryNotMapped));
+}

@@ -224,6 +224,27 @@ fn a_full_disk_is_told_where_it_is_seen_or_said() {
     );
 }
 
+#[test]
+fn two_percent_of_a_large_disk_are_no_reason_to_fail() {
+    let left = |error: &str, bytes: u64| {
+        failed(error).last(move |sample| {
+            sample.disk.space.total = Reading::Value(252 * GB);
+            sample.disk.space.free = Reading::Value(bytes);
+        })
+    };
+    let unrelated = "KeyError: 'label'";
+    let write = "OSError: Unable to create file (unable to truncate a file)";
+    spares(&left(unrelated, 4_900_000_000), Code::DiskFull);
+    blames(&left(write, 4_900_000_000), Code::DiskFull, 0.8);
+    let verdict = left(unrelated, 900_000_000).verdict();
+    assert!(
+        verdict
+            .causes
+            .iter()
+            .any(|cause| cause.code == Code::DiskFull)
+    );
+}
+
 /// It was looked at seconds before the end, and a checkpoint fills a small disk in less.
 #[test]
 fn a_file_that_ends_before_its_writing_does_tells_of_a_disk_on_which_little_was_left() {

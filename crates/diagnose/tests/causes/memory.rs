@@ -102,11 +102,49 @@ fn the_batch_that_would_have_fitted_is_named() {
         .ended(60, EXIT_1);
     let remedy = &scene.verdict().causes[0].remedies[0];
     // 13.9 GB may be used: of the 11.9 GB left, half.
-    assert_eq!(
-        remedy.code.as_deref(),
-        Some("batch_size = 64; accumulation_steps = 4"),
+    assert!(
+        remedy
+            .text
+            .contains("a batch of 64, with gradients summed over 4"),
         "{remedy:?}"
     );
+    assert_eq!(
+        remedy.code, None,
+        "no line is known that it could be pasted into"
+    );
+}
+
+#[test]
+fn the_line_with_the_size_of_the_batch_is_changed_where_it_is_known() {
+    let said = |batch_norm: bool| {
+        let loaded = r#"{"what":"loaded","name":"torch","version":"2.8"}"#;
+        let batch = format!(
+            r#"{{"what":"batch","batch_norm":{batch_norm},"file":"t.py","edits":[],"size":
+            {{"line":7,"before":"loader = DataLoader(data, batch_size=","after":")","value":256}}}}"#
+        );
+        let scene = Scene::new().steady(60, 2 * GB).refused(59, 14 * GB, 2 * GB);
+        scene
+            .said(&format!("{loaded}\n{}", batch.replace('\n', "")))
+            .ended(60, EXIT_1)
+    };
+    let remedy = said(false).verdict().causes[0].remedies[0].clone();
+    assert_eq!(remedy.edits.len(), 1, "{remedy:?}");
+    let edit = &remedy.edits[0];
+    assert_eq!(
+        (edit.file.as_str(), edit.line, edit.last_line),
+        ("t.py", 7, 7)
+    );
+    assert_eq!(edit.before, "loader = DataLoader(data, batch_size=256)");
+    assert_eq!(edit.code, "loader = DataLoader(data, batch_size=32)");
+    // `antifreeze.step` refuses such a model.
+    let remedies = said(true).verdict().causes[0].remedies.clone();
+    assert!(
+        remedies
+            .iter()
+            .all(|remedy| !remedy.text.contains("antifreeze.step")),
+        "{remedies:?}"
+    );
+    assert!(remedies[0].text.contains("BatchNorm"), "{remedies:?}");
 }
 
 #[test]
@@ -145,8 +183,17 @@ fn steps_that_were_taken_in_parts_are_told_and_nothing_is_said_to_leak() {
     blames(&scene, Code::BatchTooLarge, 0.9);
     let causes = scene.verdict().causes;
     assert_eq!(causes.len(), 1, "{causes:#?}");
-    let paste = causes[0].remedies[0].code.as_deref();
-    assert_eq!(paste, Some("batch_size = 2048; accumulation_steps = 4"));
+    let remedy = &causes[0].remedies[0];
+    assert!(
+        remedy
+            .text
+            .contains("a batch of 2048, with gradients summed over 4"),
+        "{remedy:?}"
+    );
+    assert_eq!(
+        remedy.code, None,
+        "no line is known that it could be pasted into"
+    );
 }
 
 #[test]
@@ -277,4 +324,137 @@ fn whoever_grew_beside_it_is_named() {
         &filled(|second| 2 * GB + second * 90 * MB),
         Code::OtherProcess,
     );
+}
+
+/// Two names that were looked at once, with changes for each.
+fn two_leaks() -> Scene {
+    let holder = |name: &str, bytes: u64, line: u32| {
+        format!(
+            r#"{{"name":"{name}","file":"t.py","bytes":{bytes},"length":70,"grown":0,"steps":0,"seconds":0,"lines":[{line}]}}"#
+        )
+    };
+    let change = |name: &str, line: u32| {
+        format!(
+            r#"{{"what":"edits","name":"{name}","file":"t.py","edits":[{{"action":"after","line":{line},"last_line":{line},
+            "before":"{name}.append(x)","code":"del {name}[:-10]","why":"bound","keep":10}}]}}"#
+        )
+        .replace('\n', "")
+    };
+    filled(|second| 2 * GB + second * 90 * MB).said(&format!(
+        "{}\n{}\n{}\n{}\n{}",
+        r#"{"what":"hello","framework":"jax","version":"0.10"}"#,
+        r#"{"what":"loaded","name":"jax","version":"0.10"}"#,
+        format_args!(
+            r#"{{"what":"holders","step":0,"resident":12000000000,"names":[{},{},{}]}}"#,
+            holder("frames", 6 * GB, 12),
+            holder("gradients", 4 * GB, 15),
+            holder("losses", 30_000_000, 16)
+        ),
+        change("frames", 12),
+        change("gradients", 15),
+    ))
+}
+
+#[test]
+fn of_two_leaks_that_were_looked_at_once_both_are_named_and_changed() {
+    let causes = two_leaks().verdict().causes;
+    let first = &causes[0];
+    assert_eq!(first.code, Code::MemoryLeak);
+    let changed: Vec<&str> = first
+        .remedies
+        .iter()
+        .flat_map(|remedy| remedy.edits.iter().map(|edit| edit.code.as_str()))
+        .collect();
+    assert_eq!(
+        changed,
+        ["del frames[:-10]", "del gradients[:-10]"],
+        "{first:#?}"
+    );
+    let told: Vec<&str> = first
+        .evidence
+        .iter()
+        .map(|seen| seen.text.as_str())
+        .collect();
+    assert!(
+        told.iter()
+            .any(|text| text.contains("`gradients`") && text.contains("t.py:15")),
+        "{told:?}"
+    );
+    assert!(!told.iter().any(|text| text.contains("losses")), "{told:?}");
+}
+
+#[test]
+fn no_remedy_is_offered_twice_in_a_verdict() {
+    for scene in [two_leaks(), filled(|second| 2 * GB + second * 90 * MB)] {
+        let causes = scene.verdict().causes;
+        assert!(causes.len() > 1, "{causes:#?}");
+        let texts: Vec<&String> = causes
+            .iter()
+            .flat_map(|cause| &cause.remedies)
+            .map(|remedy| &remedy.text)
+            .collect();
+        let mut once = texts.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(texts.len(), once.len(), "{texts:#?}");
+    }
+}
+
+#[test]
+fn a_framework_that_was_imported_is_named_where_no_step_was_seen() {
+    let unseen = |lines: &str| {
+        filled(|second| 2 * GB + second * 90 * MB)
+            .said(lines)
+            .verdict()
+            .unseen
+            .join("\n")
+    };
+    assert!(unseen("").contains("no framework that is known"));
+    let loaded = |name: &str| format!(r#"{{"what":"loaded","name":"{name}","version":"2.1"}}"#);
+    let told = unseen(&format!("{}\n{}", loaded("numpy"), loaded("tensorflow")));
+    assert!(
+        told.contains("tensorflow 2.1 was imported") && !told.contains("numpy"),
+        "{told}"
+    );
+    assert!(!told.contains("no framework"), "{told}");
+}
+
+#[test]
+fn a_library_that_was_not_mapped_is_told_with_the_room_it_needs() {
+    let scene = |words: &str| {
+        let import = format!(
+            "Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\n    import torch\n{words}\n"
+        );
+        Scene::new()
+            .steady(3, 200 * MB)
+            .printed(&import)
+            .ended(3, EXIT_1)
+    };
+    let first = |scene: &Scene| scene.verdict().causes[0].remedies[0].clone();
+    for words in [
+        "ImportError: /v/torch/_C.so: failed to map segment from shared object",
+        "ImportError: libcufft.so.12: cannot map zero-fill pages",
+        "OSError: libcublas.so.12: cannot create shared object descriptor: Cannot allocate memory",
+        "ImportError: libcublas.so.12: cannot apply additional memory protection after relocation: Cannot allocate memory",
+    ] {
+        let mut small = scene(words);
+        small.facts.budget = Some(GB);
+        blames(&small, Code::LibraryNotMapped, 0.85);
+        let wider = "antifreeze run --budget 2GB -- python train.py";
+        assert_eq!(first(&small).code.as_deref(), Some(wider), "{words}");
+
+        let mut full = scene(words);
+        full.facts.available = Some(2 * GB);
+        blames(&full, Code::LibraryNotMapped, 0.85);
+        let less_kept = "antifreeze run --reserve 750MB -- python train.py";
+        assert_eq!(first(&full).code.as_deref(), Some(less_kept), "{words}");
+
+        // There was room, so the limit is another's.
+        let roomy = scene(words);
+        blames(&roomy, Code::LibraryNotMapped, 0.7);
+        assert!(first(&roomy).text.contains("limit of the shell"), "{words}");
+        spares(&roomy, Code::MissingDependency);
+    }
+    let fixed = "ImportError: libgomp.so.1: cannot allocate memory in static TLS block";
+    spares(&scene(fixed), Code::LibraryNotMapped);
 }

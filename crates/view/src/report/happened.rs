@@ -2,11 +2,12 @@
 
 use super::html::{Html, Value};
 use crate::look::Look;
+use crate::runs::rung_times;
 use crate::sentence::{self, Detail, rung_name};
 use antifreeze_diagnose::time::between;
 use antifreeze_diagnose::words::cut;
 use antifreeze_diagnose::{Run, units};
-use antifreeze_record::event::{Event, Rung};
+use antifreeze_record::event::Event;
 use std::time::Duration;
 
 /// A long run's first events matter less than its last.
@@ -16,7 +17,7 @@ const COLUMNS: usize = 600;
 const DAY: Duration = Duration::from_secs(20 * 60 * 60);
 
 pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
-    let told = |event: &'_ Event| Some((*event, sentence::told(&event.what, &run.facts)?));
+    let told = |event: &'_ Event| Some((*event, sentence::told(event, &run.facts)?));
     let events: Vec<_> = run
         .events
         .iter()
@@ -63,9 +64,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
 
 /// How long the guard stood on each rung but the first.
 fn rungs(html: &mut Html, run: &Run) {
-    let times = Rung::ALL.into_iter().filter(|rung| *rung > Rung::Calm);
-    let times = times.map(|rung| (rung, run.story.rungs.time(rung)));
-    let stood: Vec<_> = times.filter(|(_, time)| !time.is_zero()).collect();
+    let stood = rung_times(&run.facts, &run.story);
     if stood.is_empty() {
         return;
     }

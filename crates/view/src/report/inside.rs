@@ -3,7 +3,8 @@
 
 use super::html::Html;
 use crate::look::Look;
-use antifreeze_diagnose::ending::user_file;
+use crate::runs::shared_note;
+use antifreeze_diagnose::ending::{user_file, user_place};
 use antifreeze_diagnose::shim::Holder;
 use antifreeze_diagnose::time::between;
 use antifreeze_diagnose::words::process;
@@ -28,16 +29,23 @@ pub(crate) fn memory(html: &mut Html, run: &Run, look: &Look) {
     html.raw("<section id=\"memory\"><h2>Who held the memory</h2>");
     if let Some(holders) = holders {
         html.raw("<table><caption>Names in the script, as they were last seen from inside; the process held ");
-        html.text(&units::bytes(holders.resident))
-            .raw(" in all</caption>");
+        let in_all = match holders.held {
+            0 => holders.resident,
+            held => held,
+        };
+        html.text(&units::bytes(in_all)).raw(" in all</caption>");
         html.raw("<thead><tr><th scope=\"col\">Name</th><th scope=\"col\">Where</th><th scope=\"col\">Holds</th><th scope=\"col\">Grew</th></tr></thead><tbody>");
         let mut names: Vec<&Holder> = holders.names.iter().collect();
         names.sort_by_key(|holder| std::cmp::Reverse(holder.bytes));
-        for holder in names.into_iter().take(HOLDERS) {
+        names.truncate(HOLDERS);
+        for holder in &names {
             html.raw("<tr><td>").leaf("code", "", &holder.name);
             html.raw("</td><td>").leaf("code", "", &place(holder, run));
-            html.raw("</td>").leaf("td", "", &held(holder));
-            html.leaf("td", "", &grew(holder)).raw("</tr>");
+            html.raw("</td><td>").text(&held(holder));
+            if let Some(outer) = part_of(holder, &names) {
+                html.raw(", part of ").leaf("code", "", &outer.name);
+            }
+            html.raw("</td>").leaf("td", "", &grew(holder)).raw("</tr>");
         }
         html.raw("</tbody></table>");
     }
@@ -54,15 +62,28 @@ pub(crate) fn memory(html: &mut Html, run: &Run, look: &Look) {
             html.leaf("td", "", &units::bytes(*held)).raw("</tr>");
         }
         html.raw("</tbody></table>");
+        if peak.shared() > 0 {
+            let note = format!("Processes share memory: {}.", shared_note(peak));
+            html.leaf("p", "", &note);
+        }
     }
     html.raw("</section>");
 }
 
+/// The name in the list that holds this one too, so that it is not added up with it.
+fn part_of<'a>(inner: &Holder, names: &[&'a Holder]) -> Option<&'a Holder> {
+    let holds = |outer: &&&Holder| {
+        let rest = inner.name.strip_prefix(outer.name.as_str());
+        rest.is_some_and(|rest| rest.starts_with(['[', '.']))
+    };
+    names.iter().find(holds).copied()
+}
+
 fn place(holder: &Holder, run: &Run) -> String {
-    let file = user_file(holder.file.as_bytes(), &run.facts);
+    let file = holder.file.as_bytes();
     match holder.lines.first() {
-        Some(line) => format!("{file}:{line}"),
-        None => file,
+        Some(line) => user_place(file, *line, &run.facts),
+        None => user_file(file, &run.facts),
     }
 }
 
@@ -100,6 +121,7 @@ pub(crate) fn training(html: &mut Html, run: &Run) {
         let batch = hello.batch.map(|items| units::count(items, "item"));
         list.push(("a batch", batch.unwrap_or_default()));
     }
+    list.push(("imported", told.other_frameworks().join(", ")));
     if let Some(model) = &told.model {
         let size = units::bytes(model.bytes);
         list.push((

@@ -107,7 +107,7 @@ impl Mark {
         let told: Vec<(Detail, String)> = events
             .iter()
             .take(WEIGHED)
-            .filter_map(|event| told(&event.what, facts))
+            .filter_map(|event| told(event, facts))
             .collect();
         let seconds = axis.since(events.first()?.at);
         let texts = told.iter().take(TOLD);

@@ -2,7 +2,9 @@
 
 use super::html::{Html, Value};
 use super::inside::thousands;
-use crate::closing::{besides, is_bad, last_save, next_command, peak, sureness, unexplained};
+use crate::closing::{
+    ADD_CODE, besides, is_bad, last_save, peak, resume_command, sureness, unexplained,
+};
 use crate::look::Look;
 use antifreeze_diagnose::verdict::{Cause, EndKind};
 use antifreeze_diagnose::{Run, units};
@@ -53,7 +55,10 @@ fn fact<'a>(
 pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
     let verdict = &run.verdict;
     if !verdict.causes.is_empty() || is_bad(verdict) {
-        let ended = !matches!(verdict.end.kind, EndKind::Finished | EndKind::Running);
+        let ended = !matches!(
+            verdict.end.kind,
+            EndKind::Finished | EndKind::Running | EndKind::Detached
+        );
         let title = if ended { "Why" } else { "What was found" };
         html.raw("<section id=\"why\">").leaf("h2", "", title);
         if verdict.causes.is_empty() {
@@ -104,7 +109,7 @@ fn cause(html: &mut Html, cause: &Cause, place: usize) {
         .raw("</p>");
     if let Some(location) = &cause.location {
         html.raw("<p>At ");
-        html.leaf("code", "", &format!("{}:{}", location.file, location.line));
+        html.leaf("code", "", &location.place());
         if let Some(name) = &location.name {
             html.raw(", ").leaf("code", "", name);
         }
@@ -160,7 +165,10 @@ fn paste(html: &mut Html, code: &str, id: &str) {
 
 /// The command to run next, and what was saved.
 fn next(html: &mut Html, run: &Run, look: &Look) {
-    let ended = !matches!(run.verdict.end.kind, EndKind::Finished | EndKind::Running);
+    let ended = !matches!(
+        run.verdict.end.kind,
+        EndKind::Finished | EndKind::Running | EndKind::Detached
+    );
     let save = last_save(&run.facts, &run.story, look);
     if !ended && save.is_none() {
         return;
@@ -168,17 +176,21 @@ fn next(html: &mut Html, run: &Run, look: &Look) {
     html.raw("<section id=\"next\"><h2>Go on</h2>");
     match save {
         Some(save) => {
-            let save = save.trim_start_matches('(').trim_end_matches(')');
-            html.leaf("p", "", &sentence(save));
+            html.leaf("p", "", &sentence(&format!("last save: {save}")));
         }
         None => {
             let why = run.facts.told.not_saved.as_ref();
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
-            html.leaf("p", "", &format!("No save was seen{why}. It begins anew."));
+            html.leaf("p", "", &format!("No save was seen{why}."));
         }
     }
-    if ended {
-        paste(html, &next_command(&run.facts), "next-command");
+    // Without a checkpoint that the script can load, the command would begin at step 0.
+    if ended && let Some(continuation) = run.facts.continuation() {
+        if let Some(code) = &continuation.missing_code {
+            html.leaf("p", "", &capital(ADD_CODE));
+            paste(html, code, "next-code");
+        }
+        paste(html, &resume_command(&run.facts), "next-command");
     }
     html.raw("</section>");
 }

@@ -256,6 +256,9 @@ class Report(unittest.TestCase):
 
     def test_a_remedy_is_copied(self):
         self.open("leak")
+        offered = self.run_js("return [...document.querySelectorAll('.paste pre')].map((code) => code.textContent);")
+        self.assertEqual(offered[0], "del outputs[:-100]")
+        self.assertIn("antifreeze run --resume=", offered[1])
         # It says so for two seconds: whoever looks later would miss it.
         self.run_js("""const button = document.querySelector('button.copy');
             window.said = [];

@@ -2,6 +2,7 @@
 
 use crate::scenes::{EXIT_1, GB, MB, Scene};
 use crate::shown::Shown;
+use antifreeze_diagnose::checkpoints::{Checkpoint, Kind};
 use antifreeze_diagnose::verdict::Code;
 use antifreeze_sense::Phase;
 use insta::assert_snapshot;
@@ -83,13 +84,45 @@ fn a_loss_that_is_no_number_is_told_of_a_run_that_finished() {
     assert_snapshot!(scene.closing());
 }
 
+fn checkpoint(kind: Kind) -> Checkpoint {
+    Checkpoint {
+        kind,
+        step: 900,
+        path: "/runs/1/saves/step-900.pt".into(),
+        bytes: Some(14_000_000),
+        written: std::time::SystemTime::UNIX_EPOCH,
+    }
+}
+
 #[test]
-fn where_it_goes_on_is_told() {
-    let saved = r#"{"what":"saved","path":"/runs/1/saves/step-900.pt","step":900,"bytes":14000000}
-{"what":"resumes","step":0}
-"#;
-    let scene = leak(&(HELLO.to_owned() + saved));
+fn the_command_that_continues_is_offered_where_the_script_can() {
+    let mut scene = leak(&format!(
+        r#"{HELLO}{{"what":"resumes","step":0,"kinds":["lightning"]}}"#
+    ));
+    scene.facts.checkpoints = vec![checkpoint(Kind::Lightning)];
     let closing = scene.closing();
-    let line = "ANTIFREEZE_RESUME=/runs/1/saves/step-900.pt antifreeze run -- python train.py";
-    assert!(closing.contains(line), "{closing}");
+    let line = format!(
+        "go on    antifreeze run --resume={} -- python train.py",
+        scene.facts.run
+    );
+    assert!(closing.contains(&line), "{closing}");
+    // Of another kind it cannot be loaded, and the command would begin at step 0.
+    scene.facts.checkpoints = vec![checkpoint(Kind::Torch)];
+    let closing = scene.closing();
+    assert!(!closing.contains("antifreeze run"), "{closing}");
+}
+
+#[test]
+fn a_script_that_cannot_continue_is_shown_the_line_that_it_lacks() {
+    let saved = r#"{"what":"saved","path":"/runs/1/saves/step-900.pt","step":900,"bytes":14000000,"names":["net","self.adam"]}"#;
+    let mut scene = leak(&(HELLO.to_owned() + saved));
+    let closing = scene.closing();
+    assert!(!closing.contains("step-900"), "it is gone: {closing}");
+    scene.facts.checkpoints = vec![checkpoint(Kind::Torch)];
+    let closing = scene.closing();
+    assert!(
+        closing.contains("step = antifreeze.resume(net=net, adam=self.adam)"),
+        "{closing}"
+    );
+    assert!(closing.contains("antifreeze run --resume="), "{closing}");
 }
