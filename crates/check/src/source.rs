@@ -4,6 +4,7 @@ use crate::encoding::{self, Encoding};
 use crate::notebook::{self, Cells};
 use antifreeze_lint::Dialect;
 use antifreeze_lint::finding::Edit;
+use antifreeze_record::regular;
 use std::io::Read;
 use std::path::Path;
 
@@ -26,8 +27,13 @@ enum Origin {
 
 /// The bytes of a file. The error says why there are none, beginning with a verb.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
-    let file = std::fs::File::open(path).map_err(|error| cannot_be_read(&error))?;
-    bytes_from(file, path)
+    // A shell passes the output of a command as a pipe in /dev/fd.
+    let is_passed = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
+    let file = match is_passed {
+        true => std::fs::File::open(path),
+        false => regular::open(path),
+    };
+    bytes_from(file.map_err(|error| cannot_be_read(&error))?, path)
 }
 
 pub fn bytes_from(from: impl Read, name: &Path) -> Result<Vec<u8>, String> {

@@ -2,7 +2,7 @@
 
 use crate::size::{self, Size};
 use antifreeze_check::render::Format;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use std::path::PathBuf;
     name = "antifreeze",
     version,
     about = "Keeps a computer usable, and a training run alive, while a neural network trains on it",
-    after_help = "Examples:\n  antifreeze check train.py\n  antifreeze run -- python train.py"
+    after_help = "Examples:\n  antifreeze check train.py\n  antifreeze run python train.py"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -43,17 +43,27 @@ pub enum Command {
 }
 
 #[derive(Args)]
-#[command(after_help = "Examples:
-  antifreeze run -- python train.py
-  antifreeze run --reserve 3G -- torchrun --nproc-per-node 2 train.py
-  antifreeze run --checkpoint-signal USR1 -- python train.py
-  antifreeze run --retries 3 -- python train.py
+#[command(
+    override_usage = "antifreeze run [OPTIONS] [--] COMMAND [ARGUMENTS]...",
+    after_help = format!("\
+Examples:
+  antifreeze run python train.py
+  antifreeze run --budget 8GB python train.py --epochs 3
+  antifreeze run --reserve 3GB -- torchrun --nproc-per-node 2 train.py
+  antifreeze run --checkpoint-signal USR1 python train.py
+  antifreeze run --retries 3 python train.py
+  antifreeze run --resume python train.py
+
+Flags of antifreeze stand before the command. Everything from the command's name on belongs to
+the command.
+
+{}
 
 Exit status: the command's own (128+N if signal N ended it); 75 when antifreeze ended it
 and starting again makes sense; 127 when it was not found, 126 when it could not be run.
 
 Settings may also stand in antifreeze.toml, or under [tool.antifreeze] in pyproject.toml,
-and in variables such as ANTIFREEZE_RESERVE; flags win over variables, variables over files.")]
+and in variables such as ANTIFREEZE_RESERVE; flags win over variables, variables over files.", size::UNITS_HELP))]
 pub struct RunArguments {
     #[command(flatten)]
     pub terms: Terms,
@@ -63,7 +73,7 @@ pub struct RunArguments {
     /// How far the command stands back from the processor: 0 not at all, 19 furthest (default: 10)
     #[arg(long, value_name = "N", env = "ANTIFREEZE_NICE", value_parser = clap::value_parser!(i32).range(0..20))]
     pub nice: Option<i32>,
-    /// After the run was stopped or killed for want of memory, start it again so often from its last save
+    /// After the run was stopped or killed for lack of memory, restart it up to N times from its last checkpoint
     #[arg(
         long,
         value_name = "N",
@@ -71,6 +81,9 @@ pub struct RunArguments {
         overrides_with = "retries"
     )]
     pub retries: Option<u32>,
+    /// Continue from the last checkpoint of the last run of this command, or of the run that is named
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true)]
+    pub resume: Option<Option<String>>,
     /// Keep a status line on the terminal
     #[arg(long)]
     pub live: bool,
@@ -78,7 +91,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -86,18 +99,35 @@ pub struct RunArguments {
 #[derive(Args)]
 pub struct Terms {
     /// Memory kept free for you, as a size or a share (default: about a tenth)
-    #[arg(long, value_name = "SIZE|PERCENT", env = "ANTIFREEZE_RESERVE")]
+    #[arg(
+        long,
+        value_name = "SIZE|PERCENT",
+        env = "ANTIFREEZE_RESERVE",
+        allow_hyphen_values = true
+    )]
     pub reserve: Option<Size>,
     /// Behave as if the command may have only this much memory
-    #[arg(long, value_name = "SIZE", env = "ANTIFREEZE_BUDGET", value_parser = size::bytes)]
-    pub budget: Option<u64>,
+    #[arg(
+        long,
+        value_name = "SIZE|PERCENT",
+        env = "ANTIFREEZE_BUDGET",
+        allow_hyphen_values = true,
+        value_parser = size::budget
+    )]
+    pub budget: Option<Size>,
     /// Let the command use this much swap (for cold data, or where zram is all there is)
-    #[arg(long, value_name = "SIZE", env = "ANTIFREEZE_ALLOW_SWAP", value_parser = size::bytes)]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "ANTIFREEZE_ALLOW_SWAP",
+        allow_hyphen_values = true,
+        value_parser = size::bytes
+    )]
     pub allow_swap: Option<u64>,
     /// Keep no limit on the command's memory; the ladder alone protects
     #[arg(long, env = "ANTIFREEZE_NO_WALL", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_wall: bool,
-    /// Say nothing unless the command is stopped
+    /// Print nothing unless antifreeze refuses memory to the command, slows, pauses or stops it
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say more: every change, and what is missing
@@ -108,16 +138,30 @@ pub struct Terms {
 #[derive(Args)]
 #[command(after_help = "Examples:
   antifreeze attach 4711
-  antifreeze attach --budget 6G $(pgrep -n ipykernel)
+  antifreeze attach --budget 6GB $(pgrep -nf ipykernel_launcher)
 
-Until it ends, or you press Ctrl-C: then it goes on unguarded. What was not started by `antifreeze run` has
-no cushion: a request that is refused fails as it would on a machine without memory.")]
+The process is guarded until it ends, or until you press Ctrl-C: then it continues unguarded, with
+the limits that it had before. What was not started by `antifreeze run` has no cushion: a request
+that is refused fails as it would on a machine without memory.
+
+Refused are PID 1, kernel threads, the shells and programs that started this command, what runs
+sessions, logins, services or containers, and what is guarded already; a process of another user
+without --user NAME; a tree of more than 200 processes, or with a terminal session in it, without
+--yes.
+
+Exit status: 0 when the guard has left or the process has ended, 2 when it was refused.")]
 pub struct AttachArguments {
     /// The process; what it has started and will start is guarded with it
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_name = "PID", value_parser = process_id)]
     pub pid: u32,
     #[command(flatten)]
     pub terms: Terms,
+    /// Attach also to processes of this user (as root; may be given more than once)
+    #[arg(long, value_name = "NAME")]
+    pub user: Vec<String>,
+    /// Attach also to a large tree of processes, or one that has a terminal session below it
+    #[arg(long)]
+    pub yes: bool,
     /// Say on standard output where the page is, and leave when told to on standard input
     #[arg(long, hide = true)]
     pub tether: bool,
@@ -129,12 +173,14 @@ pub struct AttachArguments {
 #[derive(Args)]
 #[command(after_help = "Examples:
   antifreeze check
-  antifreeze check train.py --ram 16G --vram 8G
+  antifreeze check train.py --ram 16GB --vram 8GB
   antifreeze check --fix src
   antifreeze check --explain graph-in-accumulator
   antifreeze check --output-format github .
 
 Exit status: 0 when nothing is found, 1 when something is, 2 when something could not be read.
+
+Sizes: 8GB or 8G (10^9 bytes each), 8GiB (2^30).
 
 A finding is ignored with a comment at the end of its line: # antifreeze: ignore[RULE]
 Settings may stand under [check] in antifreeze.toml, or [tool.antifreeze.check] in pyproject.toml.")]
@@ -164,10 +210,10 @@ pub struct CheckArguments {
     #[arg(long, conflicts_with = "fix")]
     pub diff: bool,
     /// Memory of the machine that will train (default: this one's)
-    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size::memory)]
     pub ram: Option<u64>,
     /// Memory of its graphics card (default: this one's)
-    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size::bytes)]
     pub vram: Option<u64>,
     /// Its processor cores (default: this one's)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -288,6 +334,71 @@ pub struct ResumeArguments {
     pub run: Option<String>,
 }
 
+/// The words of this process's command line, with `--resume RUN` as `--resume=RUN`.
+///
+/// clap cannot tell whether the word after a flag with an optional value is that value or the command. A run's id, or a
+/// part of one, consists of digits and dashes, and no program is named like that.
+pub fn words() -> Vec<OsString> {
+    join_resume(std::env::args_os())
+}
+
+fn join_resume(mut words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let arguments = Arguments::command();
+    let run = arguments.find_subcommand("run");
+    let takes_value = |flag: &str| {
+        let mut flags = run.into_iter().flat_map(clap::Command::get_arguments);
+        flags.any(|known| known.get_long() == Some(flag) && known.get_action().takes_values())
+    };
+    let mut joined: Vec<OsString> = words.by_ref().take(2).collect();
+    let mut words = words.peekable();
+    while joined.get(1).is_some_and(|subcommand| subcommand == "run") {
+        let Some(mut word) = words.next() else { break };
+        let flag = word.to_str().and_then(|word| word.strip_prefix("--"));
+        match flag.map(str::to_owned).as_deref() {
+            Some("resume") => {
+                if let Some(run) = words.next_if(is_part_of_run_id) {
+                    word.push("=");
+                    word.push(run);
+                }
+                joined.push(word);
+            }
+            Some(flag) if !flag.is_empty() => {
+                joined.push(word);
+                if takes_value(flag) {
+                    joined.extend(words.next());
+                }
+            }
+            // The command begins here, and its own flags are left as they are.
+            _ => {
+                joined.push(word);
+                break;
+            }
+        }
+    }
+    joined.extend(words);
+    joined
+}
+
+fn is_part_of_run_id(word: &OsString) -> bool {
+    let bytes = word.as_encoded_bytes();
+    let is_of_id = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
+    bytes.first().is_some_and(u8::is_ascii_digit) && bytes.iter().all(is_of_id)
+}
+
+/// The number of a process.
+fn process_id(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|pid| (1..=MAX_PID).contains(pid));
+    number.ok_or_else(|| {
+        format!(
+            "a PID is a number such as 4711; {}",
+            crate::run::attach_policy::FIND
+        )
+    })
+}
+
+/// The kernel gives out no larger PID.
+const MAX_PID: u32 = 1 << 22;
+
 /// A signal by name, with or without SIG, or by number.
 pub fn signal(text: &str) -> Result<i32, String> {
     const NAMES: [(&str, i32); 10] = [
@@ -316,11 +427,39 @@ pub fn signal(text: &str) -> Result<i32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_argument_tree_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    fn typed_words(line: &str) -> Vec<OsString> {
+        let words = ["antifreeze"].into_iter().chain(line.split(' '));
+        words.map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_run_to_resume_may_be_a_word_of_its_own() {
+        for (typed, expected) in [
+            ("run --resume 2026-1 -- x", "run --resume=2026-1 -- x"),
+            (
+                "run --resume 417 --nice 0 -- x",
+                "run --resume=417 --nice 0 -- x",
+            ),
+            ("run --resume -- x", "run --resume -- x"),
+            ("run --resume=1 -- 2", "run --resume=1 -- 2"),
+            ("run --resume x", "run --resume x"),
+            ("run -- x --resume 1", "run -- x --resume 1"),
+            ("run --live x --resume 1", "run --live x --resume 1"),
+            (
+                "run --budget 4G --resume 1 x",
+                "run --budget 4G --resume=1 x",
+            ),
+            ("resume 2026", "resume 2026"),
+        ] {
+            let words = join_resume(typed_words(typed).into_iter());
+            assert_eq!(words, typed_words(expected), "{typed}");
+        }
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn check_files(arguments: CheckArguments) -> Result<u8, String> {
     };
     let Files { paths, troubles } = files::find(paths, |path| selection.excludes(path));
     if paths.is_empty() && troubles.is_empty() {
-        eprintln!("antifreeze: no Python files here");
+        eprintln!("antifreeze: {}", no_files(&arguments.paths));
     }
     for trouble in &troubles {
         eprintln!("antifreeze: {trouble}");
@@ -108,6 +108,15 @@ fn check_files(arguments: CheckArguments) -> Result<u8, String> {
         _ if !troubles.is_empty() => FAILED,
         status => status,
     })
+}
+
+fn no_files(asked: &[PathBuf]) -> String {
+    let asked: Vec<String> = asked.iter().map(|path| render::shown(path)).collect();
+    let place = match asked.as_slice() {
+        [] => "this folder".to_owned(),
+        asked => asked.join(", "),
+    };
+    format!("no Python files or notebooks in {place}; nothing was checked")
 }
 
 fn fixes(arguments: &CheckArguments) -> Result<Fixes, String> {
@@ -219,19 +228,13 @@ fn say(reports: &[Report], format: Format, fixes: Fixes, look: &Look) -> Result<
     match summary {
         _ if format != Format::Full => Ok(()),
         Some(summary) => print(summary + "\n"),
-        None if is_terminal() && reports.iter().all(|report| report.troubles.is_empty()) => {
-            match reports.len() {
-                0 => Ok(()),
-                1 => print("All clear: 1 file\n"),
-                count => print(format!("All clear: {count} files\n")),
-            }
-        }
+        None if reports.iter().all(|report| report.troubles.is_empty()) => match reports.len() {
+            0 => Ok(()),
+            1 => print("no problems found in 1 file\n"),
+            count => print(format!("no problems found in {count} files\n")),
+        },
         None => Ok(()),
     }
-}
-
-fn is_terminal() -> bool {
-    rustix::termios::isatty(rustix::stdio::stdout())
 }
 
 fn tell_troubles(reports: &[Report]) {

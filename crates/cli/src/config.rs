@@ -4,14 +4,18 @@
 use crate::args::{self, RunArguments, Terms};
 use crate::size::{self, Size};
 use antifreeze_check::settings::Settings as CheckSettings;
+use antifreeze_diagnose::safe;
+use antifreeze_record::regular;
 use serde::Deserialize;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Settings {
     reserve: Option<Text<Size>>,
-    budget: Option<Text<Bytes>>,
+    budget: Option<Text<Budget>>,
     allow_swap: Option<Text<Bytes>>,
     wall: Option<bool>,
     checkpoint_signal: Option<Text<SignalNumber>>,
@@ -29,6 +33,9 @@ pub struct Settings {
 /// A value written as the flag of the same name takes it.
 #[derive(Debug, PartialEq)]
 struct Text<T>(T);
+
+#[derive(Debug, PartialEq)]
+struct Budget(Size);
 
 #[derive(Debug, PartialEq)]
 struct Bytes(u64);
@@ -51,6 +58,13 @@ impl TryFrom<i32> for Nice {
     }
 }
 
+impl std::str::FromStr for Budget {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Budget, String> {
+        size::budget(text).map(Budget)
+    }
+}
+
 impl std::str::FromStr for Bytes {
     type Err = String;
     fn from_str(text: &str) -> Result<Bytes, String> {
@@ -67,9 +81,20 @@ impl std::str::FromStr for SignalNumber {
 
 impl<'de, T: std::str::FromStr<Err = String>> Deserialize<'de> for Text<T> {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
+        let text = match Scalar::deserialize(from)? {
+            Scalar::Text(text) => text,
+            Scalar::Number(number) => number.to_string(),
+        };
         text.parse().map(Text).map_err(serde::de::Error::custom)
     }
+}
+
+/// A number is read as the flag would read it, so that `budget = 8` is refused for its missing unit.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a string, such as \"8GB\"")]
+enum Scalar {
+    Text(String),
+    Number(i64),
 }
 
 #[derive(Deserialize)]
@@ -84,17 +109,17 @@ struct Tool {
 
 impl Settings {
     /// The settings for a command started in this folder.
-    pub fn read(folder: &Path) -> Result<Settings, String> {
-        for folder in folder.ancestors() {
+    pub fn read(start: &Path) -> Result<Settings, String> {
+        for folder in start.ancestors() {
             let own = folder.join("antifreeze.toml");
-            if let Ok(text) = std::fs::read_to_string(&own) {
+            if let Some(text) = trusted_text(&own, start) {
                 return match toml::from_str::<Settings>(&text) {
                     Ok(settings) => Ok(settings.of(own)),
                     Err(error) => Err(explained(&own, &error)),
                 };
             }
             let project = folder.join("pyproject.toml");
-            if let Ok(text) = std::fs::read_to_string(&project) {
+            if let Some(text) = trusted_text(&project, start) {
                 // A project file that is broken for other reasons is not ours to judge.
                 let mentions_us = text.contains("antifreeze");
                 match toml::from_str::<PyProject>(&text) {
@@ -135,11 +160,12 @@ impl Settings {
 
     /// The same, of what holds for any process.
     pub fn fill_terms(&self, terms: &mut Terms) {
-        let of = |text: &Option<Text<Bytes>>| text.as_ref().map(|Text(Bytes(bytes))| *bytes);
         let reserve = self.reserve.as_ref().map(|Text(size)| *size);
+        let budget = self.budget.as_ref().map(|Text(Budget(size))| *size);
+        let swap = self.allow_swap.as_ref().map(|Text(Bytes(bytes))| *bytes);
         terms.reserve = terms.reserve.or(reserve);
-        terms.budget = terms.budget.or(of(&self.budget));
-        terms.allow_swap = terms.allow_swap.or(of(&self.allow_swap));
+        terms.budget = terms.budget.or(budget);
+        terms.allow_swap = terms.allow_swap.or(swap);
         terms.no_wall |= self.wall == Some(false);
         if !terms.quiet && !terms.verbose {
             terms.quiet = self.quiet == Some(true);
@@ -148,8 +174,29 @@ impl Settings {
     }
 }
 
+/// The text of a file that belongs to this user, to root, or to the owner of the folder that the command is started in.
+/// Anybody may put a file into a folder like /tmp, above the folders of others.
+fn trusted_text(path: &Path, start: &Path) -> Option<String> {
+    let owner = path.metadata().ok()?.uid();
+    let is_trusted = owner == 0
+        || owner == rustix::process::geteuid().as_raw()
+        || start.metadata().is_ok_and(|about| about.uid() == owner);
+    if !is_trusted {
+        let path = safe::shown(path.as_os_str().as_bytes());
+        eprintln!("antifreeze: {path} belongs to another user and is not read");
+        return None;
+    }
+    String::from_utf8(regular::read(path).ok()?).ok()
+}
+
+/// The error quotes the file, which may hold anything.
 fn explained(path: &Path, error: &toml::de::Error) -> String {
-    format!("{}: {}", path.display(), error.to_string().trim_end())
+    let error: Vec<String> = safe::lines(error.to_string().trim_end().as_bytes()).collect();
+    format!(
+        "{}: {}",
+        safe::shown(path.as_os_str().as_bytes()),
+        error.join("\n")
+    )
 }
 
 #[cfg(test)]
@@ -170,6 +217,35 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_another_user_above_is_not_read() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("antifreeze.toml");
+        let start = folder.path().join("project");
+        std::fs::create_dir(&start).unwrap();
+        std::fs::write(&file, "retries = 3").unwrap();
+        std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
+        assert_eq!(Settings::read(&start).unwrap().retries, None);
+        // Whoever works in the folder of another user trusts that user.
+        std::os::unix::fs::chown(&start, Some(65534), None).unwrap();
+        assert_eq!(Settings::read(&start).unwrap().retries, Some(3));
+    }
+
+    #[test]
+    fn what_an_error_quotes_cannot_control_the_terminal() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("antifreeze.toml");
+        std::fs::write(&file, "\u{1b}]0;title\u{7} = 1").unwrap();
+        let error = Settings::read(folder.path()).unwrap_err();
+        assert!(
+            !error.contains(|character: char| character.is_control() && character != '\n'),
+            "{error:?}"
+        );
+    }
+
+    #[test]
     fn the_nearest_file_above_counts_and_flags_win() {
         let folder = tempfile::tempdir().unwrap();
         let below = folder.path().join("a/b");
@@ -180,7 +256,7 @@ mod tests {
         Settings::read(&below).unwrap().fill(&mut arguments);
         let terms = &arguments.terms;
         assert_eq!(terms.reserve, Some(Size::Bytes(3_000_000_000)));
-        assert_eq!(terms.budget, Some(1_000_000_000));
+        assert_eq!(terms.budget, Some(Size::Bytes(1_000_000_000)));
         assert_eq!(arguments.checkpoint_signal, Some(libc::SIGUSR2));
         assert!(terms.no_wall);
     }
@@ -205,8 +281,12 @@ mod tests {
         let path = folder.path().join("antifreeze.toml");
         for (text, hint) in [
             ("reserv = '1G'", "reserv"),
-            ("budget = '10%'", "4G"),
-            ("budget = 3", "string"),
+            ("budget = '150%'", "100%"),
+            ("budget = 3", "did you mean 3GB"),
+            ("budget = '10GBs'", "did you mean 10GB"),
+            ("budget = 0", "8GB"),
+            ("allow-swap = '10%'", "8GB"),
+            ("reserve = true", "8GB"),
             ("nice = -5", "0 to 19"),
         ] {
             std::fs::write(&path, text).unwrap();

@@ -1,10 +1,14 @@
 //! What travels inside the binary, and how it gets out: the guard runs from an anonymous
 //! file in memory, the cushion from a file that every process of the trainer can load.
 
-use rustix::fs::{MemfdFlags, Mode, OFlags, StatVfsMountFlags, memfd_create, statvfs};
+use crate::code_folder;
+use rustix::fs::{MemfdFlags, StatVfsMountFlags, memfd_create, statvfs};
 use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 static GUARD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antifreeze-guard"));
@@ -45,6 +49,9 @@ static SHIM: &[(&str, &str)] = &[
     library!("lightning.py"),
     library!("transformers.py"),
     library!("_shim/__init__.py"),
+    library!("_shim/cells.py"),
+    library!("_shim/checkpoints.py"),
+    library!("_shim/edits.py"),
     library!("_shim/events.py"),
     library!("_shim/files.py"),
     library!("_shim/growth.py"),
@@ -85,8 +92,8 @@ pub fn cushion(folders: &[PathBuf]) -> Option<PathBuf> {
 }
 
 fn put_cushion(folder: &Path) -> io::Result<PathBuf> {
-    std::fs::create_dir_all(folder)?;
-    if statvfs(folder)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+    let folder = code_folder::open(folder)?;
+    if statvfs(&folder)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let path = folder.join(format!("cushion-{:08x}.so", fingerprint(CUSHION)));
@@ -97,17 +104,26 @@ fn put_cushion(folder: &Path) -> io::Result<PathBuf> {
     {
         return Err(io::ErrorKind::InvalidFilename.into());
     }
-    if std::fs::read(&path).is_ok_and(|there| there == CUSHION) {
-        return Ok(path);
+    if !is_there(&path, CUSHION) {
+        // Written aside and renamed, so that another run never loads half a library.
+        let aside = folder.join(format!(".cushion-{}", std::process::id()));
+        let _ = std::fs::remove_file(&aside);
+        write_new(&aside, CUSHION)?;
+        std::fs::rename(&aside, &path)?;
     }
-    // Written aside and renamed, so that another run never loads half a library.
-    let aside = folder.join(format!(".cushion-{}", std::process::id()));
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
-    let mut file = std::fs::File::from(rustix::fs::open(&aside, flags, Mode::from(0o755))?);
-    file.write_all(CUSHION)?;
-    drop(file);
-    std::fs::rename(&aside, &path)?;
     Ok(path)
+}
+
+/// Whether the file has this content, is this user's, and has the mode that it was written with.
+fn is_there(path: &Path, content: &[u8]) -> bool {
+    code_folder::is_own(path) && std::fs::read(path).is_ok_and(|there| there == content)
+}
+
+/// A file that was not there before, readable by those who run the code whatever the umask.
+fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = std::fs::File::create_new(path)?;
+    file.write_all(content)?;
+    file.set_permissions(Permissions::from_mode(code_folder::mode() & !0o111))
 }
 
 /// The folder that makes Python load the shim when it is on its path, put beside the cushion. None
@@ -117,6 +133,7 @@ pub fn shim(folders: &[PathBuf]) -> Option<PathBuf> {
 }
 
 fn put_shim(folder: &Path) -> io::Result<PathBuf> {
+    let folder = code_folder::open(folder)?;
     let all: Vec<u8> = SHIM
         .iter()
         .flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()].concat())
@@ -127,22 +144,76 @@ fn put_shim(folder: &Path) -> io::Result<PathBuf> {
     if home.to_str().is_none_or(|path| path.contains(':')) {
         return Err(io::ErrorKind::InvalidFilename.into());
     }
-    if stub.is_dir() {
+    if is_whole(&home) {
         return Ok(stub);
     }
     // Written aside and renamed, so that it is there whole or not at all.
     let aside = folder.join(format!(".shim-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&aside);
     for (name, text) in SHIM {
-        let file = aside.join(name);
-        std::fs::create_dir_all(file.parent().unwrap_or(&aside))?;
-        std::fs::write(file, text)?;
+        // Python would make the folder for what it compiles with a mode that the umask decides.
+        let compiled = Path::new(name).with_file_name("__pycache__");
+        make_folders(&aside, &compiled)?;
+        write_new(&aside.join(name), text.as_bytes())?;
     }
-    if let Err(error) = std::fs::rename(&aside, &home) {
+    if std::fs::rename(&aside, &home).is_err() {
+        // Another run may have been quicker. If what is there is not whole, it was changed, and is replaced.
+        let changed = folder.join(format!(".changed-{}", std::process::id()));
+        if !is_whole(&home) && std::fs::rename(&home, &changed).is_ok() {
+            let _ = std::fs::remove_dir_all(&changed);
+            std::fs::rename(&aside, &home)?;
+        }
         let _ = std::fs::remove_dir_all(&aside);
-        // Another run may have been quicker.
-        return if stub.is_dir() { Ok(stub) } else { Err(error) };
     }
-    Ok(stub)
+    match is_whole(&home) {
+        true => Ok(stub),
+        false => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Makes the folder `top`, and the folders `below` it, with the mode of folders for code.
+fn make_folders(top: &Path, below: &Path) -> io::Result<()> {
+    let mut folder = top.to_owned();
+    for name in [OsStr::new("")].into_iter().chain(below.iter()) {
+        folder.push(name);
+        match std::fs::create_dir(&folder) {
+            Ok(()) => {
+                std::fs::set_permissions(&folder, Permissions::from_mode(code_folder::mode()))?
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Whether every file of the shim is there with its content, and nothing else is but what Python compiles from it. All
+/// of it has to belong to this user.
+fn is_whole(home: &Path) -> bool {
+    let expected = || SHIM.iter().map(|(name, text)| (home.join(name), text));
+    expected().all(|(path, text)| is_there(&path, text.as_bytes()))
+        && has_only(home, &|path| {
+            let is_compiled = path
+                .parent()
+                .is_some_and(|folder| folder.ends_with("__pycache__"));
+            is_compiled || expected().any(|(expected, _)| expected == path)
+        })
+}
+
+/// Whether all files below the folder are as `is_expected` says, and belong to this user.
+fn has_only(folder: &Path, is_expected: &dyn Fn(&Path) -> bool) -> bool {
+    code_folder::is_own(folder)
+        && std::fs::read_dir(folder).is_ok_and(|mut entries| {
+            entries.all(|entry| {
+                entry.is_ok_and(|entry| {
+                    let path = entry.path();
+                    match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                        true => has_only(&path, is_expected),
+                        false => code_folder::is_own(&path) && is_expected(&path),
+                    }
+                })
+            })
+        })
 }
 
 /// FNV-1a: tells one build from another in a file name.
@@ -170,5 +241,46 @@ mod tests {
             .filter_map(|(path, _)| Some(path.split_once("_shim/")?.1.to_owned()))
             .collect();
         assert_eq!(carried, there);
+    }
+
+    #[test]
+    fn what_somebody_changed_in_the_shim_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("lib");
+        let stub = put_shim(&folder).unwrap();
+        let home = stub.parent().unwrap();
+        let changes: [&dyn Fn(); 5] = [
+            &|| std::fs::write(stub.join("sitecustomize.py"), "import os").unwrap(),
+            &|| std::fs::remove_file(home.join("library/antifreeze/keras.py")).unwrap(),
+            &|| std::fs::write(home.join("library/torch.py"), "import os").unwrap(),
+            &|| std::os::unix::fs::symlink("/tmp", home.join("library/torch")).unwrap(),
+            &|| {
+                let anybody = Permissions::from_mode(0o777);
+                std::fs::set_permissions(home.join("library"), anybody).unwrap();
+            },
+        ];
+        for change in changes {
+            assert!(is_whole(home));
+            change();
+            assert!(!is_whole(home));
+            assert_eq!(put_shim(&folder).unwrap(), stub);
+        }
+        let compiled = home.join("library/antifreeze/__pycache__");
+        std::fs::write(compiled.join("keras.cpython-311.pyc"), "").unwrap();
+        assert!(is_whole(home));
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_shim_reads_the_page_that_the_guard_writes() {
+        let (_, text) = SHIM
+            .iter()
+            .find(|(path, _)| path.ends_with("_shim/page.py"))
+            .unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let version = format!("VERSION = {}", antifreeze_cushion::page::VERSION);
+        let magic = format!("MAGIC = 0x{:08x}", antifreeze_cushion::page::MAGIC);
+        assert!(lines.contains(&version.as_str()), "{version}");
+        assert!(lines.contains(&magic.as_str()), "{magic}");
     }
 }

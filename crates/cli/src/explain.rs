@@ -10,8 +10,9 @@ use antifreeze_diagnose::kernel::{Boot, Log, from_file, gather};
 use antifreeze_diagnose::share::{Sieve, machine_name};
 use antifreeze_diagnose::{Since, detect};
 use antifreeze_view::labelled;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Of a log, its end is what matters.
@@ -92,12 +93,20 @@ fn own_log(since: Since, boot: [u8; 16]) -> Log {
     }
 }
 
-/// Aside first, so that a page that is there is whole.
+/// Aside first, so that a page that is there is whole. The folder may be from somebody else: links in it are replaced
+/// and never followed.
 fn write_page(path: &Path, page: &str) -> Result<(), String> {
-    let aside = path.with_extension("html.new");
-    fs::write(&aside, page)
-        .and_then(|()| fs::rename(&aside, path))
-        .map_err(|error| format!("writing {}: {error}", path.display()))
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let write = || -> io::Result<()> {
+        let mut aside = tempfile::Builder::new()
+            .prefix(".antifreeze-")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        aside.write_all(page.as_bytes())?;
+        aside.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|error| format!("writing {}: {error}", path.display()))
 }
 
 /// A folder, wherever it is from, or a run of this machine.

@@ -12,7 +12,8 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Adds to each cause with a line what `antifreeze check` finds there, as evidence and as the first
-/// thing to do. Nothing where the file has changed since the run began.
+/// thing to do, unless a change of the same lines is offered already, or a likelier cause has it. Nothing where the file
+/// has changed since the run began.
 pub fn link(verdict: &mut Verdict, facts: &Facts) {
     let named = verdict
         .causes
@@ -28,8 +29,9 @@ pub fn link(verdict: &mut Verdict, facts: &Facts) {
     let Some(report) = examined(&path, facts) else {
         return;
     };
+    let mut known = Vec::new();
     for cause in &mut verdict.causes {
-        add(cause, &file, &report);
+        add(cause, &file, &report, &mut known);
     }
 }
 
@@ -55,7 +57,8 @@ fn examined(path: &Path, facts: &Facts) -> Option<Report> {
     reports.ok()?.pop()
 }
 
-fn add(cause: &mut Cause, file: &str, report: &Report) {
+/// `known` are the findings that were added to other causes.
+fn add(cause: &mut Cause, file: &str, report: &Report, known: &mut Vec<(&'static str, usize)>) {
     let Some(location) = cause.location.as_ref().filter(|place| place.file == file) else {
         return;
     };
@@ -76,6 +79,11 @@ fn add(cause: &mut Cause, file: &str, report: &Report) {
     let Some(finding) = found else {
         return;
     };
+    let mark = (finding.rule.name, line(finding));
+    if known.contains(&mark) {
+        return;
+    }
+    known.push(mark);
     let place = format!("{file}:{}", line(finding));
     cause.evidence.push(Evidence {
         text: format!("{place} {}: {}", finding.rule.name, finding.message),
@@ -83,12 +91,32 @@ fn add(cause: &mut Cause, file: &str, report: &Report) {
         from: None,
         to: None,
     });
+    let last = places.of(finding.range.end()).line;
+    let changes_it = |known: &Remedy| {
+        let mut edits = known.edits.iter().filter(|edit| edit.file == file);
+        edits.any(|edit| (line(finding)..=last).contains(&(edit.line as usize)))
+    };
+    // A state that is detached where its step begins is the same thing to do as where it is used.
+    let is_state = finding.rule.name == "undetached-state";
+    let same = |known: &&mut Remedy| changes_it(known) || is_state && !known.edits.is_empty();
+    let docs = Some(format!("rules/{}", finding.rule.name));
+    if let Some(known) = cause.remedies.iter_mut().find(same) {
+        known.docs = docs;
+        return;
+    }
     let remedy = Remedy {
         text: format!("{place}: {}", finding.help),
         code: None,
-        docs: Some(format!("rules/{}", finding.rule.name)),
+        docs,
+        edits: Vec::new(),
     };
-    cause.remedies.insert(0, remedy);
+    // A change that was made for this very place comes before general advice on it.
+    let first = cause
+        .remedies
+        .iter()
+        .take_while(|known| !known.edits.is_empty())
+        .count();
+    cause.remedies.insert(first, remedy);
 }
 
 /// Whether what a rule finds may well be this cause.

@@ -3,6 +3,7 @@
 mod args;
 mod card;
 mod check;
+mod code_folder;
 mod config;
 mod demo;
 mod embed;
@@ -17,15 +18,15 @@ mod runs;
 mod share;
 mod size;
 mod store;
+mod usage;
 
-use args::{Arguments, Command};
-use clap::Parser;
+use args::Command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let done = match usage::parse().command {
         Command::Run(arguments) => return run::run(*arguments).into(),
-        Command::Attach(arguments) => return run::attach(arguments).into(),
+        Command::Attach(arguments) => return run::attach::attach(arguments).into(),
         Command::Check(arguments) => return check::check(*arguments).into(),
         Command::Demo => return demo::demo().into(),
         Command::Explain(arguments) => explain::explain(arguments),

@@ -10,7 +10,7 @@ use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
 use antifreeze_record::event::{Event, What};
 use antifreeze_record::{Record, tail};
-use antifreeze_view::{Detail, Look, RunRow, closing, met_trouble};
+use antifreeze_view::{Detail, Look, RunRow, closing, met_trouble, was_acted_on};
 use std::path::{Path, PathBuf};
 
 pub struct Report {
@@ -70,18 +70,18 @@ impl Report {
     /// Whether the end of the run is in it.
     pub fn has_end(&self) -> bool {
         let mut events = self.run.events.iter();
-        events.any(|event| matches!(event.what, What::Ended { .. }))
+        events.any(|event| matches!(event.what, What::Ended { .. } | What::Detached { .. }))
     }
 
     pub fn machine_died(&self) -> bool {
         self.run.verdict.end.kind == EndKind::MachineDied
     }
 
-    /// The words at the end; none when little was asked for and nothing happened.
+    /// The closing lines; none with `--quiet` where nothing was done to the command.
     pub fn closing(&self, look: &Look, detail: Detail) -> Option<String> {
         let run = &self.run;
         let trouble = met_trouble(&run.verdict, &run.story);
-        if detail == Detail::Quiet && !trouble {
+        if detail == Detail::Quiet && !was_acted_on(&run.verdict, &run.story) {
             return None;
         }
         let words = closing(&run.verdict, &run.facts, &run.story, look);
@@ -93,7 +93,7 @@ impl Report {
     }
 
     pub fn again(&self) -> Again {
-        Again::of(&self.run.verdict, &self.run.facts.told)
+        Again::of(&self.run.verdict, &self.run.facts)
     }
 
     pub fn json(&self) -> String {

@@ -1,12 +1,35 @@
-//! Sizes as people write them: `4G`, `1.5GB`, `512M`, `800MiB`, or a share such as `10%`.
+//! Sizes of memory as people write them: `4GB`, `1.5G`, `512MB`, `8GiB`, or a percentage such as `10%`.
+//!
+//! This is the only parser of sizes: flags, `ANTIFREEZE_*` variables, settings files and the Python package (which
+//! passes its sizes on as flags) all use it. Its promises:
+//!
+//! - `kB`, `MB`, `GB`, `TB`, `PB` are powers of ten (1 GB = 10⁹ bytes); `KiB`, `MiB`, `GiB`, `TiB`, `PiB` are powers
+//!   of two (1 GiB = 2³⁰ bytes). `K`, `M`, `G`, `T`, `P` mean `kB`, `MB`, `GB`, `TB`, `PB`, and `Gi` means `GiB`. Case
+//!   does not matter.
+//! - A number without a unit is a count of bytes, and at least a million of them: `--budget 4` is a mistake.
+//! - A percentage is at most 100 %.
+//! - An error names the text, says what is wrong with it, and shows a size that would have been accepted.
 
+use antifreeze_diagnose::{safe, units};
 use std::str::FromStr;
+
+/// The help text for the flags that take a size.
+pub const UNITS_HELP: &str = "\
+Sizes: 8GB or 8G (10^9 bytes each), 512MB or 512M (10^6), 8GiB (2^30), 512MiB (2^20).
+Percentages, for --budget and --reserve: 50% of the machine's memory, or of the container's.";
+
+/// A number without a unit must be at least this: less is a forgotten unit.
+const MIN_WITHOUT_UNIT: u64 = 1_000_000;
+/// The smallest budget: no program starts with less.
+const MIN_BUDGET: u64 = 1_000_000;
+/// More than any machine has, and small enough for sums of several.
+const MAX_BYTES: u64 = 1_000_000_000_000_000_000;
 
 /// An amount of memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
     Bytes(u64),
-    /// A share of the whole, 0 to 1.
+    /// A share of the machine's memory, 0 to 1.
     Share(f64),
 }
 
@@ -23,39 +46,241 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Size, String> {
-        let help = || format!("`{text}` is not a size; write 4G, 1.5GB, 512M, 800MiB or 10%");
-        let text = text.trim();
-        let split = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')
-            .unwrap_or(text.len());
-        let (number, unit) = text.split_at(split);
-        let number: f64 = number.replace('_', "").parse().map_err(|_| help())?;
-        let factor = match unit.trim().to_ascii_lowercase().as_str() {
-            "%" if number <= 100.0 => return Ok(Size::Share(number / 100.0)),
-            "" | "b" => 1.0,
-            "k" | "kb" => 1e3,
-            "m" | "mb" => 1e6,
-            "g" | "gb" => 1e9,
-            "t" | "tb" => 1e12,
-            "ki" | "kib" => 1024.0,
-            "mi" | "mib" => 1024.0 * 1024.0,
-            "gi" | "gib" => 1024.0 * 1024.0 * 1024.0,
-            "ti" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-            _ => return Err(help()),
-        };
-        let bytes = number * factor;
-        if bytes > 1e18 {
-            return Err(format!("`{text}` is more than any machine has"));
-        }
-        Ok(Size::Bytes(bytes as u64))
+        parse(text.trim()).map_err(|fault| fault.explain(text.trim()))
     }
 }
 
-/// The same, where a share makes no sense.
+/// The memory a command may use: a size or a percentage, and not nothing.
+pub fn budget(text: &str) -> Result<Size, String> {
+    let size = text.parse()?;
+    let shown = safe::shown(text.trim().as_bytes());
+    match size {
+        Size::Bytes(0) | Size::Share(0.0) => Err(format!(
+            "`{shown}` leaves the command no memory; write a size such as 8GB, or no budget at all"
+        )),
+        Size::Bytes(bytes @ ..MIN_BUDGET) => Err(format!(
+            "`{shown}` is {}, less than any program needs; write a size such as 8GB or 512MB",
+            units::bytes(bytes)
+        )),
+        size => Ok(size),
+    }
+}
+
+/// A size that may be nothing, where a percentage makes no sense.
 pub fn bytes(text: &str) -> Result<u64, String> {
     match text.parse()? {
         Size::Bytes(bytes) => Ok(bytes),
-        Size::Share(_) => Err(format!("`{text}` is a share; write a size such as 4G")),
+        Size::Share(_) => Err(format!(
+            "`{}` is a percentage, and a size is needed here, such as 8GB",
+            safe::shown(text.trim().as_bytes())
+        )),
+    }
+}
+
+/// The memory of a machine: a size, and not nothing.
+pub fn memory(text: &str) -> Result<u64, String> {
+    bytes(text).and_then(|bytes| match bytes {
+        0 => Err("a machine has some memory; write a size such as 16GB".to_owned()),
+        bytes => Ok(bytes),
+    })
+}
+
+/// What is wrong with a size.
+enum Fault {
+    Empty,
+    /// A flag stands where the size should be.
+    IsFlag,
+    Negative,
+    NoNumber,
+    NoUnit,
+    Exponent,
+    UnknownUnit,
+    AboveAll,
+    TooLarge,
+}
+
+fn parse(text: &str) -> Result<Size, Fault> {
+    if text.is_empty() {
+        return Err(Fault::Empty);
+    }
+    if let Some(rest) = text.strip_prefix('-') {
+        let is_number = rest.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        return Err(if is_number {
+            Fault::Negative
+        } else {
+            Fault::IsFlag
+        });
+    }
+    let (number, unit) = split(text);
+    let unit = unit.trim_start();
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "%" => return share(number),
+        "" => {
+            let bytes = multiply(number, 1)?;
+            let is_plain = bytes == 0 || bytes >= MIN_WITHOUT_UNIT;
+            return if is_plain {
+                Ok(Size::Bytes(bytes))
+            } else {
+                Err(Fault::NoUnit)
+            };
+        }
+        "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "p" | "pb" => 1_000_000_000_000_000,
+        "ki" | "kib" => 1 << 10,
+        "mi" | "mib" => 1 << 20,
+        "gi" | "gib" => 1 << 30,
+        "ti" | "tib" => 1 << 40,
+        "pi" | "pib" => 1 << 50,
+        _ if has_exponent(text) => return Err(Fault::Exponent),
+        _ => {
+            multiply(number, 1)?;
+            return Err(Fault::UnknownUnit);
+        }
+    };
+    multiply(number, factor).map(Size::Bytes)
+}
+
+/// The digits at the beginning, and what comes after them.
+fn split(text: &str) -> (&str, &str) {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')
+        .unwrap_or(text.len());
+    text.split_at(end)
+}
+
+fn share(number: &str) -> Result<Size, Fault> {
+    let percent = fraction(number)?;
+    if percent > 100.0 {
+        return Err(Fault::AboveAll);
+    }
+    Ok(Size::Share(percent / 100.0))
+}
+
+fn multiply(number: &str, factor: u64) -> Result<u64, Fault> {
+    let digits = number.replace('_', "");
+    let bytes = match digits.parse::<u128>() {
+        Ok(whole) => whole.checked_mul(u128::from(factor)),
+        // A fraction, or more digits than any size has.
+        Err(_) => {
+            let bytes = fraction(number)? * factor as f64;
+            (bytes <= MAX_BYTES as f64).then_some(bytes as u128)
+        }
+    };
+    bytes
+        .and_then(|bytes| u64::try_from(bytes).ok())
+        .filter(|bytes| *bytes <= MAX_BYTES)
+        .ok_or(Fault::TooLarge)
+}
+
+fn fraction(number: &str) -> Result<f64, Fault> {
+    let digits = number.replace('_', "");
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(Fault::NoNumber);
+    }
+    digits.parse().map_err(|_| Fault::NoNumber)
+}
+
+/// `1e9`, as programs write numbers.
+fn has_exponent(text: &str) -> bool {
+    text.contains(['e', 'E'])
+        && text
+            .chars()
+            .all(|c| c.is_ascii_digit() || "eE+-.".contains(c))
+        && text.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+impl Fault {
+    fn explain(&self, text: &str) -> String {
+        let shown = safe::shown(text.as_bytes());
+        match self {
+            Fault::Empty => "the size is empty; write one such as 8GB, 512MB or 8GiB".to_owned(),
+            Fault::IsFlag => format!("a size is missing before `{shown}`; write one such as 8GB"),
+            Fault::Negative => match meant(text.trim_start_matches('-')) {
+                Some(size) => format!("`{shown}` is negative; did you mean {size}?"),
+                None => format!("`{shown}` is negative; write a size such as 8GB"),
+            },
+            Fault::NoUnit => no_unit(&shown, text),
+            Fault::AboveAll => format!(
+                "`{shown}` is more than all of the memory; write at most 100%, such as 80%, or a size such as 8GB"
+            ),
+            Fault::TooLarge => {
+                format!("`{shown}` is more than any machine has; write a size such as 8GB")
+            }
+            Fault::Exponent => match exponent_written_out(text) {
+                Some(size) => format!("`{shown}` is not a size; did you mean {size}?"),
+                None => not_a_size(&shown),
+            },
+            Fault::NoNumber | Fault::UnknownUnit => match meant(text) {
+                Some(size) => format!("`{shown}` is not a size; did you mean {size}?"),
+                None => not_a_size(&shown),
+            },
+        }
+    }
+}
+
+fn not_a_size(shown: &str) -> String {
+    format!("`{shown}` is not a size; write a number and a unit, such as 8GB, 512MB or 8GiB")
+}
+
+fn no_unit(shown: &str, text: &str) -> String {
+    // People count GPUs and laptops in gigabytes up to here, and in megabytes above it.
+    let in_gigabytes = fraction(text).is_ok_and(|number| number < 256.0);
+    let number = text.trim();
+    let size = if in_gigabytes {
+        format!("{number}GB, or {number}MB")
+    } else {
+        format!("{number}MB")
+    };
+    format!("`{shown}` has no unit and would mean {number} bytes; did you mean {size}?")
+}
+
+fn exponent_written_out(text: &str) -> Option<String> {
+    let bytes = text.parse::<f64>().ok()?;
+    let in_range = (MIN_WITHOUT_UNIT as f64..=MAX_BYTES as f64).contains(&bytes);
+    in_range.then(|| units::bytes(bytes as u64).replace(' ', ""))
+}
+
+/// The size that a text with a small mistake in it stands for, written so that it is accepted.
+fn meant(text: &str) -> Option<String> {
+    let text = decimal_comma(text);
+    let (number, unit) = split(&text);
+    let unit = unit.trim().trim_end_matches('.').to_ascii_lowercase();
+    let unit = match unit.as_str() {
+        "percent" | "pct" | "per cent" => "%",
+        "byte" | "bytes" => "B",
+        "kilobyte" | "kilobytes" | "kbs" => "kB",
+        "meg" | "megs" | "megabyte" | "megabytes" | "mbs" | "mo" => "MB",
+        "gig" | "gigs" | "giga" | "gigabyte" | "gigabytes" | "gbs" | "gs" | "go" | "bg" => "GB",
+        "terabyte" | "terabytes" | "tbs" | "to" => "TB",
+        "mebibyte" | "mebibytes" | "mibs" => "MiB",
+        "gibibyte" | "gibibytes" | "gibs" => "GiB",
+        "" => "GB",
+        "%" => "%",
+        "kb" | "k" => "kB",
+        "mb" | "m" => "MB",
+        "gb" | "g" => "GB",
+        "tb" | "t" => "TB",
+        "mib" | "mi" => "MiB",
+        "gib" | "gi" => "GiB",
+        _ => return None,
+    };
+    let size = format!("{number}{unit}");
+    parse(&size).is_ok().then_some(size)
+}
+
+/// `4,5` as `4.5`, and `1,000` as `1000`.
+fn decimal_comma(text: &str) -> String {
+    let Some((before, after)) = text.split_once(',') else {
+        return text.to_owned();
+    };
+    let digits = after.chars().take_while(char::is_ascii_digit).count();
+    match digits {
+        3 => format!("{before}{after}"),
+        _ => format!("{before}.{after}"),
     }
 }
 
@@ -70,41 +295,5 @@ pub fn default_reserve(total: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read_as_people_write_them() {
-        for (text, bytes) in [
-            ("4G", 4_000_000_000),
-            ("1.5GB", 1_500_000_000),
-            ("512m", 512_000_000),
-            ("2 GiB", 2 << 30),
-            ("1_000", 1000),
-        ] {
-            assert_eq!(text.parse(), Ok(Size::Bytes(bytes)), "{text}");
-        }
-        assert_eq!("10%".parse(), Ok(Size::Share(0.1)));
-    }
-
-    #[test]
-    fn nonsense_is_refused_with_an_example() {
-        for text in ["", "G", "4X", "-1G", "nan", "inf", "200%", "1..5G", "1e30T"] {
-            assert!(text.parse::<Size>().is_err(), "{text}");
-        }
-        assert!(bytes("10%").is_err());
-        assert!(
-            "4X".parse::<Size>()
-                .is_err_and(|message| message.contains("4G"))
-        );
-    }
-
-    #[test]
-    fn the_default_reserve_fits_laptops_and_servers() {
-        let gb = |n: u64| n * 1_000_000_000;
-        assert_eq!(default_reserve(512_000_000), 51_200_000);
-        assert_eq!(default_reserve(gb(16)), 1_600_000_000);
-        assert_eq!(default_reserve(gb(64)), 2_880_000_000);
-        assert_eq!(default_reserve(gb(1000)), gb(16));
-    }
-}
+#[path = "size_tests.rs"]
+mod tests;

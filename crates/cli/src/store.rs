@@ -1,7 +1,11 @@
 //! Where runs are kept: one folder a run, bounded in number and size.
 
+use antifreeze_diagnose::checkpoints::{self, Kind};
 use antifreeze_guard::shared::Shared;
+use antifreeze_record::{Record, regular};
 use antifreeze_sense::parse;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -12,7 +16,7 @@ use std::time::{Duration, Instant};
 /// How many runs are kept. One takes 24 MB at most, and most of them less than one.
 const KEEP_RUNS: usize = 50;
 
-/// Of how many runs the saves are kept that we made for them: a model may be large.
+/// The checkpoints of this many of the newest runs are kept in any case. A model may be large.
 const KEEP_SAVES: usize = 3;
 
 /// A disk gets this long to take the rest of a record.
@@ -33,6 +37,51 @@ pub struct Run {
     pub folder: PathBuf,
     /// It is one of this machine's, where it was made.
     pub is_here: bool,
+}
+
+/// What newer runs have saved, by the command and its folder.
+#[derive(Default)]
+struct SavedCommands {
+    /// None: a newer run has finished, and nothing of older ones is needed.
+    kinds: HashMap<(Vec<OsString>, PathBuf), Option<HashSet<Kind>>>,
+    /// Runs with a saves folder that were seen.
+    count: usize,
+}
+
+impl SavedCommands {
+    /// Whether the checkpoints of this run are needed, given those of all newer runs, which were asked about before.
+    fn needs(&mut self, run: &Run) -> bool {
+        let has_saves = run.saves().is_dir();
+        let is_finished = run.is_finished();
+        if !has_saves && !is_finished {
+            return false;
+        }
+        self.count += usize::from(has_saves);
+        let kinds: HashSet<Kind> = checkpoints::scan(&run.saves())
+            .iter()
+            .map(|checkpoint| checkpoint.kind)
+            .collect();
+        let head = Record::open(&run.folder)
+            .ok()
+            .and_then(|record| record.head());
+        let Some(head) = head else {
+            return self.count <= KEEP_SAVES;
+        };
+        let newer = self
+            .kinds
+            .entry((head.command, head.folder))
+            .or_insert_with(|| Some(HashSet::new()));
+        let is_superseded = match newer {
+            None => true,
+            Some(newer) => is_finished || kinds.is_subset(newer),
+        };
+        match newer {
+            Some(_) if is_finished => *newer = None,
+            Some(newer) => newer.extend(kinds),
+            None => {}
+        }
+        !is_superseded || self.count <= KEEP_SAVES
+    }
 }
 
 /// The process that guards a run, and where its page is.
@@ -65,7 +114,7 @@ impl Store {
         &self.home
     }
 
-    /// Where the preload library may be kept: ours alone to write, everybody's to read.
+    /// Where the preload library and the shim may be kept, best first.
     pub fn library_folders(&self) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         if rustix::process::geteuid().is_root() {
@@ -76,6 +125,8 @@ impl Store {
         if let Some(runtime) = std::env::var_os("XDG_RUNTIME_DIR") {
             folders.push(Path::new(&runtime).join("antifreeze"));
         }
+        let user = rustix::process::geteuid().as_raw();
+        folders.push(std::env::temp_dir().join(format!("antifreeze-{user}")));
         folders
     }
 
@@ -83,7 +134,11 @@ impl Store {
     /// nobody else's to read.
     pub fn new_run(&self) -> io::Result<Run> {
         let runs = self.home.join("runs");
-        std::fs::create_dir_all(&runs)?;
+        // Whatever the umask is.
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&runs)?;
         loop {
             let id = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S-%3f").to_string();
             let folder = runs.join(&id);
@@ -153,17 +208,34 @@ impl Store {
             .count()
     }
 
+    /// Removes the oldest ended runs beyond what is kept, and checkpoints that are no longer needed: those of older
+    /// runs that a later run of the same command has finished, or has saved again in every kind. The newest checkpoint
+    /// of a run that can still be continued stays, however old it is.
     pub fn prune_as_usual(&self) {
-        self.prune(KEEP_RUNS);
-        self.prune_saves();
-    }
-
-    /// Removes what all but the last few of the runs that were saved have saved.
-    fn prune_saves(&self) {
-        let saved = |run: &Run| run.saves().is_dir();
-        let runs = self.runs().into_iter().rev().filter(saved);
-        for old in runs.skip(KEEP_SAVES).filter(|run| !run.is_guarded()) {
-            let _ = std::fs::remove_dir_all(old.saves());
+        let runs = self.runs();
+        let mut saved = SavedCommands::default();
+        let mut needed = Vec::new();
+        for run in runs.iter().rev() {
+            let is_needed = saved.needs(run);
+            if run.is_guarded() {
+                needed.push(run.id.clone());
+                continue;
+            }
+            if run.saves().is_dir() {
+                run.remove_temporary_saves();
+                if !is_needed {
+                    let _ = std::fs::remove_dir_all(run.saves());
+                }
+            }
+            if is_needed && !checkpoints::scan(&run.saves()).is_empty() {
+                needed.push(run.id.clone());
+            }
+        }
+        let surplus = runs.len().saturating_sub(KEEP_RUNS);
+        for run in runs.iter().take(surplus) {
+            if !needed.contains(&run.id) && !run.is_guarded() {
+                let _ = std::fs::remove_dir_all(&run.folder);
+            }
         }
     }
 }
@@ -181,7 +253,8 @@ impl Run {
 
     /// The guard of this run, if it lives.
     pub fn guardian(&self) -> Option<Guardian> {
-        let text = std::fs::read_to_string(self.folder.join(GUARD_FILE)).ok()?;
+        let text = regular::read(&self.folder.join(GUARD_FILE)).ok()?;
+        let text = str::from_utf8(&text).ok()?;
         let mut numbers = text.split_ascii_whitespace();
         let guardian = Guardian {
             pid: numbers.next()?.parse().ok()?,
@@ -196,6 +269,26 @@ impl Run {
     /// Where it is saved before it is ended.
     pub fn saves(&self) -> PathBuf {
         self.folder.join("saves")
+    }
+
+    /// Removes the temporary files of a process that was killed in the middle of a save. Only for runs that have ended.
+    fn remove_temporary_saves(&self) {
+        let Ok(entries) = std::fs::read_dir(self.saves()) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                let _ = std::fs::remove_file(entry.path())
+                    .or_else(|_| std::fs::remove_dir_all(entry.path()));
+            }
+        }
+    }
+
+    /// Whether the run finished by itself and well, according to its verdict.
+    fn is_finished(&self) -> bool {
+        let verdict = regular::read(&self.folder.join("verdict.json")).unwrap_or_default();
+        let verdict: serde_json::Value = serde_json::from_slice(&verdict).unwrap_or_default();
+        verdict["end"]["kind"] == "finished"
     }
 
     pub fn is_guarded(&self) -> bool {

@@ -83,12 +83,49 @@ fn a_finding_is_shown_with_its_line_and_the_way_out() {
 }
 
 #[test]
-fn nothing_is_said_when_all_is_well() {
+fn the_memory_of_a_machine_is_said_in_the_units_that_it_was_given_in() {
     let scene = Scene::new();
-    scene.script("train.py", &LEAKY.replace("+= loss", "+= loss.item()"));
+    let large = "import numpy as np\ndata = np.zeros((60000, 224, 224, 3), dtype=np.float32)\n";
+    scene.script("train.py", large);
+    for (size, said) in [
+        ("16GB", "on a machine with 16 GB"),
+        ("16G", "on a machine with 16 GB"),
+        ("16GiB", "on a machine with 17.2 GB"),
+    ] {
+        check(&scene, &["--ram", size, "train.py"])
+            .exits(1)
+            .prints("is 36 GB, ")
+            .prints(said);
+    }
+}
+
+#[test]
+fn how_many_files_are_well_is_said_in_one_line() {
+    let scene = Scene::new();
     let ended = check(&scene, &[]);
-    ended.exits(0);
-    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
+    ended
+        .exits(0)
+        .tells("no Python files or notebooks in this folder; nothing was checked\n");
+    assert_eq!(ended.stdout, "", "{ended}");
+    let well = LEAKY.replace("+= loss", "+= loss.item()");
+    scene.script("train.py", &well);
+    for (arguments, said) in [
+        (&[][..], "no problems found in 1 file\n"),
+        (&["--fix"], "no problems found in 1 file\n"),
+        (&["--output-format", "concise"], ""),
+    ] {
+        let ended = check(&scene, arguments);
+        ended.exits(0);
+        assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), (said, ""));
+    }
+    scene.script("more.py", &well);
+    check(&scene, &[])
+        .exits(0)
+        .prints("no problems found in 2 files\n");
+    fs::create_dir(scene.path("empty")).expect("a folder");
+    check(&scene, &["empty"])
+        .exits(0)
+        .tells("no Python files or notebooks in empty; nothing was checked\n");
 }
 
 #[test]
@@ -310,7 +347,9 @@ fn settings_choose_and_flags_win() {
         "antifreeze.toml",
         "[check]\nexclude = ['old', 'train.py']\n",
     );
-    check(&scene, &[]).exits(0).tells("no Python files here");
+    check(&scene, &[])
+        .exits(0)
+        .tells("no Python files or notebooks in this folder");
     fs::remove_file(scene.path("antifreeze.toml")).expect("the file");
     scene.script(
         "pyproject.toml",

@@ -94,9 +94,10 @@ fn a_leak_in_pytorch_ends_with_its_own_error_at_the_guilty_line() {
     let remedy = &verdict["causes"][0]["remedies"][0];
     assert_eq!(remedy["docs"], "rules/graph-in-container", "{verdict}");
     let kept_at = line_of(&script, "losses.append((hidden");
-    let place = format!("torch_leak.py:{kept_at}: ");
+    assert_eq!(remedy["edits"][0]["line"], kept_at, "{verdict}");
+    let code = remedy["edits"][0]["code"].as_str().unwrap();
     assert!(
-        remedy["text"].as_str().unwrap().contains(&place),
+        code.starts_with("losses.append((hidden") && code.contains(".detach()"),
         "{verdict}"
     );
 }

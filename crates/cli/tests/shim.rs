@@ -276,3 +276,52 @@ for step in range(2000):
     except MemoryError as error:
         print('goes on after', type(error).__name__, flush=True)
 ";
+
+/// What was said while it ran is what `runs show`, the verdict and the report say afterwards: the same save, the same
+/// number of elements at the same moment, and no name that holds more than the run ever did.
+#[test]
+fn a_record_says_later_what_was_said_live() {
+    let scene = Scene::new();
+    let Some(mut run) = train(&scene, "1500MB", &[], "pairs/history_bad.py") else {
+        return;
+    };
+    let ended = scene.finish(&mut run, LIMIT);
+    let shown = scene.shown();
+    let html = scene.path("page.html");
+    let mut explain = scene.antifreeze();
+    explain.args(["explain", "--html"]).arg(&html);
+    scene.finish(&mut explain, LIMIT).exits(0);
+    let page = std::fs::read_to_string(&html).unwrap();
+    let page = page.replace("<code>", "`").replace("</code>", "`");
+    let live: Vec<&str> = ended
+        .stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("antifreeze: "))
+        .filter(|line| line.contains("memory grows") || line.contains("checkpoint saved"))
+        .collect();
+    assert!(
+        live.iter().any(|line| line.contains("checkpoint saved")),
+        "{ended}"
+    );
+    for line in live {
+        let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains(&words), "{words}\n{shown}");
+        let escaped = words.replace('\'', "&#39;");
+        assert!(
+            page.contains(&words) || page.contains(&escaped),
+            "{words}\n{page}"
+        );
+    }
+    // The file that is named as the last save is there; once it is deleted, it is named no more.
+    let saves = std::fs::read_dir(scene.path("home/runs"))
+        .unwrap()
+        .map(|run| run.unwrap().path().join("saves"))
+        .find(|saves| saves.is_dir())
+        .expect("a save");
+    assert!(shown.contains("last save: "), "{shown}");
+    std::fs::remove_dir_all(saves).unwrap();
+    let later = scene.shown();
+    assert!(later.contains("checkpoint saved in "), "{later}");
+    assert!(!later.contains("last save: "), "{later}");
+    assert!(!later.contains("ANTIFREEZE_RESUME="), "{later}");
+}

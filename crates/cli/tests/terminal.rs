@@ -219,6 +219,34 @@ time.sleep(0.3)
     terminal.shows("no line end\r\nantifreeze: finished");
 }
 
+/// A request is refused while a traceback is printed: our line comes after it.
+#[test]
+fn our_lines_do_not_stand_inside_a_traceback() {
+    let scene = Scene::new();
+    let script = scene.script(
+        "train.py",
+        "
+import sys, time
+sys.stderr.write('Traceback (most recent call last):\\n  File \"a.py\", line 1, in f\\n')
+sys.stderr.flush()
+try:
+    bytearray(4_000_000_000)
+except MemoryError:
+    pass
+time.sleep(0.5)
+sys.stderr.write('ValueError: the last line\\n')
+",
+    );
+    let terminal = Terminal::open(&scene);
+    terminal.types(&format!(
+        "{} run --budget 300MB -- python3 {}\n",
+        env!("CARGO_BIN_EXE_antifreeze"),
+        script.display()
+    ));
+    terminal.shows("line 1, in f\r\nValueError: the last line\r\n");
+    terminal.shows("antifreeze: refused ");
+}
+
 #[test]
 fn a_closed_terminal_ends_the_job_as_it_would_without_us() {
     let scene = Scene::new();

@@ -8,6 +8,7 @@
 mod answer;
 mod documents;
 mod texts;
+mod transport;
 
 use answer::Answerer;
 use antifreeze_check::settings::Selection;
@@ -39,7 +40,7 @@ pub trait Surroundings {
 
 /// Serves an editor on standard input and output until it says goodbye.
 pub fn serve(surroundings: &impl Surroundings) -> Result<(), String> {
-    let (connection, threads) = Connection::stdio();
+    let (connection, threads) = transport::stdio();
     let served = serve_on(&connection, surroundings);
     drop(connection);
     // Standard input is still open when an editor died in mid-word; that is its own business.

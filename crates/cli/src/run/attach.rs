@@ -2,7 +2,9 @@
 //! (`antifreeze.guard()` in Python), a tether is between us: standard output tells it where the page is,
 //! and a byte on standard input that it wants to be guarded no more.
 
+use super::attach_policy::{FIND, Request, refusal};
 use super::front::Front;
+use super::target::{Target, user_name};
 use super::{OWN_FAILURE, Prepared, prepare};
 use crate::args::AttachArguments;
 use crate::config::Settings;
@@ -13,22 +15,22 @@ use antifreeze_sense::Pid;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::io::Errno;
-use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 /// Guards the process until it ends or wants no more, and returns the exit status.
 pub fn attach(mut arguments: AttachArguments) -> u8 {
-    match attached(&mut arguments) {
-        Ok(()) => 0,
-        Err(Failure::Usage(message)) => failed(&message, 2),
-        Err(Failure::Own(message)) => failed(&message, OWN_FAILURE),
+    let (message, status) = match attached(&mut arguments) {
+        Ok(()) => return 0,
+        Err(Failure::Usage(message)) => (message, 2),
+        Err(Failure::Own(message)) => (message, OWN_FAILURE),
+    };
+    match arguments.tether {
+        // Python raises it.
+        true => Tether::fail(&message),
+        false => eprintln!("antifreeze: {message}"),
     }
-}
-
-fn failed(message: &str, status: u8) -> u8 {
-    eprintln!("antifreeze: {message}");
     status
 }
 
@@ -39,15 +41,11 @@ enum Failure {
 
 fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
     let pid = arguments.pid;
-    if let Err(errno) = Limits::of(Pid(pid)) {
-        return Err(Failure::Usage(match errno {
-            Errno::SRCH => format!("no process has the number {pid}"),
-            _ => format!("process {pid} is not yours to guard: {errno}"),
-        }));
-    }
+    let target = admitted(arguments).map_err(Failure::Usage)?;
     // What it writes, it writes there; and so do its settings stand there.
-    let folder =
-        std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_else(|_| PathBuf::from("/"));
+    let folder = target
+        .working_folder()
+        .unwrap_or_else(|| PathBuf::from("/"));
     let _ = std::env::set_current_dir(&folder);
     let settings = Settings::read(&folder).map_err(Failure::Usage)?;
     settings.fill_terms(&mut arguments.terms);
@@ -57,18 +55,21 @@ fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
         mut orders,
         mut facts,
         detail,
-    } = prepare(&arguments.terms, &folder, command_of(pid)).map_err(Failure::Usage)?;
+    } = prepare(&arguments.terms, &folder, target.command()).map_err(Failure::Usage)?;
     orders.attach = pid;
+    orders.attach_started = target.started;
     facts.attached = true;
     let look = look_of(rustix::stdio::stderr());
     let mut front = Front::start(orders, facts, detail, look, false, None).map_err(Failure::Own)?;
+    let target = Rc::new(target);
+    front.watch_target(Rc::clone(&target));
     if arguments.tether {
         front.hold(Tether, arguments.tersely);
     }
     if let Some(trouble) = trouble {
         front.say(&trouble);
     }
-    let score = OomScore::raise(pid);
+    let score = OomScore::raise(&target);
     front.watch(None);
     score.put_back();
     if let Some(store) = store {
@@ -77,38 +78,59 @@ fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn command_of(pid: u32) -> Vec<OsString> {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let line = line.strip_suffix(b"\0").unwrap_or(&line);
-    line.split(|byte| *byte == 0)
-        .map(|word| OsString::from_vec(word.to_vec()))
-        .collect()
+/// The process, where it may be attached to; else why not.
+fn admitted(arguments: &AttachArguments) -> Result<Target, String> {
+    let pid = arguments.pid;
+    let none = || format!("there is no process {pid}; {FIND}");
+    let target = Target::open(pid).map_err(|errno| match errno {
+        Errno::SRCH => none(),
+        _ => format!("process {pid} cannot be read: {errno}"),
+    })?;
+    let request = Request {
+        by_itself: arguments.tether,
+        other_users: arguments.user.clone(),
+        yes: arguments.yes,
+        ..target.request().ok_or_else(none)?
+    };
+    if let Some(refusal) = refusal(&request, user_name) {
+        let why = refusal.explain(&request, user_name);
+        return Err(format!("not attached: {why}"));
+    }
+    match Limits::of(Pid(pid)) {
+        Ok(_) => Ok(target),
+        Err(Errno::SRCH) => Err(none()),
+        Err(Errno::PERM) if !arguments.user.is_empty() => Err(format!(
+            "process {pid} cannot be limited: that of another user takes CAP_SYS_RESOURCE, which root in a container \
+             may not have. Attach from outside of it, or as the user of the process"
+        )),
+        Err(errno) => Err(format!("process {pid} cannot be limited: {errno}")),
+    }
 }
 
-/// Who is killed first if the kernel has to kill after all: what is guarded, as long as it is.
-struct OomScore {
-    path: String,
+/// Makes the kernel kill what is guarded first, as long as it is guarded.
+struct OomScore<'a> {
+    target: &'a Target,
     before: Option<i32>,
 }
 
-impl OomScore {
-    fn raise(pid: u32) -> OomScore {
-        let path = format!("/proc/{pid}/oom_score_adj");
-        let before: Option<i32> = std::fs::read_to_string(&path)
-            .ok()
-            .and_then(|text| text.trim().parse().ok());
+impl OomScore<'_> {
+    fn raise(target: &Target) -> OomScore<'_> {
+        let text = target.read(OOM_SCORE).unwrap_or_default();
+        let before: Option<i32> = String::from_utf8_lossy(&text).trim().parse().ok();
         if let Some(before) = before {
-            let _ = std::fs::write(&path, (before + 500).min(1000).to_string());
+            target.write(OOM_SCORE, &(before + 500).min(1000).to_string());
         }
-        OomScore { path, before }
+        OomScore { target, before }
     }
 
     fn put_back(self) {
         if let Some(before) = self.before {
-            let _ = std::fs::write(&self.path, before.to_string());
+            self.target.write(OOM_SCORE, &before.to_string());
         }
     }
 }
+
+const OOM_SCORE: &str = "oom_score_adj";
 
 /// To the process that has us guard it.
 pub struct Tether;
@@ -134,6 +156,13 @@ impl Tether {
         });
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{words}");
+        let _ = out.flush();
+    }
+
+    /// Why it will not be guarded.
+    pub fn fail(message: &str) {
+        let mut out = std::io::stdout().lock();
+        let _ = writeln!(out, "{}", serde_json::json!({ "error": message }));
         let _ = out.flush();
     }
 

@@ -9,15 +9,16 @@ use super::screen::Screen;
 use super::signals::{Arrived, Signals};
 use super::standing;
 use super::streams::Streams;
+use super::target::Target;
 use crate::report::Report;
 use crate::store::Run;
-use antifreeze_cushion::page::EVENT_BYTES;
-use antifreeze_diagnose::{Again, Facts, Told};
+use crate::usage;
+use antifreeze_cushion::page::{EVENT_BYTES, attached};
+use antifreeze_diagnose::{Again, Facts, Told, lacks_brake};
 use antifreeze_guard::cards;
 use antifreeze_guard::hands::limit;
 use antifreeze_guard::orders::Orders;
 use antifreeze_guard::shared::Shared;
-use antifreeze_guard::trainers;
 use antifreeze_guard::voice::stamp;
 use antifreeze_guard::writer::complete_tails;
 use antifreeze_record::codec::decode_event;
@@ -26,8 +27,9 @@ use antifreeze_sense::{Machine, Reading, Sample};
 use antifreeze_view::{Brake, Detail, Look, Means, Speaker, Wall, opening, status};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
+use rustix::process::{Pid, WaitOptions, set_child_subreaper, wait};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
@@ -40,6 +42,10 @@ const LEFTOVERS: Duration = Duration::from_millis(500);
 const CLOSING: Duration = Duration::from_secs(15);
 /// Events kept for the verdict of a run that could not be recorded.
 const MOST_REMEMBERED: usize = 1000;
+const AT_ONCE: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
 /// How often the status line is drawn.
 const LIVE_EVERY: Duration = Duration::from_millis(500);
 
@@ -71,6 +77,8 @@ pub struct Front {
     ended_by_guard: bool,
     tree_ended: bool,
     live: Option<Live>,
+    /// The process that was attached to, until it has ended.
+    target: Option<Rc<Target>>,
     /// To whom has us guard it, where that is the process itself.
     tether: Option<Tether>,
     /// It tells of itself what happens in it.
@@ -89,6 +97,8 @@ pub struct Closed {
     /// What we exit with.
     pub status: u8,
     pub again: Again,
+    /// The script asked for a checkpoint to continue from.
+    pub can_resume: bool,
     /// Of the signals, as it was before.
     pub signal_mask: libc::sigset_t,
 }
@@ -118,6 +128,10 @@ impl Front {
         let lives = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(tried("making a pipe"))?;
         shared.head().front_pid.store(std::process::id(), Release);
+        if !facts.record.as_os_str().is_empty() {
+            // Where the disk is full it is so for the record as well, and that is said.
+            let _ = facts.terms().write(&facts.record);
+        }
         // Before the guard, which has to know that it is none of the command's.
         let probe = crate::probe::is_worth_it()
             .then(|| ProbeProcess::start(page.as_fd(), signals.before()).ok())
@@ -148,6 +162,7 @@ impl Front {
         });
         let mut facts = facts;
         facts.started = stamp();
+        let screen = Screen::start().map_err(|error| format!("starting a thread: {error}"))?;
         Ok(Front {
             speaker: Speaker::new(detail, look.glyphs),
             orders,
@@ -159,7 +174,7 @@ impl Front {
             lives,
             signals,
             streams,
-            screen: Arc::new(Screen::new()),
+            screen,
             guard,
             probe,
             restarts: 0,
@@ -172,9 +187,15 @@ impl Front {
             ended_by_guard: false,
             tree_ended: false,
             live,
+            target: None,
             tether: None,
             tersely: false,
         })
+    }
+
+    /// From now on its end is noticed, and its status where the kernel tells.
+    pub fn watch_target(&mut self, target: Rc<Target>) {
+        self.target = Some(target);
     }
 
     /// From now on it is said to the process what it needs to know, and done what it says.
@@ -189,8 +210,13 @@ impl Front {
 
     /// Stays until the command has ended, and says how it went.
     pub fn watch(mut self, json: Option<&Path>) -> Closed {
-        if let Err(message) = self.wait_for_start() {
-            self.say(&message);
+        let started = self.wait_for_start();
+        if let Err(message) = &started {
+            self.say(message);
+        }
+        // So that it stands before what the command prints.
+        self.screen.finish();
+        if started.is_err() {
             return self.closed(super::OWN_FAILURE, Again::No);
         }
         let relays = match Relays::start(&self.streams, self.shared, &self.screen, &self.wake) {
@@ -204,6 +230,7 @@ impl Front {
             self.turn();
         }
         relays.finish();
+        self.screen.output_is_over();
         self.close(json)
     }
 
@@ -218,6 +245,7 @@ impl Front {
         while !started(self) && self.root_status().is_none() && !self.unguarded {
             self.wait(None);
             self.signals_arrived();
+            self.heed_target();
             self.hear();
         }
         if self.unguarded && self.shared.head().root_pid.load(Acquire) == 0 {
@@ -247,7 +275,7 @@ impl Front {
                 (_, _, true) => Wall::WithoutCushion,
                 _ => Wall::On,
             },
-            brake: if lacks(Lack::NoCgroup) || lacks(Lack::NoMemoryController) {
+            brake: if self.facts.has_no_brake {
                 Brake::Off
             } else {
                 Brake::OwnCgroup
@@ -260,6 +288,7 @@ impl Front {
         self.wait(timeout);
         self.signals_arrived();
         self.heed();
+        self.heed_target();
         self.hear();
         self.tell_all();
         for (index, broken) in self.shared.head().broken.iter().enumerate() {
@@ -279,10 +308,12 @@ impl Front {
             tv_nsec: i64::from(time.subsec_nanos()),
         });
         let waker = self.tether.as_ref().map(Tether::as_fd);
+        let target = self.target.as_ref().and_then(|target| target.ends());
         let mut all = [
             PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.wake, PollFlags::IN),
             PollFd::from_borrowed_fd(waker.unwrap_or(self.wake.as_fd()), PollFlags::IN),
+            PollFd::from_borrowed_fd(target.unwrap_or(self.wake.as_fd()), PollFlags::IN),
         ];
         let _ = poll(&mut all, timeout.as_ref());
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
@@ -294,14 +325,29 @@ impl Front {
             None | Some(Word::Nothing) => {}
             // It has ended, or has become another program; the guard sees which.
             Some(Word::Gone) => self.tether = None,
-            Some(Word::Leave(status)) => self.let_go(status),
+            Some(Word::Leave(status)) => self.report_status(u32::from(status) << 8),
         }
     }
 
-    /// Leaves a process that goes on.
-    fn let_go(&self, status: u8) {
+    /// Reports the end of the process that was attached to.
+    fn heed_target(&mut self) {
+        let has_ended = |target: &Rc<Target>| {
+            target.ends().is_some_and(|ends| {
+                let mut ready = [PollFd::from_borrowed_fd(ends, PollFlags::IN)];
+                matches!(poll(&mut ready, Some(&AT_ONCE)), Ok(1..))
+            })
+        };
+        if let Some(target) = self.target.take_if(|target| has_ended(target)) {
+            self.report_status(match target.status() {
+                Some(status) => attached::ENDED_SEEN | status,
+                None => attached::ENDED_UNSEEN,
+            });
+        }
+    }
+
+    /// Tells the guard how it is with an attached process; the first report counts.
+    fn report_status(&self, status: u32) {
         let head = self.shared.head();
-        let status = u32::from(status) << 8;
         let first = head
             .root_status
             .compare_exchange(0, status + 1, Release, Relaxed);
@@ -318,6 +364,7 @@ impl Front {
             if let Some(len) = self.shared.event(self.heard, &mut bytes)
                 && let Some(event) = decode_event(&bytes[..len])
             {
+                self.facts.has_no_brake |= lacks_brake(&event.what);
                 match event.what {
                     What::Lacks { lack, .. } => self.lacks.push(lack),
                     What::Started { reserve, .. } => self.facts.reserve = reserve,
@@ -371,8 +418,7 @@ impl Front {
     fn look_where_it_stands(&self) {
         let root = self.shared.head().root_pid.load(Acquire);
         if root > 0 && !self.facts.record.as_os_str().is_empty() {
-            let needs_stacks = !trainers::show_stacks(self.shared);
-            standing::look(root, self.facts.record.clone(), needs_stacks);
+            standing::look(root, self.facts.record.clone());
         }
     }
 
@@ -386,9 +432,16 @@ impl Front {
                 }
                 libc::SIGCONT => {}
                 signal if self.orders.attach != 0 => {
-                    if signal != libc::SIGALRM && signal != libc::SIGUSR1 && signal != libc::SIGUSR2
+                    if [
+                        libc::SIGHUP,
+                        libc::SIGINT,
+                        libc::SIGQUIT,
+                        libc::SIGTERM,
+                        libc::SIGABRT,
+                    ]
+                    .contains(&signal)
                     {
-                        self.let_go(0);
+                        self.report_status(attached::LEFT_ALIVE);
                     }
                 }
                 signal => self.deliver(Arrived { signal, ..arrived }),
@@ -408,10 +461,12 @@ impl Front {
 
     fn pass_signal(&self, signal: i32) {
         let root = Pid::from_raw(self.shared.head().root_pid.load(Acquire) as i32);
-        if let (Some(root), Some(signal)) = (root, Signal::from_named_raw(signal))
+        if let Some(root) = root
             && self.root_status().is_none()
         {
-            let _ = kill_process(root, signal);
+            // Real-time signals have no name, so the number is passed to the system call as it came.
+            // SAFETY: plain numbers.
+            unsafe { libc::kill(root.as_raw_nonzero().get(), signal) };
         }
     }
 
@@ -512,7 +567,7 @@ impl Front {
         if let Some(line) = self.speaker.rest() {
             self.say(&line);
         }
-        self.screen.clear_status();
+        self.screen.finish();
         self.shared.head().front_done.store(1, Release);
         let errno = self.shared.head().exec_errno.load(Acquire);
         if errno != 0 {
@@ -529,9 +584,11 @@ impl Front {
     }
 
     fn closed(&self, status: u8, again: Again) -> Closed {
+        self.screen.finish();
         Closed {
             status,
             again,
+            can_resume: Told::read(&self.facts.record).resumes.is_some(),
             signal_mask: self.signals.before(),
         }
     }
@@ -547,7 +604,11 @@ impl Front {
                 // The guard may only be late. One look of its own that began after this, and it knows.
                 let asked_at = *asked_at.get_or_insert(tick);
                 if tick.wrapping_sub(asked_at) >= 2 {
-                    self.say("some processes of the command still run; the guard stays with them");
+                    if self.detail > Detail::Quiet {
+                        self.say(
+                            "some processes of the command still run; the guard stays with them",
+                        );
+                    }
                     return;
                 }
                 self.shared.kick();
@@ -570,12 +631,14 @@ impl Front {
             antifreeze_diagnose::safe::shown(self.facts.command.first().map_or(b"", |word| {
                 std::os::unix::ffi::OsStrExt::as_bytes(word.as_os_str())
             }));
+        let hint = usage::command_hint(&self.facts.command, &self.facts.folder, &usage::is_program);
+        let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
         if errno == libc::ENOENT {
-            self.say(&format!("{command}: command not found"));
+            self.say(&format!("{command}: command not found{hint}"));
             127
         } else {
             let reason = std::io::Error::from_raw_os_error(errno);
-            self.say(&format!("{command}: cannot be run: {reason}"));
+            self.say(&format!("{command}: cannot be run: {reason}{hint}"));
             126
         }
     }

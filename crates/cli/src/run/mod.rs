@@ -1,18 +1,22 @@
 //! `antifreeze run`: the front. It holds the terminal, passes output and signals on, says
 //! what happens, and gives the verdict. It may die: the guard goes on without it.
 
-mod attach;
+pub mod attach;
+pub mod attach_policy;
 mod front;
 mod guard_process;
+mod inherited;
 mod notify;
 mod probe_process;
 mod relays;
+mod resume;
 mod retry;
 mod screen;
 mod script;
 mod signals;
 mod standing;
 mod streams;
+mod target;
 
 use crate::args::{RunArguments, Terms};
 use crate::config::Settings;
@@ -25,8 +29,9 @@ use antifreeze_guard::orders::Orders;
 use antifreeze_lint::here::Here;
 use antifreeze_sense::{Machine, Sample};
 use antifreeze_view::Detail;
-pub use attach::attach;
 use front::Front;
+use resume::Source;
+use retry::Restart;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +55,17 @@ pub fn run(mut arguments: RunArguments) -> u8 {
             return 2;
         }
     }
+    let restart = Restart::take();
+    let retries = restart
+        .as_ref()
+        .map_or(arguments.retries.unwrap_or(0), |restart| restart.left);
+    let source = match source(&arguments, restart.as_ref(), &folder) {
+        Ok(source) => source,
+        Err(message) => {
+            eprintln!("antifreeze: {message}");
+            return 2;
+        }
+    };
     let Prepared {
         store,
         trouble,
@@ -65,13 +81,20 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     };
     orders.checkpoint_signal = arguments.checkpoint_signal.unwrap_or(0) as u32;
     orders.nice = arguments.nice.unwrap_or(NICE);
+    orders.closed_streams = inherited::closed_streams();
+    orders.ignore_sigpipe = inherited::ignored_sigpipe();
     orders.preload = store
         .as_ref()
         .filter(|_| orders.wall)
         .and_then(|store| crate::embed::cushion(&store.library_folders()))
         .map(|path| path.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let total = facts.total;
+    if let Some(source) = &source {
+        retry::set_variables(source.variables());
+        source.note_in(&facts.record);
+    }
+    let run = facts.run.clone();
+    let (total, budget) = (facts.total, facts.budget);
     let look = look_of(rustix::stdio::stderr());
     let shim = store
         .as_ref()
@@ -83,30 +106,56 @@ pub fn run(mut arguments: RunArguments) -> u8 {
             return OWN_FAILURE;
         }
     };
-    if let Some(trouble) = trouble {
-        front.say(&trouble);
+    if let Some(source) = &source {
+        front.say(&source.announcement());
     }
     if detail != Detail::Quiet {
-        look_at_script(&arguments, &folder, total)
-            .iter()
-            .for_each(|line| front.say(line));
+        if let Some(trouble) = trouble {
+            front.say(&trouble);
+        }
+        look_at_script(
+            &arguments,
+            &folder,
+            budget.map_or(total, |budget| budget.min(total)),
+        )
+        .iter()
+        .for_each(|line| front.say(line));
     }
     let closed = front.watch(arguments.json.as_deref());
     if let Some(store) = store {
         store.prune_as_usual();
     }
-    let retries = arguments.retries.unwrap_or(0);
+    if source.is_some() && !closed.can_resume && detail != Detail::Quiet {
+        eprintln!(
+            "antifreeze: nothing was continued: the script did not call antifreeze.resume() or antifreeze.last_save()"
+        );
+    }
     match closed.again {
         Again::From(save) if retries > 0 => {
             let left = retries - 1;
             eprintln!("antifreeze: starting again from {save} ({left} more after this)");
-            let trouble = retry::start_again(left, &save, closed.signal_mask);
+            let trouble = Restart { left, run }.start(closed.signal_mask);
             eprintln!("antifreeze: {trouble}");
         }
         Again::InVain(why) if retries > 0 => eprintln!("antifreeze: not started again: {why}"),
         _ => {}
     }
     closed.status
+}
+
+/// What the run continues, if it was asked to continue something.
+fn source(
+    arguments: &RunArguments,
+    restart: Option<&Restart>,
+    folder: &Path,
+) -> Result<Option<Source>, String> {
+    let name = match (restart, &arguments.resume) {
+        (Some(restart), _) => Some(restart.run.as_str()),
+        (None, Some(name)) => name.as_deref(),
+        (None, None) => return Ok(None),
+    };
+    let store = Store::locate().map_err(|message| format!("--resume: {message}"))?;
+    Source::find(&store, name, &arguments.command, folder).map(Some)
 }
 
 /// What is settled before a guard is started.
@@ -130,10 +179,11 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
             "--reserve keeps all of the memory; nothing is left for the command",
         ));
     }
+    let budget = terms.budget.map(|budget| budget.of(total));
     let (store, run, trouble) = run_folder();
     let orders = Orders {
         reserve,
-        budget: terms.budget.unwrap_or(0),
+        budget: budget.unwrap_or(0),
         allow_swap: terms.allow_swap.unwrap_or(0),
         wall: !terms.no_wall,
         pause_deadline_s: PAUSE_DEADLINE_S,
@@ -148,7 +198,7 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
         command,
         total,
         reserve,
-        budget: terms.budget,
+        budget,
         swap: orders.allow_swap,
         container: sample.cgroup.limit.value().filter(|limit| *limit < total),
         available: sample.memory.available.value(),
@@ -168,9 +218,9 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
     })
 }
 
-/// What the linter says about the script, for this machine or the budget it is given. A
+/// What the linter says about the script, for this much memory: the machine's, or the budget. A
 /// configuration that is wrong is the linter's to complain of, when it is asked.
-fn look_at_script(arguments: &RunArguments, folder: &Path, total: u64) -> Vec<String> {
+fn look_at_script(arguments: &RunArguments, folder: &Path, memory: u64) -> Vec<String> {
     let Some(script) = script::script_of(&arguments.command, folder) else {
         return Vec::new();
     };
@@ -178,13 +228,7 @@ fn look_at_script(arguments: &RunArguments, folder: &Path, total: u64) -> Vec<St
         return Vec::new();
     };
     let here = Here {
-        ram: Some(
-            arguments
-                .terms
-                .budget
-                .map_or(total, |budget| budget.min(total)),
-        )
-        .filter(|ram| *ram > 0),
+        ram: Some(memory).filter(|ram| *ram > 0),
         vram: None,
         cores: crate::check::cores(),
     };

@@ -52,7 +52,7 @@ impl Relays {
                 wake,
                 screen: Arc::clone(screen),
                 // Its errors go where our own lines go, be that a terminal or not.
-                on_screen: index == 1 || (stream.terminal && screen.terminal),
+                on_screen: index == 1 || streams.joined || (stream.terminal && screen.terminal),
             };
             threads.push(spawn(move || passing.pass_on(output, &gate)));
         }
@@ -139,7 +139,8 @@ impl Passing {
             if closed.input && output.pending().is_empty() {
                 return;
             }
-            match self.screen.pass_on(output, self.to.as_fd(), self.on_screen) {
+            let to = self.to.as_fd();
+            match self.screen.pass_on(output, self.index, to, self.on_screen) {
                 Err(Errno::PIPE) => {
                     gate.tell(|closed| closed.output = true);
                     return self.give_up();

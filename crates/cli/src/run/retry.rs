@@ -1,32 +1,71 @@
-//! Starting again after a run was ended: as a new run, in our place.
+//! Restarting after a run was ended: as a new run, in place of this process.
 
+use super::inherited;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Replaces this process by one that runs the command again and goes on from a save. Returns only
-/// when it cannot be done, and says why.
-pub fn start_again(left: u32, save: &str, mask: libc::sigset_t) -> String {
-    // SAFETY: a plain call on a set that lives here.
-    unsafe { libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut()) };
-    let ours = std::env::current_exe();
-    let error = match ours {
-        Ok(ours) => Command::new(ours)
-            .args(with_retries(std::env::args_os().skip(1), left))
-            .env("ANTIFREEZE_RESUME", save)
-            .exec(),
-        Err(error) => error,
-    };
-    format!("starting again: {error}")
+/// Holds a [`Restart`] for the process that replaces this one. It is not a flag, so that the command line stays as it was
+/// typed.
+const VARIABLE: &str = "ANTIFREEZE_RESTART";
+
+/// A run that `--retries` starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restart {
+    /// Restarts that are left after this one.
+    pub left: u32,
+    /// The run that it continues.
+    pub run: String,
 }
 
-/// Our own arguments, with so many retries left. The flag that comes last counts.
-fn with_retries(arguments: impl Iterator<Item = OsString>, left: u32) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = arguments.collect();
-    let command = arguments.iter().position(|argument| argument == "--");
-    let flag = OsString::from(format!("--retries={left}"));
-    arguments.insert(command.unwrap_or(arguments.len()), flag);
-    arguments
+impl Restart {
+    /// Reads the variable, and removes it from the environment that the command will inherit.
+    pub fn take() -> Option<Restart> {
+        let restart = Restart::parse(&std::env::var(VARIABLE).ok()?);
+        // SAFETY: no other thread runs yet.
+        unsafe { std::env::remove_var(VARIABLE) };
+        restart
+    }
+
+    fn parse(text: &str) -> Option<Restart> {
+        let (left, run) = text.split_once(' ')?;
+        Some(Restart {
+            left: left.parse().ok()?,
+            run: run.into(),
+        })
+    }
+
+    fn to_variable(&self) -> String {
+        format!("{} {}", self.left, self.run)
+    }
+
+    /// Replaces this process by one that runs the command again and continues the run. Returns only when it cannot be
+    /// done, and says why.
+    pub fn start(&self, mask: libc::sigset_t) -> String {
+        // SAFETY: a plain call on a set that lives here.
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut()) };
+        let error = match std::env::current_exe() {
+            Ok(ours) => {
+                let mut command = Command::new(ours);
+                command
+                    .args(std::env::args_os().skip(1))
+                    .env(VARIABLE, self.to_variable());
+                // SAFETY: it makes system calls only.
+                unsafe { command.pre_exec(inherited::restore) };
+                command.exec()
+            }
+            Err(error) => error,
+        };
+        format!("starting again: {error}")
+    }
+}
+
+/// Sets variables of this process, which the command inherits.
+pub fn set_variables(variables: [(&'static str, OsString); 2]) {
+    for (name, value) in variables {
+        // SAFETY: no other thread runs yet.
+        unsafe { std::env::set_var(name, value) };
+    }
 }
 
 #[cfg(test)]
@@ -34,20 +73,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_goes_before_the_command_and_after_what_was_typed() {
-        let typed = ["run", "--retries", "3", "--", "sh", "-c", "--", "x"];
-        let again = with_retries(typed.iter().map(OsString::from), 2);
-        let expected = [
-            "run",
-            "--retries",
-            "3",
-            "--retries=2",
-            "--",
-            "sh",
-            "-c",
-            "--",
-            "x",
-        ];
-        assert_eq!(again, expected.map(OsString::from));
+    fn a_restart_is_read_as_it_was_written() {
+        let restart = Restart {
+            left: 2,
+            run: "20261116-131741-170".into(),
+        };
+        assert_eq!(Restart::parse(&restart.to_variable()), Some(restart));
+        for wrong in ["", "2", "x 20261116", "-1 20261116"] {
+            assert_eq!(Restart::parse(wrong), None, "{wrong}");
+        }
     }
 }

@@ -3,21 +3,20 @@
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::io;
 
-/// What is passed on to the trainer, or noticed by the front itself.
-const WATCHED: [i32; 10] = [
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGTERM,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGALRM,
-    libc::SIGWINCH,
-    libc::SIGCHLD,
-    libc::SIGCONT,
+/// Signals that keep their usual effect on the front: SIGKILL and SIGSTOP cannot be caught, job control has to stop the
+/// front together with the trainer, and the kernel sends SIGPIPE for a write of the front's own.
+const NOT_WATCHED: [i32; 6] = [
+    libc::SIGKILL,
+    libc::SIGSTOP,
+    libc::SIGTSTP,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
+    libc::SIGPIPE,
 ];
 
-/// Blocks the watched signals and takes them from a descriptor instead.
+/// Blocks the watched signals and takes them from a descriptor instead. Any process may send any signal to the command
+/// that it has started, so all of them are watched. A fault of the front's own ends the front even where its signal is
+/// blocked.
 pub struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
@@ -39,9 +38,9 @@ impl Signals {
         unsafe {
             let mut set = std::mem::zeroed();
             let mut before = std::mem::zeroed();
-            libc::sigemptyset(&mut set);
-            for signal in WATCHED {
-                libc::sigaddset(&mut set, signal);
+            libc::sigfillset(&mut set);
+            for signal in NOT_WATCHED {
+                libc::sigdelset(&mut set, signal);
             }
             if libc::sigprocmask(libc::SIG_BLOCK, &set, &mut before) != 0 {
                 return Err(io::Error::last_os_error());

@@ -16,19 +16,20 @@ use std::time::Duration;
 const LATER: Duration = Duration::from_millis(500);
 /// Of a run, that are looked at.
 const MOST: usize = 256;
-/// That are asked for their stacks.
-const MOST_STACKS: usize = 4;
+/// Processes whose stacks are read from outside.
+const MOST_STACKS: usize = 64;
+/// A file of stacks that was written to since this long holds what its process answered just now.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// In a thread of its own: it may take a while. What cannot be seen is left out.
-pub fn look(root: u32, folder: PathBuf, needs_stacks: bool) {
+/// In a thread of its own: it may take a while. What cannot be seen is left out. The stacks of processes that do not
+/// write them themselves, such as the workers of a loader, are read from outside.
+pub fn look(root: u32, folder: PathBuf) {
     let looks = move || {
         // Those who were asked for their stacks are done with it by then.
         std::thread::sleep(LATER);
         let pids = tree(root);
         let _ = append(&folder.join(waits::FILE), &format!("{}\n", line(&pids)));
-        if needs_stacks {
-            write_stacks(&pids, &folder);
-        }
+        write_stacks(&pids, &folder);
     };
     let _ = std::thread::Builder::new()
         .name("standing".into())
@@ -151,7 +152,10 @@ fn select(descriptors: Option<u64>) -> For {
 
 /// Into the same files, and in the same way, as the shim has them written.
 fn write_stacks(pids: &[u32], folder: &Path) {
-    let python = pids.iter().filter(|pid| is_python(**pid)).take(MOST_STACKS);
+    let python = pids
+        .iter()
+        .filter(|pid| is_python(**pid) && !has_answered(**pid, folder))
+        .take(MOST_STACKS);
     for pid in python {
         // A process that changes while it is read may be read wrong; then it is no evidence either.
         let read = std::panic::catch_unwind(|| stacks_of(*pid));
@@ -159,6 +163,16 @@ fn write_stacks(pids: &[u32], folder: &Path) {
             let _ = append(&folder.join(format!("stacks-{pid}")), &text);
         }
     }
+}
+
+/// The interpreter has just written its stacks itself.
+fn has_answered(pid: u32, folder: &Path) -> bool {
+    let written = fs::metadata(folder.join(format!("stacks-{pid}")));
+    let since = written
+        .and_then(|file| file.modified())
+        .ok()
+        .and_then(|at| at.elapsed().ok());
+    since.is_some_and(|since| since < ANSWERED_WITHIN)
 }
 
 fn is_python(pid: u32) -> bool {

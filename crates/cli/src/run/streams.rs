@@ -5,7 +5,8 @@
 //! trainer in our process group, so Ctrl-C, Ctrl-Z, `fg` and reading from the keyboard
 //! work as if we were not there.
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use super::inherited;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -32,10 +33,12 @@ pub struct Streams {
 impl Streams {
     pub fn open() -> Result<Streams, Errno> {
         let (stdout, stderr) = (rustix::stdio::stdout(), rustix::stdio::stderr());
-        let same = match (fstat(stdout), fstat(stderr)) {
-            (Ok(first), Ok(second)) => same_place(&first, &second),
-            _ => false,
-        };
+        let is_closed = inherited::is_closed(1) || inherited::is_closed(2);
+        let same = !is_closed
+            && match (fstat(stdout), fstat(stderr)) {
+                (Ok(first), Ok(second)) => same_place(&first, &second),
+                _ => false,
+            };
         let output = Stream::open(stdout)?;
         let error = if same { None } else { Stream::open(stderr)? };
         let joined = same && output.is_some();
@@ -79,9 +82,9 @@ impl Streams {
 }
 
 impl Stream {
-    /// None when the stream is closed: the trainer then finds it closed too.
+    /// None when the stream was closed: the trainer then finds it closed too.
     fn open(theirs: BorrowedFd<'_>) -> Result<Option<Stream>, Errno> {
-        if fstat(theirs).is_err() {
+        if inherited::is_closed(theirs.as_raw_fd()) {
             return Ok(None);
         }
         let pass = rustix::io::fcntl_dupfd_cloexec(theirs, 3)?;

@@ -76,9 +76,9 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// The memory of a machine or card as people say it: 8 GB for 8 · 2³⁰ bytes.
+/// The memory of a machine or GPU, in the GB (10⁹ bytes) that `--ram 16GB` is given in: 16 GB, 16.7 GB.
 pub fn memory(bytes: u64) -> String {
-    let number = bytes as f64 / f64::from(1 << 30);
+    let number = bytes as f64 / 1e9;
     if (number - number.round()).abs() < 0.05 {
         format!("{number:.0} GB")
     } else {

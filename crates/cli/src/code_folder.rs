@@ -1,0 +1,159 @@
+//! Folders that code is loaded from. Whoever can write to one runs code as its reader, so a folder is used only if
+//! nobody but its owner and root can change what is in it, or replace it.
+//!
+//! Checked on every use: the folder and every folder above it belongs to this user or to root, and no other user may
+//! write to it. A sticky folder (`/tmp`) may stand above, because nobody can rename there what belongs to another. The
+//! folder itself belongs to this user. The umask does not matter: modes are set explicitly.
+
+use std::fs::{DirBuilder, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Makes the folder where it is missing. Returns its path without links, or an error where another user could write
+/// to it.
+pub fn open(folder: &Path) -> io::Result<PathBuf> {
+    if let Some(above) = folder.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(above)?;
+    }
+    let mode = mode();
+    match DirBuilder::new().mode(mode).create(folder) {
+        Ok(()) => std::fs::set_permissions(folder, Permissions::from_mode(mode))?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    let folder = folder.canonicalize()?;
+    let user = User::this();
+    for above in folder.ancestors().skip(1) {
+        if !user.trusts_above(&About::from(&above.metadata()?)) {
+            return Err(refused(above));
+        }
+    }
+    if !user.owns_alone(&About::from(&folder.symlink_metadata()?)) {
+        return Err(refused(&folder));
+    }
+    Ok(folder)
+}
+
+/// Root's trainers may switch to another user, who has to read the code as well.
+pub fn mode() -> u32 {
+    if rustix::process::geteuid().is_root() {
+        0o755
+    } else {
+        0o700
+    }
+}
+
+/// Whether the file or folder belongs to this user, and no other user may write to it. A link is none of both.
+pub fn is_own(path: &Path) -> bool {
+    path.symlink_metadata()
+        .is_ok_and(|about| !about.is_symlink() && User::this().owns_alone(&About::from(&about)))
+}
+
+fn refused(path: &Path) -> io::Error {
+    let text = format!("another user may write to {}", path.display());
+    io::Error::new(io::ErrorKind::PermissionDenied, text)
+}
+
+#[derive(Clone, Copy)]
+struct User {
+    uid: u32,
+    gid: u32,
+}
+
+struct About {
+    uid: u32,
+    gid: u32,
+    mode: u32,
+}
+
+impl From<&Metadata> for About {
+    fn from(about: &Metadata) -> About {
+        About {
+            uid: about.uid(),
+            gid: about.gid(),
+            mode: about.mode(),
+        }
+    }
+}
+
+impl User {
+    fn this() -> User {
+        User {
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+        }
+    }
+
+    fn owns_alone(self, about: &About) -> bool {
+        about.uid == self.uid && !self.is_open_to_others(about)
+    }
+
+    fn trusts_above(self, about: &About) -> bool {
+        let is_sticky = about.mode & 0o1000 != 0;
+        (about.uid == 0 || about.uid == self.uid) && (is_sticky || !self.is_open_to_others(about))
+    }
+
+    fn is_open_to_others(self, about: &About) -> bool {
+        // Many systems give each user a group of the same number, and a umask that lets this group write.
+        let is_private_group = about.gid == self.gid && self.gid == self.uid;
+        about.mode & 0o002 != 0 || (about.mode & 0o020 != 0 && !is_private_group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(uid: u32, gid: u32, mode: u32) -> About {
+        About { uid, gid, mode }
+    }
+
+    const ADA: User = User {
+        uid: 1000,
+        gid: 1000,
+    };
+
+    #[test]
+    fn only_what_nobody_else_can_write_to_is_ones_own() {
+        assert!(ADA.owns_alone(&about(1000, 1000, 0o700)));
+        assert!(ADA.owns_alone(&about(1000, 1000, 0o775)));
+        assert!(!ADA.owns_alone(&about(1000, 100, 0o775)), "a shared group");
+        assert!(!ADA.owns_alone(&about(1000, 1000, 0o777)));
+        assert!(!ADA.owns_alone(&about(1000, 1000, 0o1777)));
+        assert!(!ADA.owns_alone(&about(1001, 1000, 0o700)));
+        assert!(!ADA.owns_alone(&about(0, 0, 0o755)));
+        let in_shared_group = User { gid: 100, ..ADA };
+        assert!(!in_shared_group.owns_alone(&about(1000, 100, 0o775)));
+    }
+
+    #[test]
+    fn a_sticky_folder_and_those_of_root_may_stand_above() {
+        assert!(ADA.trusts_above(&about(0, 0, 0o755)));
+        assert!(ADA.trusts_above(&about(0, 0, 0o1777)));
+        assert!(!ADA.trusts_above(&about(0, 0, 0o777)));
+        assert!(!ADA.trusts_above(&about(1001, 1001, 0o755)));
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_to_or_replace_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/lib");
+        assert_eq!(open(&path).unwrap(), path.canonicalize().unwrap());
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, mode());
+        let set = |path: &Path, mode| {
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        };
+        set(&path, 0o777);
+        assert!(open(&path).is_err());
+        set(&path, 0o700);
+        let above = path.parent().unwrap();
+        set(above, 0o777);
+        assert!(open(&path).is_err());
+        set(above, 0o1777);
+        assert!(open(&path).is_ok());
+    }
+}
