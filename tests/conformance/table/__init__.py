@@ -1,0 +1,19 @@
+"""The table: every program and set-up that must not notice antifreeze, by kind."""
+
+from typing import List
+
+from ..entry import Entry
+from . import frameworks, initial_state, output, pythons, shells, signals, tools
+from .interpreter import PYTHON
+
+__all__ = ["ENTRIES", "PYTHON"]
+
+ENTRIES: List[Entry] = [
+    *initial_state.ENTRIES,
+    *shells.ENTRIES,
+    *output.ENTRIES,
+    *signals.ENTRIES,
+    *tools.ENTRIES,
+    *pythons.ENTRIES,
+    *frameworks.ENTRIES,
+]
