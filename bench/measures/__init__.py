@@ -1,6 +1,6 @@
 """The parts of `bench/guard`, in the order in which they run."""
 
-from . import cpu, output, record, sdk, shim, size, speed, start
+from . import cpu, imports, output, record, sdk, shim, size, speed, start
 
 PARTS = {
     "size": size,
@@ -11,4 +11,5 @@ PARTS = {
     "record": record,
     "shim": shim,
     "sdk": sdk,
+    "imports": imports,
 }

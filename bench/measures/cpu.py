@@ -35,7 +35,7 @@ def side_by_side(bench, run, running):
     mine, looks, seconds, theirs = spent(bench, run, running)
     ours = mine / seconds * 100
     yield Figure(
-        f"calm, tree of {PROCESSES}, recording", ours, "%", at_most(0.1),
+        f"calm, tree of {PROCESSES}, recording", ours, "%", at_most(0.05),
         f"{looks / seconds:.1f} looks a second",
     )
     yield Figure(
