@@ -15,13 +15,6 @@ def died(name: str) -> KnownDifference:
     )
 
 
-def verdict(words: str) -> KnownDifference:
-    """A verdict is printed that has these words in it."""
-    return KnownDifference(
-        OWN_LINES, rf"\n── antifreeze ──.*({words}).*", "--quiet prints the verdict of a run that ended in an error"
-    )
-
-
 def message(words: str, reason: str) -> KnownDifference:
     """One line of antifreeze's, which --quiet prints too."""
     return KnownDifference(OWN_LINES, rf"antifreeze: [^\n]*{words}[^\n]*\n", reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..entry import Entry, KnownDifference
-from .outcome import died, message, verdict
+from .outcome import died, message
 
 NAMED = "antifreeze names the command that could not be run, as a shell does"
 GUARD_STAYS = "the guard stays with what the command has started"
@@ -15,7 +15,7 @@ STATUSES = [
 
 ENTRIES = [
     *STATUSES,
-    Entry("dash that ends with 127", ("dash", "-c", "exit 127"), needs=("dash",), known=(verdict("127"),)),
+    Entry("dash that ends with 127", ("dash", "-c", "exit 127"), needs=("dash",)),
     Entry("true", ("true",)),
     Entry("false", ("false",)),
     Entry(
@@ -37,7 +37,6 @@ ENTRIES = [
     Entry(
         "a shell whose command is not there",
         ("sh", "-c", "no-such-program-anywhere"),
-        known=(verdict("not found"),),
     ),
     Entry(
         "a shell pipeline",
