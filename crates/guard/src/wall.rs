@@ -102,7 +102,7 @@ impl Wall {
         for tracked in tree.processes_mut() {
             let process = &tracked.process;
             let counted = findings.file_data(process.pid, process.started);
-            self.observe(now, tracked, counted, strip, footprint, shared);
+            self.observe(now, tracked, counted, (strip, small), footprint, shared);
             let slot = shared.slot(tracked.process.pid.0);
             let state = tracked.state.wall;
             let wants = slot.map_or(0, |(place, _)| self.wants[place]);
@@ -195,7 +195,7 @@ impl Wall {
         now: u64,
         tracked: &mut Tracked<Mark>,
         counted: FileData,
-        strip: u64,
+        (strip, small): (u64, u64),
         footprint: u64,
         shared: Shared,
     ) {
@@ -245,7 +245,7 @@ impl Wall {
                 None if self.attached => mark.wall.own_opening(found, strip),
                 None => OwnLimit::default(),
             };
-            let sign = mark.wall.notice(found, own, strip);
+            let sign = mark.wall.notice(found, own, strip, small);
             if sign == WallSign::Landed && self.attached {
                 let refused = What::Walled {
                     pid: process.pid,

@@ -5,6 +5,7 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
+use crate::limit::rounded;
 use crate::page::SMALL_REQUEST;
 use crate::shared;
 
@@ -12,7 +13,7 @@ use crate::shared;
 const LARGE: usize = 16 * SMALL_REQUEST as usize;
 
 /// A mapping that is about to be made, which the guard hears of first. Taken back unless it stands in the end.
-pub struct Announced(usize);
+pub struct Announced(u64);
 
 impl Announced {
     pub fn of(bytes: usize, is_of_file: bool) -> Self {
@@ -21,7 +22,9 @@ impl Announced {
         }
         match shared::slot() {
             Some(slot) => {
-                slot.files.fetch_add(bytes as u64, AcqRel);
+                // As far as the limit is moved for it.
+                let bytes = rounded(bytes as u64);
+                slot.files.fetch_add(bytes, AcqRel);
                 Self(bytes)
             }
             None => Self(0),
@@ -43,7 +46,7 @@ impl Drop for Announced {
         if self.0 > 0
             && let Some(slot) = shared::slot()
         {
-            let less = |files: u64| Some(files.saturating_sub(self.0 as u64));
+            let less = |files: u64| Some(files.saturating_sub(self.0));
             let _ = slot.files.fetch_update(AcqRel, Acquire, less);
         }
     }

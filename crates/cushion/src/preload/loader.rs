@@ -17,8 +17,8 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
-use crate::limit::{Limit, data_bytes, rounded};
-use crate::page::{Head, SMALL_REQUEST, Slot};
+use crate::limit::{Limit, data_bytes};
+use crate::page::{Head, LIMIT_UNIT, SMALL_REQUEST, Slot};
 use crate::reserve::Turn;
 use crate::{elf, guard, shared, sys};
 
@@ -54,6 +54,8 @@ static RAISED: AtomicBool = AtomicBool::new(false);
 static LIMIT_BEFORE: AtomicU64 = AtomicU64::new(NONE);
 static LIMIT_RAISED: AtomicU64 = AtomicU64::new(NONE);
 static DATA_BEFORE: AtomicU64 = AtomicU64::new(0);
+/// What libraries have mapped and the limit was not put back by, because it moves in whole units.
+static REMAINDER: AtomicU64 = AtomicU64::new(0);
 /// A finite limit was raised at some time.
 static HAS_RAISED: AtomicBool = AtomicBool::new(false);
 /// The thread for which it was raised.
@@ -223,14 +225,15 @@ fn put_back() {
     let (Some(limit), Some(data)) = (Limit::read_any(), data_bytes()) else {
         return;
     };
-    let mapped = announce(data);
+    let mapped = announce(data).saturating_add(REMAINDER.load(Relaxed));
     let before = LIMIT_BEFORE.load(Relaxed);
     // Unless the program, or the guard, has moved it since.
     if before != NONE && limit.soft == LIMIT_RAISED.load(Relaxed) {
-        turn.raise(
-            limit,
-            limit.soft.min(rounded(before.saturating_add(mapped))),
-        );
+        // Never further than what was announced: the guard would take the rest for a draw on the reserve.
+        let remainder = mapped % LIMIT_UNIT;
+        REMAINDER.store(remainder, Relaxed);
+        let after = before.saturating_add(mapped - remainder);
+        turn.raise(limit, limit.soft.min(after));
     }
     RAISED.store(false, Release);
     if let Some(slot) = shared::slot() {

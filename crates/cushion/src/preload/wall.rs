@@ -6,7 +6,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::limit::{Limit, data_bytes};
+use crate::limit::{Limit, data_bytes, rounded};
 use crate::page::{Head, SMALL_REQUEST};
 use crate::{guard, reserve, shared, sys};
 
@@ -14,7 +14,8 @@ use crate::{guard, reserve, shared, sys};
 /// alignment, a thread's stack). A request that fails with more room than this above its own
 /// size failed for another reason than the wall.
 const OVERHEAD: u64 = 64 << 20;
-const STEP: u64 = 8 << 20;
+/// What an allocator takes beside a small request: the space it keeps at the top of its heap, and rounding.
+const SMALL_OVERHEAD: u64 = 256 << 10;
 /// The stack that glibc gives a thread by default, and what starting it takes besides.
 const THREAD_STEP: u64 = 9 << 20;
 /// Draws of one request; the reserve is used up long before.
@@ -51,10 +52,14 @@ impl Request {
         }
     }
 
+    /// What it draws from the small reserve at a time. It leaves no room for a large request, which would otherwise be
+    /// met there instead of being refused, as often as a small one comes before it.
     fn step(self) -> u64 {
         match self {
             Self::Thread => THREAD_STEP,
-            Self::Heap(_) | Self::Mapping(_) | Self::File(_) => STEP,
+            Self::Heap(_) | Self::Mapping(_) | Self::File(_) => {
+                rounded(self.bytes().saturating_add(SMALL_OVERHEAD))
+            }
         }
     }
 

@@ -158,9 +158,9 @@ impl WallState {
         *current = Some(current.map_or(self.slack, |floor| floor.min(self.slack)));
     }
 
-    /// Takes in the soft limit found on the process, and what its cushion says. `strip` is
-    /// the size of a landing strip.
-    pub fn notice(&mut self, found: u64, own: OwnLimit, strip: u64) -> WallSign {
+    /// Takes in the soft limit found on the process, and what its cushion says. `strip` is the size of a landing
+    /// strip, and `small` that of the reserve for small requests.
+    pub fn notice(&mut self, found: u64, own: OwnLimit, strip: u64, small: u64) -> WallSign {
         let Some(set) = self.set else {
             return WallSign::None;
         };
@@ -178,9 +178,12 @@ impl WallState {
         }
         match sign {
             WallSign::Landed | WallSign::DrewSmall => {
+                // A limit that was raised to load a library may be found before the cushion says why. The cushion hands
+                // out no more than strip and reserve, so no more than that stays open.
+                let most = self.vm_data.saturating_add(strip).saturating_add(small);
                 self.opening = Some(Opening {
                     vm_data: self.vm_data,
-                    limit: found,
+                    limit: found.min(most),
                     strip,
                 });
             }

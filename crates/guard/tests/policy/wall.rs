@@ -8,6 +8,7 @@ use antifreeze_guard::policy::{
 
 const TICK: u64 = SECOND / 10;
 const STRIP: u64 = 32 * MB;
+const SMALL: u64 = 64 * MB;
 
 /// A process seen so long ago, and for the last time now; all it mapped is touched.
 fn process(mapped: u64) -> WallState {
@@ -280,12 +281,12 @@ fn an_open_strip_stays_until_memory_was_given_back() {
         limit: opened,
         landed: true,
     };
-    assert_eq!(state.notice(opened, own, STRIP), WallSign::Landed);
+    assert_eq!(state.notice(opened, own, STRIP, SMALL), WallSign::Landed);
     assert_eq!(limits(&room(0), &[state]), [None], "left open");
 
     state.observe(BOOT + TICK, 2 * GB + STRIP / 4, 2 * GB, 0, 1);
     assert_eq!(
-        state.notice(opened, own, STRIP),
+        state.notice(opened, own, STRIP, SMALL),
         WallSign::None,
         "told once"
     );
@@ -316,7 +317,10 @@ fn where_no_cushion_is_a_strip_is_told_by_the_limit_alone() {
         assert!(!state.own_opening(chosen, STRIP).landed, "{chosen}");
     }
     let own = state.own_opening(2 * GB + STRIP, STRIP);
-    assert_eq!(state.notice(2 * GB + STRIP, own, STRIP), WallSign::Landed);
+    assert_eq!(
+        state.notice(2 * GB + STRIP, own, STRIP, SMALL),
+        WallSign::Landed
+    );
 }
 
 #[test]
@@ -351,6 +355,7 @@ fn an_open_strip_does_not_hold_back_new_room() {
             landed: true,
         },
         STRIP,
+        SMALL,
     );
     assert_eq!(limit(&room(GB as i64), state), 3 * GB);
 }
@@ -364,7 +369,7 @@ fn a_leak_in_sips_does_not_get_its_small_reserve_back_every_look() {
         limit: drawn,
         landed: false,
     };
-    assert_eq!(state.notice(drawn, own, STRIP), WallSign::DrewSmall);
+    assert_eq!(state.notice(drawn, own, STRIP, SMALL), WallSign::DrewSmall);
     state.observe(BOOT + TICK, 2 * GB + 4 * MB, 2 * GB + 4 * MB, 0, 1);
     assert_eq!(limits(&room(0), &[state]), [None]);
 }
@@ -374,7 +379,7 @@ fn a_limit_the_program_chose_is_never_raised() {
     let mut state = process(GB);
     state.placed(4 * GB);
     assert_eq!(
-        state.notice(2 * GB, OwnLimit::default(), STRIP),
+        state.notice(2 * GB, OwnLimit::default(), STRIP, SMALL),
         WallSign::Foreign
     );
     assert_eq!(limits(&room(8 * GB as i64), &[state]), [None]);
@@ -400,7 +405,7 @@ fn a_newborn_taking_its_share_has_not_chosen_it() {
     state.placed(4 * GB);
     state.observe(BOOT + TICK, GB, GB, 0, 1);
     assert_eq!(
-        state.notice(2 * GB, OwnLimit::default(), STRIP),
+        state.notice(2 * GB, OwnLimit::default(), STRIP, SMALL),
         WallSign::None
     );
     assert_eq!(limit(&room(8 * GB as i64), state), 9 * GB);
@@ -557,7 +562,7 @@ fn a_closed_limit_leaves_what_it_was_opened_for() {
         limit: GB + STRIP,
         landed: true,
     };
-    state.notice(GB + STRIP, landed, STRIP);
+    state.notice(GB + STRIP, landed, STRIP, SMALL);
     assert_eq!(closed(&state), GB + STRIP);
 }
 
@@ -630,14 +635,27 @@ fn a_limit_that_was_moved_for_a_file_is_nothing_to_land_on() {
         limit: 5 * GB,
         landed: false,
     };
-    assert_eq!(state.notice(5 * GB, own, STRIP), WallSign::None);
+    assert_eq!(state.notice(5 * GB, own, STRIP, SMALL), WallSign::None);
     assert_eq!(state.opened(), None);
     // The same without a file is a draw on the reserve.
     let mut state = process(GB);
     state.placed(2 * GB);
     state.observe(BOOT + TICK, 2 * GB, GB, 0, 1);
-    assert_eq!(state.notice(5 * GB, own, STRIP), WallSign::DrewSmall);
-    assert_eq!(state.opened(), Some(5 * GB));
+    assert_eq!(state.notice(5 * GB, own, STRIP, SMALL), WallSign::DrewSmall);
+    assert!(state.opened().is_some());
+}
+
+/// The guard may find a limit that was raised for a library before the cushion says why.
+#[test]
+fn an_opening_is_no_larger_than_what_the_cushion_hands_out() {
+    let mut state = process(GB);
+    state.placed(2 * GB);
+    let own = OwnLimit {
+        limit: 5 * GB,
+        landed: false,
+    };
+    state.notice(5 * GB, own, STRIP, SMALL);
+    assert_eq!(limit(&room(0), state), GB + STRIP + SMALL);
 }
 
 #[test]
