@@ -25,6 +25,16 @@ pub fn shown(bytes: &[u8]) -> String {
     text
 }
 
+/// Lines of code to copy: a line break ends a line, and the indentation of each is kept, tabs too. All else is as in
+/// [`shown`].
+pub fn code_lines(code: &str) -> impl Iterator<Item = String> {
+    code.split('\n').map(|line| {
+        let code = line.trim_start_matches([' ', '\t']);
+        let indent = line.strip_suffix(code).unwrap_or_default();
+        format!("{indent}{}", shown(code.as_bytes()))
+    })
+}
+
 /// The last part of a path, shown.
 pub fn file_name(path: &[u8]) -> String {
     shown(
@@ -171,6 +181,19 @@ mod tests {
         ] {
             assert_eq!(shown(bytes), text);
         }
+    }
+
+    #[test]
+    fn code_keeps_its_lines_and_their_indentation_and_nothing_else_that_a_terminal_would_obey() {
+        let lines = |code| code_lines(code).collect::<Vec<_>>();
+        assert_eq!(
+            lines("    kept.append(x)\n    del kept[:-5]"),
+            ["    kept.append(x)", "    del kept[:-5]"]
+        );
+        assert_eq!(
+            lines("\tx = 'a\tb'\r\n\x1b[2J"),
+            ["\tx = 'a\\tb'\\r", "\\u{1b}[2J"]
+        );
     }
 
     #[test]

@@ -134,7 +134,7 @@ pub(crate) fn memory(sheet: &mut Sheet<'_>, facts: &Facts, story: &Story) {
 pub(crate) fn do_this(sheet: &mut Sheet<'_>, label: &str, remedy: &Remedy) {
     sheet.text(label, &remedy.text);
     if let Some(code) = &remedy.code {
-        sheet.whole("", code);
+        sheet.code(code);
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, sto
     let note = format!("(last save: {save})");
     if let Some(code) = &continuation.missing_code {
         sheet.text("go on", ADD_CODE);
-        sheet.whole("", code);
+        sheet.code(code);
         sheet.with_note("", &resume_command(facts), &note);
     } else {
         sheet.with_note("go on", &resume_command(facts), &note);

@@ -64,6 +64,14 @@ impl<'a> Sheet<'a> {
             .push(format!("{label}{}", safe::shown(text.as_bytes())));
     }
 
+    /// Lines of code to be copied, below a label.
+    pub fn code(&mut self, code: &str) {
+        let label = padded("", LABEL_COLUMNS);
+        for line in safe::code_lines(code) {
+            self.lines.push(format!("{label}{line}"));
+        }
+    }
+
     /// A line to be copied and a remark, beside it where there is room, else below.
     pub fn with_note(&mut self, label: &str, text: &str, note: &str) {
         if LABEL_COLUMNS + text.width() + 4 + note.width() <= self.width {

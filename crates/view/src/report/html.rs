@@ -8,6 +8,9 @@ use std::fmt::Write;
 
 /// No piece of text is longer, in characters; a list of lines may have many pieces.
 const LONGEST: usize = 2_000;
+/// No code to copy has more lines, or lines that are indented further.
+const MOST_LINES: usize = 100;
+const LONGEST_INDENT: usize = 200;
 /// All text together, in bytes. What comes after it is cut to nothing.
 const ALL: usize = 600_000;
 
@@ -87,6 +90,24 @@ impl Html {
     pub fn text(&mut self, anyones: &str) -> &mut Html {
         self.limited(anyones, LONGEST);
         self
+    }
+
+    /// Lines of code to copy, each escaped by itself.
+    pub fn code(&mut self, code: &str) -> &mut Html {
+        self.raw("<code>");
+        for (number, line) in code.split('\n').take(MOST_LINES).enumerate() {
+            if number > 0 {
+                self.raw("\n");
+            }
+            let rest = line.trim_start_matches([' ', '\t']);
+            let indent = line.strip_suffix(rest).unwrap_or_default();
+            if indent.len() <= LONGEST_INDENT {
+                self.page.push_str(indent);
+                self.strangers += indent.len();
+            }
+            self.text(rest);
+        }
+        self.raw("</code>")
     }
 
     /// Anybody's text in which `names` stand between backticks, as our sentences have them.
@@ -205,6 +226,14 @@ mod tests {
         let mut html = Html::default();
         write(&mut html);
         html.into_page()
+    }
+
+    #[test]
+    fn code_keeps_its_lines_and_their_indentation() {
+        assert_eq!(
+            written(|html| html.code("    x = '<'\n\tdel \x1b[2J")),
+            "<code>    x = &#39;&lt;&#39;\n\tdel \\u{1b}[2J</code>"
+        );
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn cause(html: &mut Html, cause: &Cause, place: usize) {
 fn paste(html: &mut Html, code: &str, id: &str) {
     html.raw("<div class=\"paste\">");
     html.open("pre", &[("id", Value::Text(id)), ("tabindex", "0".into())]);
-    html.leaf("code", "", code).raw("</pre>");
+    html.code(code).raw("</pre>");
     html.open(
         "button",
         &[
@@ -205,7 +205,16 @@ fn sentence(text: &str) -> String {
     format!("{}{stop}", capital(text))
 }
 
+/// The text with a capital, unless its first word is a place: names of files are shown as they are.
 fn capital(text: &str) -> String {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let is_word = |word: &str| {
+        word.chars()
+            .all(|letter| letter.is_alphabetic() || "'-’".contains(letter))
+    };
+    if !is_word(word.trim_end_matches([',', '.', ':', ';', '?', '!', ')'])) {
+        return text.to_owned();
+    }
     let mut characters = text.chars();
     match characters.next() {
         Some(first) => first.to_uppercase().chain(characters).collect(),
@@ -225,5 +234,17 @@ mod tests {
         );
         assert_eq!(sentence("`kept` holds 3 GB"), "`kept` holds 3 GB.");
         assert_eq!(sentence(""), ".");
+        assert_eq!(sentence("it grew, and then"), "It grew, and then.");
+    }
+
+    #[test]
+    fn a_sentence_that_begins_with_a_file_keeps_its_name() {
+        for text in [
+            "l3.py:15: keep the value",
+            "net/l3.py:15 rule: it grows",
+            "t.py grows",
+        ] {
+            assert_eq!(sentence(text), format!("{text}."));
+        }
     }
 }

@@ -360,6 +360,16 @@ fn the_table_of_runs() {
 }
 
 #[test]
+fn code_of_two_lines_is_shown_on_two_lines() {
+    let scene = leak_walled();
+    let mut verdict = scene.verdict();
+    verdict.causes[0].remedies[0].code = Some("    kept.append(x)\n    del kept[:-5]".into());
+    let text = antifreeze_view::show(&verdict, &scene.facts, &scene.story(), [], &look());
+    let lines = "\n             kept.append(x)\n             del kept[:-5]\n";
+    assert!(text.contains(lines), "{text}");
+}
+
+#[test]
 fn a_verdict_that_someone_else_wrote_cannot_drive_the_terminal() {
     let scene = leak_walled();
     let mut verdict = scene.verdict();
