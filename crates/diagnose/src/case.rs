@@ -194,9 +194,13 @@ impl<'a> Case<'a> {
         held_besides as f64 >= refusal.bytes as f64 * SERVED
     }
 
-    /// Who fills the memory, seen from inside.
+    /// Who fills the memory, seen from inside. A look after the end of what filled it, as between two cells of a notebook,
+    /// names nothing: then the last one before memory ran out counts.
     pub fn suspect(&self) -> Option<Suspect<'a>> {
-        self.facts.told.suspect()
+        let told = &self.facts.told;
+        let refused = self.story.refusals.first.map(|refusal| refusal.at);
+        let ran_out = refused.or(self.story.stopped_at);
+        told.suspect().or_else(|| told.suspect_before(ran_out?))
     }
 
     /// The request that failed was made on the line on which the suspect grows, so that it is no request for a batch.

@@ -357,7 +357,11 @@ fn cell(file: &[u8], facts: &Facts) -> Option<String> {
     if let Some(number) = facts.told.cells.get(file) {
         return Some(format!("cell {number}"));
     }
-    // "<ipython-input-3-0123abcd>" has it in its name.
+    // "Cell In[3]" of a traceback, and "<ipython-input-3-0123abcd>", have it in their names.
+    if let Some(rest) = file.strip_prefix("Cell In") {
+        let number = rest.trim_start().strip_prefix('[')?.strip_suffix(']')?;
+        return Some(format!("cell {}", number.parse::<u64>().ok()?));
+    }
     if let Some(rest) = file.strip_prefix("<ipython-input-") {
         let number = rest.split('-').next()?;
         return Some(format!("cell {}", number.parse::<u64>().ok()?));
@@ -591,6 +595,8 @@ mod tests {
             ("/tmp/ipykernel_12/345.py", "cell 3, line 6"),
             ("/tmp/ipykernel_12/346.py", "a cell, line 6"),
             ("<ipython-input-7-ab12>", "cell 7, line 6"),
+            ("Cell In[7]", "cell 7, line 6"),
+            ("Cell In [7]", "cell 7, line 6"),
             ("/home/a/train.py", "train.py:6"),
             ("/tmp/ipykernel_12/mine.py", "/tmp/ipykernel_12/mine.py:6"),
         ] {

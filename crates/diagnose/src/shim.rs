@@ -85,6 +85,9 @@ pub struct ScriptChange {
     pub last_line: u32,
     #[serde(default)]
     pub before: String,
+    /// The white space before `line`.
+    #[serde(default)]
+    pub indent: String,
     pub code: String,
     pub why: ChangeReason,
     /// Elements that remain: the newest, and the first so many.

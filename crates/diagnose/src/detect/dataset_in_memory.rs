@@ -66,7 +66,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     if let Some(remedy) = remedy::for_pipeline(case)
         && case.large_request().is_none()
     {
-        let place = remedy::place_of(&remedy);
+        let place = remedy::first_place(&remedy);
         let summary = "a pipeline of tf.data keeps samples in memory, and no name of the script holds as much".to_owned();
         let found = Found::new(case, PIPELINE, summary, "").and(case, grew(growth), "tree.footprint");
         return Finding::Found(found.at(place).remedy_by(remedy));

@@ -79,7 +79,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
 
 fn remedied(case: &Case<'_>, found: Found) -> Found {
     if let Some(remedy) = remedy::for_dataset(case) {
-        let place = remedy::place_of(&remedy);
+        let place = remedy::first_place(&remedy);
         return found.at(place).remedy_by(remedy);
     }
     let holder = case.suspect().and_then(|suspect| remedy::for_holder(case, suspect.holder));

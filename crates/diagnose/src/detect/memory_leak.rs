@@ -34,7 +34,7 @@
 
 use super::{Finding, Found, batch_too_large, dataset_in_memory, remedy};
 use crate::case::Case;
-use crate::ending::user_file;
+use crate::ending::{user_file, user_place};
 use crate::safe;
 use crate::series::Growth;
 use crate::shim::{Holder, How, Suspect};
@@ -114,7 +114,7 @@ pub(super) fn with_holder(
         .and(case, grew(growth), "tree.footprint")
         .at(case.location())
         .at(location);
-    let others = case.facts.told.accomplices(suspect);
+    let others = suspect.accomplices();
     for other in &others {
         found = found.and(case, beside(case, other), "");
     }
@@ -144,5 +144,5 @@ fn beside(case: &Case<'_>, holder: &Holder) -> String {
 
 pub(super) fn place_of(case: &Case<'_>, holder: &Holder) -> Option<String> {
     let line = holder.lines.first()?;
-    Some(format!("{}:{line}", user_file(holder.file.as_bytes(), case.facts)))
+    Some(user_place(holder.file.as_bytes(), *line, case.facts))
 }

@@ -2,7 +2,7 @@
 //! of the frameworks that are loaded. No code is offered that was not made for the line that it is offered for.
 
 use crate::case::Case;
-use crate::ending::user_file;
+use crate::ending::{place_of, user_file};
 use crate::safe;
 use crate::shim::{
     BatchFacts, BatchSize, ChangeAction, ChangeReason, Holder, ScriptChange, ScriptChanges,
@@ -32,7 +32,7 @@ pub(super) fn for_dataset(case: &Case<'_>) -> Option<Remedy> {
 }
 
 /// The line that a remedy changes first.
-pub(super) fn place_of(remedy: &Remedy) -> Option<Location> {
+pub(super) fn first_place(remedy: &Remedy) -> Option<Location> {
     let edit = remedy.edits.first()?;
     Some(Location {
         file: edit.file.clone(),
@@ -78,7 +78,10 @@ pub(super) fn for_batch(case: &Case<'_>, fitting: Option<u64>) -> Option<Remedy>
         ),
     };
     Some(Remedy {
-        text: format!("a batch of {size} instead of {value} at {file}:{line}; {note}"),
+        text: format!(
+            "a batch of {size} instead of {value} at {}; {note}",
+            place_of(&file, *line)
+        ),
         code: Some(code.clone()),
         docs: None,
         edits: vec![Edit {
@@ -144,7 +147,7 @@ fn from_changes(case: &Case<'_>, file: &str, changes: &[ScriptChange], name: &st
     texts.dedup();
     let code = changes.iter().flat_map(|change| {
         let imports = change.imports.iter().cloned();
-        imports.chain(Some(change.code.clone()).filter(|code| !code.is_empty()))
+        imports.chain(Some(indented(change)).filter(|code| !code.is_empty()))
     });
     let code: Vec<String> = code.collect();
     let edits = changes.iter().map(|change| Edit {
@@ -168,12 +171,29 @@ fn from_changes(case: &Case<'_>, file: &str, changes: &[ScriptChange], name: &st
     }
 }
 
+/// The code of a change with the indentation of the line that it is for.
+fn indented(change: &ScriptChange) -> String {
+    let is_blank = |indent: &&str| indent.bytes().all(|byte| byte == b' ' || byte == b'\t');
+    let indent = Some(change.indent.as_str())
+        .filter(is_blank)
+        .unwrap_or_default();
+    // Further lines of a statement of several lines have the indentation that they had in the script.
+    let keeps_indentation =
+        change.action == ChangeAction::Replace && change.last_line > change.line;
+    let lines = change.code.lines().enumerate().map(|(number, line)| {
+        match number > 0 && keeps_indentation {
+            true => line.to_owned(),
+            false => format!("{indent}{line}"),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 fn text(change: &ScriptChange, file: &str, name: &str) -> String {
-    let line = change.line;
     let place = match change.action {
-        ChangeAction::Replace => format!("replace {file}:{line}"),
-        ChangeAction::Before => format!("insert before {file}:{line}"),
-        ChangeAction::After => format!("insert after {file}:{}", change.last_line),
+        ChangeAction::Replace => format!("replace {}", place_of(file, change.line)),
+        ChangeAction::Before => format!("insert before {}", place_of(file, change.line)),
+        ChangeAction::After => format!("insert after {}", place_of(file, change.last_line)),
     };
     let keep = change.keep.unwrap_or(1);
     match change.why {
@@ -198,7 +218,10 @@ fn text(change: &ScriptChange, file: &str, name: &str) -> String {
         }
         ChangeReason::Cache => format!("let the cache of `{name}` hold {keep} results: {place}"),
         ChangeReason::TfCache if change.code.is_empty() => {
-            format!("`cache()` keeps every sample in memory: remove {file}:{line}")
+            format!(
+                "`cache()` keeps every sample in memory: remove {}",
+                place_of(file, change.line)
+            )
         }
         ChangeReason::TfCache => format!("`cache()` keeps every sample in memory: {place}"),
         ChangeReason::TfShuffle => {

@@ -1,7 +1,9 @@
 //! Which names of the script fill the memory, judged from the looks that the shim reported.
 
-use super::{Holder, Told};
+use super::{Changed, Holder, Holders, ROUNDING, Told};
 use crate::units;
+use antifreeze_sense::Stamp;
+use std::time::Duration;
 
 /// One part of so many, of all that is resident, is most of it: half a gigabyte may be the framework itself.
 const MOST: u64 = 3;
@@ -19,6 +21,8 @@ const MUCH: u64 = 10;
 pub struct Suspect<'a> {
     pub holder: &'a Holder,
     pub how: How,
+    /// All names of the same look.
+    names: &'a [Holder],
 }
 
 impl Suspect<'_> {
@@ -58,7 +62,28 @@ impl Told {
     /// The name that grew most between two looks, or keeps the graphs of all steps; of a single look,
     /// the container that the script adds to and that holds most of the memory.
     pub fn suspect(&self) -> Option<Suspect<'_>> {
-        let holders = self.holders.as_ref()?;
+        self.holders.as_ref()?.suspect()
+    }
+
+    /// The same of the last look until a moment that found one.
+    pub fn suspect_before(&self, moment: Stamp) -> Option<Suspect<'_>> {
+        let until = Duration::from_nanos(moment.monotonic) + ROUNDING;
+        let looks = self
+            .changes
+            .iter()
+            .rev()
+            .filter_map(|change| match &change.what {
+                Changed::Holders(holders) if change.at <= until => Some(holders),
+                _ => None,
+            });
+        looks.into_iter().find_map(Holders::suspect)
+    }
+}
+
+impl Holders {
+    fn suspect(&self) -> Option<Suspect<'_>> {
+        let holders = self;
+        let names = holders.names.as_slice();
         let grown = || holders.names.iter().filter(|holder| holder.grown > 0);
         let most = grown().map(|holder| holder.grown).max().unwrap_or(0);
         // Of names that grow alike the one to which the script adds is meant.
@@ -67,6 +92,7 @@ impl Told {
         let grower = grown()
             .filter(adds_as_much)
             .max_by_key(|holder| holder.grown);
+        let grower = grower.map(|outer| holders.entry_of(outer, |holder| holder.grown));
         let grower = grower.or_else(|| grown().max_by_key(|holder| holder.grown));
         // What has grown by too little to be it does not speak for another.
         let explains = |holder: &&Holder| holder.grown.saturating_mul(3) >= holder.more;
@@ -76,7 +102,7 @@ impl Told {
                 0 => How::Second(grown as f64 / holder.seconds.max(0.001)),
                 steps => How::Step(grown / steps),
             };
-            return Some(Suspect { holder, how });
+            return Some(Suspect { holder, how, names });
         }
         let adds = |holder: &&Holder| !holder.lines.is_empty();
         let most = holders.names.iter().filter(adds);
@@ -94,38 +120,61 @@ impl Told {
             .max_by_key(|holder| holder.bytes)
         {
             let how = How::Step(holder.bytes / holder.length.max(1));
-            return Some(Suspect { holder, how });
+            return Some(Suspect { holder, how, names });
         }
         if let Some(holder) = most
             .clone()
             .filter(|holder| holder.is_filled() && holder.bytes > holders.resident / MOST)
             .max_by_key(|holder| holder.bytes)
+            .map(|outer| holders.entry_of(outer, |holder| holder.bytes.cast_signed()))
         {
             let how = How::Holds;
-            return Some(Suspect { holder, how });
+            return Some(Suspect { holder, how, names });
         }
         let holder = most
             .filter(|holder| holder.new_nodes > 0 || holder.seconds == 0.0)
             .max_by_key(|holder| holder.nodes)?;
         let how = How::Graphs;
-        (holder.nodes >= MANY_NODES).then_some(Suspect { holder, how })
+        (holder.nodes >= MANY_NODES).then_some(Suspect { holder, how, names })
     }
+}
 
+impl Holders {
+    /// The innermost entry of a container that the script adds to and that has nearly all of what the container has by
+    /// this measure: `log['outputs']` rather than `log`.
+    fn entry_of<'a>(&'a self, outer: &'a Holder, measure: impl Fn(&Holder) -> i64) -> &'a Holder {
+        let entries = self.names.iter().filter(|holder| {
+            is_entry(&outer.name, &holder.name)
+                && holder.is_filled()
+                && !holder.lines.is_empty()
+                && measure(holder) >= measure(outer) / 10 * 9
+        });
+        entries
+            .max_by_key(|holder| holder.name.len())
+            .unwrap_or(outer)
+    }
+}
+
+/// Whether a name is an entry of a container of another name, or an attribute of it.
+fn is_entry(outer: &str, inner: &str) -> bool {
+    inner
+        .strip_prefix(outer)
+        .is_some_and(|rest| rest.starts_with(['[', '.']))
+}
+
+impl<'a> Suspect<'a> {
     /// Others that grow beside the suspect, by more than a tenth of what it grew by, on lines of their own.
-    pub fn accomplices(&self, suspect: &Suspect<'_>) -> Vec<&Holder> {
-        let main = suspect.holder;
+    pub fn accomplices(&self) -> Vec<&'a Holder> {
+        let (main, suspect) = (self.holder, self);
         let same_thing = |one: &Holder, other: &Holder| {
-            let is_within = |outer: &str, inner: &str| {
-                let rest = inner.strip_prefix(outer);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
-            };
-            is_within(&one.name, &other.name)
-                || is_within(&other.name, &one.name)
+            one.name == other.name
+                || is_entry(&one.name, &other.name)
+                || is_entry(&other.name, &one.name)
                 || (one.file == other.file && one.lines.first() == other.lines.first())
         };
         let is_large = |bytes: u64| bytes.saturating_mul(SMALL_PART.unsigned_abs()) > main.bytes;
         let mut found: Vec<&Holder> = Vec::new();
-        for holder in self.holders.iter().flat_map(|holders| &holders.names) {
+        for holder in self.names {
             let grows = match suspect.how {
                 // What was looked at once is known by its size alone.
                 How::Holds => holder.is_filled() && is_large(holder.bytes),

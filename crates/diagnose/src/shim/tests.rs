@@ -36,6 +36,48 @@ fn the_newest_look_counts_and_the_fastest_grower_is_named() {
 }
 
 #[test]
+fn of_a_dictionary_of_lists_the_entry_that_grows_is_named() {
+    let told = told(concat!(
+        r#"{"what":"holders","t":3,"step":20,"resident":900000000,"names":["#,
+        r#"{"name":"log","file":"t.py","bytes":480009000,"length":2,"grown":400009000,"steps":20,"seconds":1,"more":400000000,"lines":[13,14]},"#,
+        r#"{"name":"log['outputs']","file":"t.py","bytes":480000000,"length":24,"grown":400000000,"steps":20,"seconds":1,"more":400000000,"lines":[14]},"#,
+        r#"{"name":"log['losses']","file":"t.py","bytes":9000,"length":24,"grown":9000,"steps":20,"seconds":1,"more":400000000,"nodes":200,"new_nodes":100,"lines":[13]}]}"#,
+    ));
+    let suspect = told.suspect().unwrap();
+    assert_eq!(
+        (suspect.holder.name.as_str(), suspect.holder.lines[0]),
+        ("log['outputs']", 14)
+    );
+    let others = suspect.accomplices();
+    assert_eq!(others.len(), 1);
+    assert_eq!(others[0].name, "log['losses']");
+}
+
+#[test]
+fn of_a_dictionary_whose_entries_grow_alike_the_whole_is_named() {
+    let told = told(concat!(
+        r#"{"what":"holders","t":3,"step":20,"resident":900,"names":["#,
+        r#"{"name":"log","file":"t.py","bytes":800,"length":2,"grown":800,"steps":20,"seconds":1,"more":800,"lines":[13]},"#,
+        r#"{"name":"log['a']","file":"t.py","bytes":400,"length":24,"grown":400,"steps":20,"seconds":1,"more":800,"lines":[13]},"#,
+        r#"{"name":"log['b']","file":"t.py","bytes":400,"length":24,"grown":400,"steps":20,"seconds":1,"more":800,"lines":[14]}]}"#,
+    ));
+    assert_eq!(told.suspect().unwrap().holder.name, "log");
+}
+
+#[test]
+fn a_look_that_names_nothing_leaves_the_suspect_of_the_one_before() {
+    let nothing = r#"{"what":"holders","t":9,"step":1,"resident":500,"names":[]}"#;
+    let told = told(&(holding(5, 500) + nothing));
+    assert!(told.suspect().is_none());
+    let named = told.suspect_before(at(6)).unwrap();
+    assert_eq!(
+        (named.holder.name.as_str(), named.how),
+        ("kept", How::Holds)
+    );
+    assert!(told.suspect_before(at(4)).is_none());
+}
+
+#[test]
 fn a_single_look_names_a_container_that_is_added_to_and_holds_most() {
     let line = |resident| {
         format!(

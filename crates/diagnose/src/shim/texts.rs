@@ -91,6 +91,7 @@ impl ScriptChange {
     fn change_texts(&mut self, change: &mut impl FnMut(&mut String)) {
         change(&mut self.code);
         change(&mut self.before);
+        change(&mut self.indent);
         self.imports.iter_mut().for_each(change);
     }
 }

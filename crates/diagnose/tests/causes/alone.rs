@@ -354,7 +354,7 @@ fn notebooks_and_boxes_have_tracebacks_too() {
     let notebook = "OutOfMemoryError                          Traceback (most recent call last)\nCell In[7], line 12\n     11 out = model(x)\n---> 12 loss = crit(out)\n\nOutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
     let verdict = tells(notebook, Some(Code::VramExhausted));
     let location = verdict.causes[0].location.as_ref().unwrap();
-    assert_eq!((location.file.as_str(), location.line), ("Cell In[7]", 12));
+    assert_eq!((location.file.as_str(), location.line), ("cell 7", 12));
     tells(
         "  File \"/w/train.py\", line 3\n    for x in y\n              ^\nSyntaxError: expected ':'\n",
         Some(Code::UserException),

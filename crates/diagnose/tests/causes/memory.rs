@@ -458,3 +458,51 @@ fn a_library_that_was_not_mapped_is_told_with_the_room_it_needs() {
     let fixed = "ImportError: libgomp.so.1: cannot allocate memory in static TLS block";
     spares(&scene(fixed), Code::LibraryNotMapped);
 }
+
+#[test]
+fn a_leak_in_a_cell_is_named_as_it_was_while_it_grew() {
+    let looks = [
+        r#"{"what":"cell","t":1,"file":"/tmp/ipykernel_7/345.py","number":3}"#,
+        r#"{"what":"holders","t":110,"step":0,"resident":12000000000,"names":[{"name":"rows","file":"/tmp/ipykernel_7/345.py","bytes":9000000000,"length":40,"grown":5000000000,"steps":0,"seconds":9,"more":5000000000,"lines":[6]}]}"#,
+        r#"{"what":"edits","t":110,"name":"rows","file":"/tmp/ipykernel_7/345.py","edits":[{"action":"after","line":6,"last_line":6,"before":"rows.append(x)","indent":"    ","code":"del rows[:-10]","why":"bound","keep":10}]}"#,
+        // Between two cells no frame of the script is there.
+        r#"{"what":"holders","t":121,"step":0,"resident":12000000000,"names":[]}"#,
+    ];
+    let scene = filled(|second| 2 * GB + second * 90 * MB)
+        .said(&looks.join("\n"))
+        .printed("MemoryError      Traceback (most recent call last)\nCell In[3], line 6\n----> 6     rows.append(x)\n\nMemoryError: Unable to allocate\n");
+    let verdict = scene.verdict();
+    let cause = &verdict.causes[0];
+    assert!(
+        cause.summary.starts_with("`rows` holds 40 elements"),
+        "{cause:#?}"
+    );
+    assert_eq!(cause.location.as_ref().unwrap().place(), "cell 3, line 6");
+    let remedy = &cause.remedies[0];
+    assert!(
+        remedy.text.ends_with("insert after cell 3, line 6"),
+        "{remedy:#?}"
+    );
+    assert_eq!(remedy.code.as_deref(), Some("    del rows[:-10]"));
+}
+
+#[test]
+fn a_change_of_two_lines_is_shown_with_the_indentation_of_the_script() {
+    let looks = [
+        r#"{"what":"holders","step":0,"resident":12000000000,"names":[{"name":"kept","file":"t.py","bytes":9000000000,"length":70,"grown":0,"steps":0,"seconds":0,"lines":[12]}]}"#,
+        r#"{"what":"edits","name":"kept","file":"t.py","edits":[{"action":"replace","line":12,"last_line":12,"before":"kept.append(x)","indent":"        ","code":"np.save(f, x)\nkept.append(np.load(f))","why":"spill","imports":["import numpy as np"]}]}"#,
+    ];
+    let causes = filled(|second| 2 * GB + second * 90 * MB)
+        .said(&looks.join("\n"))
+        .verdict()
+        .causes;
+    let remedy = &causes[0].remedies[0];
+    assert_eq!(
+        remedy.code.as_deref(),
+        Some("import numpy as np\n        np.save(f, x)\n        kept.append(np.load(f))")
+    );
+    assert_eq!(
+        remedy.edits[0].code,
+        "np.save(f, x)\nkept.append(np.load(f))"
+    );
+}
