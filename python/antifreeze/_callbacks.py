@@ -72,7 +72,7 @@ class Owner:
         self.kind = kind
         # The shim calls `save` where it sees a step end; otherwise the callback calls `Trainer.serve` itself.
         self.saves_at_step_end = saves_at_step_end
-        self._loop, self._of = loop, trainer_object
+        self.loop, self.trainer_object = loop, trainer_object
         self._save, self._is_whole = save, is_whole
         self._ended_at: Optional[int] = None
 
@@ -90,11 +90,11 @@ class Owner:
             hooks.owner = None
 
     def is_running(self) -> bool:
-        return runs(self._loop, self._of)
+        return runs(self.loop, self.trainer_object)
 
     def owns(self, trace: Any) -> bool:
         """Whether the error ended this training, or came after it before anything else was trained."""
-        return ran(trace, self._loop, self._of) or trainer().steps.count == self._ended_at
+        return ran(trace, self.loop, self.trainer_object) or trainer().steps.count == self._ended_at
 
     def is_whole(self, trace: Any) -> bool:
         return self._is_whole(trace)

@@ -39,7 +39,7 @@ class Callback(keras.callbacks.Callback):
         _callbacks.plan(steps * epochs if steps and epochs else None)
         _callbacks.go_on_from(_steps_made(self.model))
         if self._path is not None:
-            self._owner = _callbacks.Owner(
+            self._owner = _Owner(
                 checkpoints.KERAS, inspect.unwrap(type(self.model).fit), self._save, _is_whole, self.model,
                 saves_at_step_end=True,
             )
@@ -56,6 +56,23 @@ class Callback(keras.callbacks.Callback):
         checkpoints.replace(path, checkpoints.KERAS, self.model.save, temporary)
         checkpoints.point(saves_folder(), checkpoints.KERAS, _steps_made(self.model), path)
         return {"path": path, "bytes": os.path.getsize(path), "by": "framework", "kind": checkpoints.KERAS}
+
+
+class _Owner(_callbacks.Owner):
+    def owns(self, trace: Any) -> bool:
+        return super().owns(trace) or _is_filtered_fit(trace, self.loop, self.trainer_object)
+
+
+def _is_filtered_fit(trace, fit, model):
+    """Whether an exception left `model.fit`. Keras removes its own frames from tracebacks, that of `fit` among them;
+    what remains is the frame of its wrapper, which holds the function and its arguments."""
+    while trace is not None:
+        variables = trace.tb_frame.f_locals
+        function, arguments = variables.get("fn"), variables.get("args")
+        if callable(function) and inspect.unwrap(function) is fit and arguments and arguments[0] is model:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def _steps_made(model):

@@ -534,6 +534,28 @@ print("TOLD", json.dumps([saved, left, hooks.on_checkpoint is own]))
         self.assertRegex(saved[1], r"step-\d+\.weights\.h5")
         self.assertEqual((left, own), (True, True))
 
+    ENDS = """
+import json, sys, keras, numpy, antifreeze.keras
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+x, y = numpy.random.rand(64, 8).astype("f"), numpy.random.rand(64, 1).astype("f")
+class Fails(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 4:
+            raise MemoryError if json.loads(sys.argv[1])[0]["fails"] else AssertionError("it went on")
+callbacks = [Fails(), antifreeze.keras.Callback(save="last.keras")]
+model.fit(x, y, batch_size=8, epochs=2, verbose=0, callbacks=callbacks)
+"""
+
+    def test_an_error_or_a_stop_that_ends_fit_is_saved_by_the_callback_alone(self):
+        for fails, asked, step in ((True, {}, 5), (False, {"STOP_ASKED": 1}, 1)):
+            with self.subTest(fails=fails):
+                scene, ended, _ = self.train(self.ENDS, asked, fails=fails)
+                self.assertIn("MemoryError" if fails else "MemoryPressure", ended.stderr)
+                saved = [(os.path.basename(one["path"]), one["step"]) for one in scene.said("saved")]
+                self.assertEqual(saved, [("last.keras", step)], ended)
+                self.assertEqual(os.listdir(os.path.join(scene.folder, "saves")), [f"step-{step}.keras.json"])
+
 
 class ModuleTest(unittest.TestCase):
     def says(self, text, expected):
