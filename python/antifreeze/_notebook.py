@@ -52,7 +52,7 @@ class Notebook:
         self._has_told = False
         self._before = hooks.may_stop, hooks.ending
         hooks.may_stop = self._may_stop
-        hooks.ending = "antifreeze ended this cell: memory is running out, and it would freeze the machine"
+        hooks.ending = "antifreeze ended this cell: it has almost used up its memory"
         with report.safely("naming cells"):
             cells.forget()
             cells.tell()

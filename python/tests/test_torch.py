@@ -285,6 +285,30 @@ try:"""
         [trainer] = scene.trainers()
         self.assertEqual((trainer["steps"], trainer["stopped"]), (1, 1))
 
+    def test_steps_since_the_last_save_are_saved_before_a_stop(self):
+        scene = Scene(self)
+        ended = scene.run(self.LOOP.replace("try:", """
+from antifreeze._shim import page
+from antifreeze._shim.trainer import trainer
+made = 0
+try:""", 1).replace("            optimizer.step()", """            made += 1
+            asked = {2: page.SAVE_ASKED, 5: page.STOP_ASKED}.get(made)
+            if asked is not None:
+                trainer()._words[asked] += 1
+            optimizer.step()""", 1))
+        self.assertEqual((ended.stdout, ended.stderr), ("told to end\n", ""), ended)
+        self.assertEqual([saved["step"] for saved in scene.said("saved")], [2, 5])
+        self.assertEqual(os.listdir(scene.folder + "/saves"), ["step-5.pt"])
+        [trainer] = scene.trainers()
+        self.assertEqual((trainer["steps"], trainer["stopped"]), (5, 1))
+
+    def test_a_stop_does_not_wait_for_a_save_that_takes_too_long_or_fails(self):
+        for name, words in {"slow": {"SAVE_MS": 9000}, "failed": {"SAVE_FAILED": 1}}.items():
+            with self.subTest(name):
+                scene = Scene(self, STOP_ASKED=1, **words)
+                self.assertEqual(scene.run(self.LOOP).stdout, "told to end\n")
+                self.assertEqual((scene.said("saved"), scene.said("not-saved")), ([], []))
+
     def test_what_grows_is_named_with_its_line(self):
         for name, growing in {
             "history": "history.append((torch.randn(200_000), loss))",

@@ -21,4 +21,4 @@ def may_stop(frame):
 
 
 # What is said to a script that has to end.
-ending = "antifreeze asks this run to end: memory is running out, and it would freeze the machine"
+ending = "antifreeze asks this run to end: it has almost used up its memory"

@@ -13,6 +13,9 @@ from .steps import Steps
 
 # Harmless to a process that does not expect it.
 SIGNAL = signal.SIGURG
+# Seconds within which a run that was asked to end has to have ended, and a little for the end itself: see `stop_deadline_s`
+# in crates/guard/src/orders.rs.
+END_DEADLINE = 8.0
 # Seconds between two looks at whether something is due.
 PACE = 0.1
 # The modules that change what is trained.
@@ -138,7 +141,18 @@ class Trainer:
         if self.is_asked_to_save():
             self._save(words[page.SAVE_ASKED], frame, save)
         if words[page.STOP_ASKED] != words[page.STOP_ANSWERED]:
-            self._stop(frame)
+            if self._has_time_to_save():
+                self.save_at_end(frame, save)
+            if words[page.STOP_ASKED] != words[page.STOP_ANSWERED]:
+                self._stop(frame)
+
+    def _has_time_to_save(self):
+        """Whether a save is likely to be complete before the guard kills a run that it has asked to end: as far as the last
+        save tells. The request may be as old as the step that is over."""
+        words = self._words
+        if words[page.SAVE_FAILED] or hooks.owner is not None and _is_one_of_several_ranks():
+            return False
+        return words[page.SAVE_MS] / 1000 < END_DEADLINE - self.step_time
 
     def _keep_pace(self):
         now, count = time.monotonic(), self.steps.count
@@ -344,6 +358,13 @@ def _tell_of_batch(frames):
         "batch", batch_norm=normed, file=file or outermost, size=edits.batch_size(outermost),
         edits=edits.with_text_before(file, whole) if file else [],
     )
+
+
+def _is_one_of_several_ranks():
+    """A framework's own checkpoint is written by all ranks together; each of them may be asked to end at another step."""
+    distributed = sys.modules.get("torch.distributed")
+    is_spread = distributed is not None and distributed.is_available() and distributed.is_initialized()
+    return is_spread and distributed.get_world_size() > 1
 
 
 def _in_the_main_thread(do):
