@@ -84,6 +84,53 @@ class EditsTest(unittest.TestCase):
         self.assertEqual(before["result"], after["result"])
         self.assertLess(len(after["kept"]), 50)
 
+    def test_a_change_has_the_indentation_of_its_line(self):
+        script = "kept = []\nfor step in range(100):\n\tkept.append(step)\n"
+        [change] = self.offered(script, "kept")[1]
+        self.assertEqual((change["code"], change["indent"]), ("del kept[:-20]", "\t"))
+
+    def test_an_entry_of_a_dictionary_is_changed_whatever_is_done_to_other_entries(self):
+        before, after, changes = self.repaired(
+            """
+            log = {"losses": [], "outputs": []}
+            for step in range(100):
+                log["losses"].append(step)
+                log["outputs"].append(bytes([step]))
+            result = sum(log["losses"]) / len(log["losses"])
+            """,
+            "log['outputs']",
+        )
+        self.assertEqual(before["result"], after["result"])
+        self.assertEqual((len(after["log"]["losses"]), changes[0]["line"]), (100, 5))
+        self.assertLess(len(after["log"]["outputs"]), 50)
+
+    def test_what_an_entry_of_a_long_name_is_needed_for_is_seen(self):
+        key = 40 * "k"
+        self.refuses(
+            f"""
+            log = {{"{key}": []}}
+            for step in range(100):
+                log["{key}"].append(bytes([step]))
+            result = list(log["{key}"])
+            """,
+            f"log['{key}'"[:34] + "]",
+            f"log['{key}']",
+        )
+
+    def test_an_entry_that_may_be_used_through_another_key_or_as_a_part_of_the_whole_remains(self):
+        for use in ("sum(len(kept) for kept in log.values())", "[log[key][0] for key in log]", "list(log['outputs'])"):
+            with self.subTest(use):
+                self.refuses(
+                    f"""
+                    log = {{"losses": [], "outputs": []}}
+                    for step in range(100):
+                        log["losses"].append([step])
+                        log["outputs"].append(bytes([step]))
+                    result = {use}
+                    """,
+                    "log['outputs']",
+                )
+
     def test_what_is_used_at_either_end_remains(self):
         before, after, _ = self.repaired(
             """

@@ -4,7 +4,7 @@ A change is made from facts: the statement on which the name grows, the kind of 
 how the rest of the file uses it. Where these do not lead to a line that will run, there is no change.
 
 Each is a dictionary: `action` is `replace` (the lines `line` to `last_line`), `before` or `after` (a new line before
-`line`, after `last_line`); `code` has no indentation: that of `line` is meant. `why` is one of `detach`, `bound`,
+`line`, after `last_line`); `code` has no indentation: that of `line` is meant, which `with_text_before` adds as `indent`. `why` is one of `detach`, `bound`,
 `spill`, `state`, `cache`, `tf-cache`, `tf-shuffle`, `dataset-cache` and `whole-set`; `keep` is the number of elements
 that remain, besides the `first` so many; `imports` are lines that the file lacks; `whole` is a line that uses all that the name holds.
 """
@@ -57,7 +57,8 @@ def with_text_before(file, changes):
     told = []
     for change in changes:
         lines = [linecache.getline(file, number) for number in range(change["line"], change["last_line"] + 1)]
-        told.append({**change, "before": "".join(lines).strip()})
+        indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+        told.append({**change, "before": "".join(lines).strip(), "indent": indent.strip("\r\n\f")})
     return told
 
 

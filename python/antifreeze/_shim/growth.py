@@ -64,6 +64,11 @@ def name_and_key(path):
     return match[1], keys[-1] or None
 
 
+def shown_key(key):
+    """A key as the name of an entry has it."""
+    return f"{key!r:.30}"
+
+
 @functools.lru_cache(maxsize=64)
 def statements(file, path, scope):
     """The statements on which a name grows, as `lines_that_grow` orders them."""
@@ -86,7 +91,7 @@ def _written_key(target):
     key = target.slice if isinstance(target, ast.Subscript) else None
     if isinstance(target, ast.Call) and target.args:
         key = target.args[0]
-    return repr(key.value) if isinstance(key, ast.Constant) else None
+    return shown_key(key.value) if isinstance(key, ast.Constant) else None
 
 
 @functools.lru_cache(maxsize=8)
@@ -104,7 +109,8 @@ def uses(file, path, is_container=True):
     found = Uses()
     tree = parsed(file)
     if tree is not None:
-        _find_uses(tree, name_and_key(path)[0], found, is_container)
+        name, key = name_and_key(path)
+        _find_uses(tree, name, found, is_container, key=key)
     return found
 
 
@@ -187,7 +193,7 @@ def named(node):
     return None
 
 
-def _find_uses(tree, name, found, is_container, depth=0):
+def _find_uses(tree, name, found, is_container, depth=0, key=None):
     constants = constants_of(tree)
     finder = _Finder(name)
     finder.visit(tree)
@@ -200,7 +206,7 @@ def _find_uses(tree, name, found, is_container, depth=0):
         # What is on the right of `x = cat([x, new])` is no use of its own.
         if hit.kind in ("self", "sum"):
             grows.update(id(inner) for inner in ast.walk(hit.statement))
-    context = _Context(constants, nested, is_container)
+    context = _Context(constants, nested, is_container, key)
     for statement, function, loop in _statements(tree):
         context.function, context.loop = function, loop
         _uses_in(statement, name, context, grows, found)
@@ -216,8 +222,10 @@ def _find_uses(tree, name, found, is_container, depth=0):
 class _Context:
     """Of the statement whose uses are looked for."""
 
-    def __init__(self, constants, nested, is_container):
+    def __init__(self, constants, nested, is_container, key=None):
         self.constants, self.nested, self.is_container = constants, nested, is_container
+        # The key of the entry that is meant, as it is written; None where the whole is meant.
+        self.key = key
         self.function, self.loop = "<module>", None
         # Where a function returns it: (function, position in a tuple, line).
         self.returned = []
@@ -325,6 +333,8 @@ def _uses_in(statement, name, context, grows, found):
             continue
         if not isinstance(node.ctx, ast.Load):
             continue
+        if _is_of_other_entry(parents.get(node), node, context.key):
+            continue
         if isinstance(statement, ast.Return):
             place = _returned_position(statement, node)
             if place is not None:
@@ -332,6 +342,13 @@ def _uses_in(statement, name, context, grows, found):
                 continue
         if not _is_partial(node, parents, context, found):
             found.whole.append(statement.lineno)
+
+
+def _is_of_other_entry(parent, node, key):
+    """Whether a use of a container is one of another entry than that of this key."""
+    if key is None or not isinstance(parent, ast.Subscript) or parent.value is not node:
+        return False
+    return isinstance(parent.slice, ast.Constant) and shown_key(parent.slice.value) != key
 
 
 def _returned_position(statement, node):

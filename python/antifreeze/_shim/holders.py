@@ -18,7 +18,7 @@ import time
 import types
 
 from . import cells, edits, report
-from .growth import lines_that_grow, uses
+from .growth import lines_that_grow, shown_key, uses
 
 # Bounds of one look.
 DEPTH = 4
@@ -451,7 +451,7 @@ def _dict_of(value):
 
 def _shown(key):
     """A key, as long as to show it runs no code of the script."""
-    return f"{key!r:.30}" if isinstance(key, (str, int)) else "…"
+    return shown_key(key) if isinstance(key, (str, int)) else "…"
 
 
 def _items(value):
