@@ -50,7 +50,9 @@ class Callback(transformers.TrainerCallback):
         self._owner: Optional[_callbacks.Owner] = None
         # The Trainer itself saves at the end of this step, because the guard asks for it.
         self._is_asked = False
-        self._is_updating = False
+        # The step after which the Trainer has begun to change the model, and the state that counts its steps.
+        self._updates_from: Optional[int] = None
+        self._state: Any = None
         # The step that this training begins at; before it makes one there is nothing to save.
         self._began = 0
         self._divides: Optional[bool] = None
@@ -58,7 +60,8 @@ class Callback(transformers.TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         # If another training has left something: one that is interrupted does not end.
         self._hooks.off()
-        self._is_asked = self._is_updating = False
+        self._is_asked = False
+        self._updates_from, self._state = None, state
         _callbacks.plan(state.max_steps)
         self._began = state.global_step
         _callbacks.go_on_from(self._began)
@@ -77,15 +80,13 @@ class Callback(transformers.TrainerCallback):
         self._hooks.off()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._is_updating = False
         if self._owner is not None and state.global_step > self._began and guarded().is_asked():
             guarded().serve(sys._getframe(), self._owner.save)
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._is_updating = True
+        self._updates_from, self._state = state.global_step, state
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        self._is_updating = False
         is_asked = guarded().is_asked_to_save()
         if self._can_save(args) and self._owner is not None:
             if is_asked and not control.should_save:
@@ -118,8 +119,13 @@ class Callback(transformers.TrainerCallback):
         """Whether the callback can save outside the Trainer's loop, where a save that fails ends the training."""
         return self._trainer is not None and args.world_size == 1 and hasattr(self._trainer, "_save_checkpoint")
 
+    def _is_updating(self):
+        """Whether the model is changed and the step not counted yet. It is over where the Trainer counts the step: an
+        `on_step_end` that fails may be that of a callback before this one."""
+        return self._updates_from is not None and self._state.global_step == self._updates_from
+
     def _is_whole(self, trace):
-        return not self._is_updating and not holders.passes_through(trace, OPTIMIZERS)
+        return not self._is_updating() and not holders.passes_through(trace, OPTIMIZERS)
 
     def _save(self):
         """Saves into a temporary folder first: neither an incomplete checkpoint nor the Trainer's own removal of older

@@ -465,6 +465,41 @@ class TransformersTest(CallbackTest):
         self.assert_alike(more, told)
         self.assertEqual(again.said("resumes")[0]["step"], 1)
 
+    FAILS = """
+import json, sys, torch, transformers, antifreeze.transformers
+transformers.logging.set_verbosity_error()
+[how] = json.loads(sys.argv[1])
+class Fails(transformers.TrainerCallback):
+    pass
+def fail(self, args, state, control, **more):
+    if state.global_step >= how["step"]:
+        raise MemoryError
+setattr(Fails, how["event"], fail)
+small = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, vocab_size=30)
+model = transformers.BertForSequenceClassification(transformers.BertConfig(**small))
+data = [{"input_ids": torch.full((4,), 1 + number % 29), "labels": torch.tensor(number % 2)} for number in range(40)]
+arguments = transformers.TrainingArguments(
+    "trained", num_train_epochs=2, per_device_train_batch_size=8, report_to=[], disable_tqdm=True, use_cpu=True,
+    logging_steps=1, save_strategy="no",
+)
+trainer = transformers.Trainer(model, arguments, train_dataset=data, callbacks=[Fails()])
+trainer.remove_callback(transformers.PrinterCallback)
+trainer.add_callback(antifreeze.transformers.Callback(trainer))
+trainer.train()
+"""
+
+    def test_an_error_in_another_callback_that_ends_the_training_is_saved_after(self):
+        # Where the model is changed and the step not counted, nothing is whole.
+        for event, step, saves in (
+            ("on_step_begin", 3, 3), ("on_step_end", 3, 3), ("on_log", 3, 3), ("on_epoch_end", 5, 5),
+            ("on_train_end", 10, 10), ("on_optimizer_step", 3, None),
+        ):
+            with self.subTest(event):
+                scene, ended, _ = self.train(self.FAILS, event=event, step=step)
+                self.assertIn("MemoryError", ended.stderr)
+                saved = [(os.path.basename(one["path"]), one["step"]) for one in scene.said("saved")]
+                self.assertEqual(saved, [(f"checkpoint-{saves}", saves)] if saves else [], ended)
+
 
 @needs("keras", "tensorflow")
 class KerasTest(CallbackTest):
