@@ -95,6 +95,17 @@ print("from", step)
         self.assertIn("from 1\n", ended.stdout, ended)
         self.assertEqual(again.said("resumes")[0]["step"], 1)
 
+    def test_a_save_names_the_model_and_says_how_long_an_epoch_is(self):
+        scene, _ = self.trained(KERAS + """
+net = model
+del model
+net.compile("adam", "mse")
+net.fit(x, y, batch_size=4, verbose=0)
+""", SAVE_ASKED=1)
+        [saved] = scene.said("saved")
+        self.assertEqual(saved["names"], ["net"])
+        self.assertEqual(saved["fit"], {"steps_in_epoch": 16})
+
     def test_a_stop_is_raised_at_the_end_of_a_batch(self):
         scene, ended = self.trained(KERAS + """
 import antifreeze

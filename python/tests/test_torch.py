@@ -266,6 +266,31 @@ train(model, optimizer)
         again = scene.run(script, ANTIFREEZE_RESUME_SAVES=os.path.dirname(saved["path"]))
         self.assertEqual(again.stdout, "from 16\n", again)
 
+    def test_a_run_with_several_steps_of_a_critic_is_continued_from_its_iteration(self):
+        script = HEAD + """
+import antifreeze, sys
+critic = nn.Linear(8, 1)
+other = torch.optim.SGD(critic.parameters(), lr=0.01)
+done = step = antifreeze.resume(model=model, critic=critic, optimizer=optimizer, other=other)
+print("from", step)
+def learn(one, its):
+    its.zero_grad(); one(torch.randn(4, 8)).mean().backward(); its.step()
+while step < done + 7:
+    for number in range(5):
+        learn(critic, other)
+        if step == done + 6 and number == 2:
+            raise MemoryError
+    learn(model, optimizer)
+    step += 1
+"""
+        scene = Scene(self)
+        self.assertEqual(scene.run(script).stdout, "from 0\n")
+        [saved] = scene.said("saved")
+        self.assertEqual((saved["step"], os.path.basename(saved["path"])), (6, "step-6.pt"))
+        again = scene.run(script, ANTIFREEZE_RESUME_SAVES=os.path.dirname(saved["path"]))
+        self.assertEqual(again.stdout, "from 6\n", again)
+        self.assertEqual(scene.said("saved")[-1]["step"], 12)
+
     def test_the_script_s_own_way_to_save_is_used(self):
         scene = Scene(self, SAVE_ASKED=1)
         own = """@antifreeze.on_checkpoint
@@ -284,6 +309,26 @@ try:"""
         self.assertEqual((ended.stdout, ended.stderr), ("told to end\n", ""), ended)
         [trainer] = scene.trainers()
         self.assertEqual((trainer["steps"], trainer["stopped"]), (1, 1))
+
+    def test_a_save_says_how_the_loop_begins_to_continue(self):
+        scene = Scene(self, SAVE_ASKED=1)
+        script = HEAD + """
+import antifreeze
+CALL
+for number in range(5):
+    optimizer.zero_grad()
+    model(torch.randn(4, 8)).mean().backward()
+    optimizer.step()
+"""
+        ended = scene.run(script.replace("CALL", ""))
+        [saved] = scene.said("saved")
+        line = 2 + script.replace("CALL", "").split("\n").index("for number in range(5):") - 1
+        self.assertEqual(
+            (saved["loop"]["line"], saved["loop"]["code"]), (line, "for number in range(step, 5):"), ended
+        )
+        again = Scene(self, SAVE_ASKED=1)
+        again.run(script.replace("CALL", "antifreeze.resume(model=model, optimizer=optimizer)"))
+        self.assertNotIn("loop", again.said("saved")[0])
 
     def test_steps_since_the_last_save_are_saved_before_a_stop(self):
         scene = Scene(self)

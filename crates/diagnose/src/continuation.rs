@@ -1,14 +1,26 @@
 //! From which checkpoint a run can be continued, and what its script lacks for it.
 
 use crate::checkpoints::{Checkpoint, Kind};
+use crate::ending::user_place;
 use crate::facts::Facts;
+use crate::shim::Fit;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Continuation<'a> {
     pub checkpoint: &'a Checkpoint,
-    /// What the script has to call before it can continue; None where it did already.
-    pub missing_code: Option<String>,
+    /// What the script lacks to continue; None where it lacks nothing.
+    pub missing_code: Option<MissingCode>,
 }
+
+/// Code to add to a script, so that it continues from a checkpoint rather than begins at step 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingCode {
+    /// Where it belongs, and what has to change besides, as a sentence without capital and full stop.
+    pub instruction: String,
+    pub code: String,
+}
+
+const IMPORT: &str = "import antifreeze";
 
 impl Facts {
     /// None where there is no checkpoint, or none that the script can load: the command would begin at step 0. None
@@ -26,32 +38,88 @@ impl Facts {
         let checkpoint = Checkpoint::newest(&self.checkpoints, kinds)?;
         Some(Continuation {
             checkpoint,
-            missing_code: (!can_resume).then(|| self.code_for(checkpoint.kind)),
+            missing_code: (!can_resume).then(|| self.missing_code(checkpoint.kind)),
         })
     }
 
-    fn code_for(&self, kind: Kind) -> String {
-        match kind {
-            Kind::Torch => self.resume_call(),
-            Kind::KerasWeights => "step = antifreeze.resume(model=model)".into(),
-            Kind::Lightning => {
-                "trainer.fit(model, loader, ckpt_path=antifreeze.last_save())".into()
+    fn missing_code(&self, kind: Kind) -> MissingCode {
+        let saved = self.told.saved.as_ref();
+        let fit = saved.and_then(|saved| saved.fit);
+        match (kind, fit) {
+            (Kind::Torch, _) => {
+                self.before_loop(&self.resume_arguments("model=model, optimizer=optimizer"))
             }
-            Kind::Transformers => {
-                "trainer.train(resume_from_checkpoint=antifreeze.last_save())".into()
+            (Kind::KerasWeights, None) => self.before_loop(&self.resume_arguments("model=model")),
+            (Kind::KerasWeights, Some(fit)) => MissingCode {
+                instruction: before_fit("step", fit),
+                code: format!(
+                    "{IMPORT}\nstep = antifreeze.resume({})",
+                    self.resume_arguments("model=model")
+                ),
+            },
+            (Kind::Keras, fit) => {
+                let fit = fit.unwrap_or(Fit {
+                    steps_in_epoch: None,
+                });
+                MissingCode {
+                    instruction: before_fit("int(model.optimizer.iterations)", fit),
+                    code: format!(
+                        "{IMPORT}, keras\nif antifreeze.last_save(): model = keras.models.load_model(antifreeze.last_save())"
+                    ),
+                }
             }
-            Kind::Keras => {
-                "if antifreeze.last_save(): model = keras.models.load_model(antifreeze.last_save())"
-                    .into()
-            }
-            Kind::Script => {
-                "step = antifreeze.resume(load=load)  # load(path) returns the step".into()
+            (Kind::Lightning, _) => MissingCode {
+                instruction: "give `fit` the checkpoint (after `import antifreeze`)".into(),
+                code: "trainer.fit(model, loader, ckpt_path=antifreeze.last_save())".into(),
+            },
+            (Kind::Transformers, _) => MissingCode {
+                instruction: "give `train` the checkpoint (after `import antifreeze`)".into(),
+                code: "trainer.train(resume_from_checkpoint=antifreeze.last_save())".into(),
+            },
+            (Kind::Script, _) => {
+                let mut missing = self.before_loop("load=load");
+                missing.instruction += "; `load(path)` is yours: it loads what `on_checkpoint` saved, and returns the step";
+                missing
             }
         }
     }
 
-    /// `antifreeze.resume` with the names that the script has for what was saved.
-    fn resume_call(&self) -> String {
+    /// A call of `antifreeze.resume` where the training loop begins.
+    fn before_loop(&self, arguments: &str) -> MissingCode {
+        let saved = self.told.saved.as_ref();
+        let own = saved.and_then(|saved| saved.training_loop.as_ref());
+        let own = own.filter(|own| is_identifier(&own.variable));
+        let variable = own.map_or("step", |own| own.variable.as_str());
+        let call = format!("{variable} = antifreeze.resume({arguments})");
+        let Some(own) = own else {
+            return MissingCode {
+                instruction:
+                    "insert this before the training loop, and let the loop begin at `step`".into(),
+                code: format!("{IMPORT}\n{call}"),
+            };
+        };
+        let place = user_place(own.file.as_bytes(), own.line, self);
+        let mut lines = vec![IMPORT, &call];
+        let instruction = match &own.code {
+            Some(code) => {
+                lines.push(code);
+                format!("replace {place} with this")
+            }
+            None => format!(
+                "insert this before the training loop ({place}), and let the loop begin at step `{variable}`"
+            ),
+        };
+        let is_blank = own.indent.bytes().all(|byte| byte == b' ' || byte == b'\t');
+        let indent = if is_blank { own.indent.as_str() } else { "" };
+        let lines: Vec<String> = lines.iter().map(|line| format!("{indent}{line}")).collect();
+        MissingCode {
+            instruction,
+            code: lines.join("\n"),
+        }
+    }
+
+    /// The arguments of `antifreeze.resume`, with the names that the script has for what was saved.
+    fn resume_arguments(&self, unknown: &str) -> String {
         let saved = self.told.saved.as_ref();
         let names = saved.map(|saved| saved.names.as_slice()).unwrap_or(&[]);
         let usable = || {
@@ -70,10 +138,24 @@ impl Facts {
             })
             .collect();
         match arguments.as_slice() {
-            [] => "step = antifreeze.resume(model=model, optimizer=optimizer)".into(),
-            some => format!("step = antifreeze.resume({})", some.join(", ")),
+            [] => unknown.to_owned(),
+            some => some.join(", "),
         }
     }
+}
+
+/// Where a model is loaded that `fit` trains: it counts epochs from 0 unless it is given another.
+fn before_fit(step: &str, fit: Fit) -> String {
+    let (steps, unit) = match fit.steps_in_epoch {
+        Some(steps) => (steps.to_string(), ""),
+        None => (
+            "steps_in_epoch".to_owned(),
+            " (the number of batches in an epoch)",
+        ),
+    };
+    format!(
+        "insert this before `model.fit`, and give `fit` the argument `initial_epoch={step} // {steps}`{unit}"
+    )
 }
 
 /// Names come from the script, through a file that anything may have written to.
@@ -89,7 +171,7 @@ fn is_identifier(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shim::{Saved, Told};
+    use crate::shim::{Saved, Told, TrainingLoop};
     use std::time::SystemTime;
 
     fn facts(kinds: &[Kind], told: Told) -> Facts {
@@ -122,32 +204,105 @@ mod tests {
         assert_eq!(facts(&[], Told::default()).continuation(), None);
     }
 
-    #[test]
-    fn a_script_that_does_not_resume_is_shown_how_with_its_own_names() {
-        let told = |names: &[&str]| Told {
-            saved: Some(Saved {
-                path: None,
-                step: 3,
-                bytes: None,
-                names: names.iter().map(|name| (*name).into()).collect(),
-            }),
+    fn saved(kind: Kind, saved: Saved) -> MissingCode {
+        let told = Told {
+            saved: Some(Saved { step: 3, ..saved }),
             ..Told::default()
         };
+        facts(&[kind], told)
+            .continuation()
+            .unwrap()
+            .missing_code
+            .unwrap()
+    }
+
+    #[test]
+    fn a_script_that_does_not_resume_is_shown_how_with_its_own_names() {
         let code = |names: &[&str]| {
-            let facts = facts(&[Kind::Torch], told(names));
-            facts.continuation().unwrap().missing_code.unwrap()
+            let names = names.iter().map(|name| (*name).into()).collect();
+            saved(
+                Kind::Torch,
+                Saved {
+                    names,
+                    ..Saved::default()
+                },
+            )
+            .code
         };
         assert_eq!(
             code(&["net", "self.adam", "optimizer 1", "x; rm", "f().net"]),
-            "step = antifreeze.resume(net=net, adam=self.adam)"
+            "import antifreeze\nstep = antifreeze.resume(net=net, adam=self.adam)"
         );
         assert_eq!(
             code(&["a.net", "b.net", "adam"]),
-            r#"step = antifreeze.resume(**{"a.net": a.net}, **{"b.net": b.net}, adam=adam)"#
+            "import antifreeze\nstep = antifreeze.resume(**{\"a.net\": a.net}, **{\"b.net\": b.net}, adam=adam)"
         );
         assert_eq!(
             code(&[]),
-            "step = antifreeze.resume(model=model, optimizer=optimizer)"
+            "import antifreeze\nstep = antifreeze.resume(model=model, optimizer=optimizer)"
+        );
+    }
+
+    #[test]
+    fn a_loop_that_counts_steps_is_replaced_by_one_that_begins_at_the_checkpoint() {
+        let in_loop = |code: Option<&str>| {
+            let training_loop = Some(TrainingLoop {
+                file: "train.py".into(),
+                line: 7,
+                indent: "    ".into(),
+                variable: "step".into(),
+                code: code.map(Into::into),
+            });
+            let names = vec!["model".into()];
+            saved(
+                Kind::Torch,
+                Saved {
+                    names,
+                    training_loop,
+                    ..Saved::default()
+                },
+            )
+        };
+        assert_eq!(
+            in_loop(Some("for step in range(step, 600):")),
+            MissingCode {
+                instruction: "replace train.py:7 with this".into(),
+                code: "    import antifreeze\n    step = antifreeze.resume(model=model)\n    for step in range(step, 600):".into(),
+            }
+        );
+        assert_eq!(
+            in_loop(None),
+            MissingCode {
+                instruction: "insert this before the training loop (train.py:7), and let the loop begin at step `step`".into(),
+                code: "    import antifreeze\n    step = antifreeze.resume(model=model)".into(),
+            }
+        );
+    }
+
+    #[test]
+    fn fit_begins_at_the_epoch_of_the_checkpoint() {
+        let fit = |kind, steps_in_epoch| {
+            let fit = Some(Fit { steps_in_epoch });
+            saved(
+                kind,
+                Saved {
+                    fit,
+                    ..Saved::default()
+                },
+            )
+            .instruction
+        };
+        let argument =
+            "insert this before `model.fit`, and give `fit` the argument `initial_epoch=";
+        assert_eq!(
+            fit(Kind::KerasWeights, Some(256)),
+            format!("{argument}step // 256`")
+        );
+        assert_eq!(
+            fit(Kind::Keras, None),
+            format!(
+                "{argument}int(model.optimizer.iterations) // steps_in_epoch` (the number of batches in an epoch)"
+            )
         );
     }
 }

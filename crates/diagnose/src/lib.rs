@@ -35,7 +35,7 @@ mod whose;
 pub mod words;
 
 pub use again::Again;
-pub use continuation::Continuation;
+pub use continuation::{Continuation, MissingCode};
 pub use facts::{Facts, Since, Terms};
 pub use run::{Now, Run, lacks_brake};
 pub use series::{Growth, Series};

@@ -257,7 +257,7 @@ pub struct OutOfMemory {
     pub message: String,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Saved {
     pub path: Option<String>,
     pub step: u64,
@@ -265,6 +265,29 @@ pub struct Saved {
     /// The script's names for what is in it.
     #[serde(default)]
     pub names: Vec<String>,
+    /// The loop that made the steps, where it is the script's own.
+    #[serde(rename = "loop")]
+    pub training_loop: Option<TrainingLoop>,
+    /// Keras's `fit` made the steps.
+    pub fit: Option<Fit>,
+}
+
+/// A loop of the script, as python/antifreeze/_shim/loops.py describes it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct TrainingLoop {
+    pub file: String,
+    /// Its first line, and the white space before it.
+    pub line: u32,
+    pub indent: String,
+    /// A free name for the step to begin at.
+    pub variable: String,
+    /// The line that begins the loop there; None where the loop does not count steps.
+    pub code: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Fit {
+    pub steps_in_epoch: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

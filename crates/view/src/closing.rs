@@ -3,9 +3,9 @@
 
 use crate::look::{Look, sparkline};
 use crate::sheet::Sheet;
-use antifreeze_diagnose::Facts;
 use antifreeze_diagnose::story::Story;
 use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Remedy, Verdict};
+use antifreeze_diagnose::{Facts, MissingCode};
 use antifreeze_diagnose::{safe, signal, units};
 use antifreeze_record::event::Rung;
 use std::path::Path;
@@ -156,8 +156,8 @@ pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, sto
     };
     let note = format!("(last save: {save})");
     if let Some(code) = &continuation.missing_code {
-        sheet.text("go on", ADD_CODE);
-        sheet.code(code);
+        sheet.text("go on", &add_code(code));
+        sheet.code(&code.code);
         sheet.with_note("", &resume_command(facts), &note);
     } else {
         sheet.with_note("go on", &resume_command(facts), &note);
@@ -165,8 +165,12 @@ pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, sto
 }
 
 /// What comes before the code that a script lacks.
-pub(crate) const ADD_CODE: &str =
-    "the script begins at step 0 until it calls this (after `import antifreeze`); then run:";
+pub(crate) fn add_code(missing: &MissingCode) -> String {
+    format!(
+        "so that the script does not begin at step 0, {}; then run the command below:",
+        missing.instruction
+    )
+}
 
 pub(crate) fn ended(verdict: &Verdict, story: &Story, look: &Look) -> String {
     let mut sentences = vec![verdict.end.detail.clone()];

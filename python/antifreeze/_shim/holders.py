@@ -287,6 +287,13 @@ def passes_through(trace, modules):
     return False
 
 
+def value_in(frame, name):
+    """The value of a variable of a frame; None where it has none."""
+    if frame.f_code.co_flags & _OPTIMIZED:
+        return dict(_locals(frame)).get(name)
+    return frame.f_globals.get(name)
+
+
 def named(frame, kinds):
     """(name, thing), for things of these kinds that the script has a name for, the shortest of each."""
     seen = set()

@@ -9,7 +9,7 @@ import math
 import sys
 import weakref
 
-from . import checkpoints, events, holders
+from . import checkpoints, events, holders, loops
 from .files import saved_by_script, write
 from .numbers import Numbers
 from .trainer import CannotSave, trainer
@@ -58,6 +58,8 @@ class Watch:
         self._model = None
         self._is_fitting = self._is_known = False
         self._batch = -1
+        # Batches of an epoch of `fit`, where Keras knows them.
+        self._steps_in_epoch = None
         # That is at work now.
         self._optimizer = None
 
@@ -76,6 +78,8 @@ class Watch:
         model = getattr(callbacks, "model", None) or getattr(callbacks, "_model", None)
         self._model = weakref.ref(model) if model is not None else None
         self._trainer.save = self._save
+        steps = (getattr(callbacks, "params", None) or {}).get("steps")
+        self._steps_in_epoch = steps if type(steps) is int and steps > 0 else None
 
     def training_ends(self):
         self._is_fitting = False
@@ -135,4 +139,8 @@ class Watch:
             raise CannotSave("the model that is trained is not known")
         # An optimizer may hold twice as much as its model.
         size = 3 * sum(4 * math.prod(variable.shape) for variable in model.variables)
-        return write(checkpoints.KERAS_WEIGHTS, self._steps.count, size, model.save_weights)
+        saved = write(checkpoints.KERAS_WEIGHTS, self._steps.count, size, model.save_weights)
+        names = [name for name, known in holders.named(frame, (self._keras.Model,)) if known is model]
+        if self._is_fitting:
+            return {**saved, "names": names, "fit": {"steps_in_epoch": self._steps_in_epoch}}
+        return {**saved, "names": names, **loops.described(frame, names, self._steps.count)}

@@ -11,7 +11,7 @@ object a line, each with `what` and `t` (CLOCK_MONOTONIC). Readers ignore what t
 | `edits` | changes to the script that make a name hold less: `name`, `file`, `edits` (see `edits`), `shown` where `name` does not say what grows |
 | `batch` | of a request that failed: whether a model has `batch_norm`, `file`, `edits` that give a model its samples in parts, and `size`, where the size of a batch is written: `line`, `before` and `after` the number, its `value` |
 | `holders` | who holds the memory: `step`, `resident`, `held` (of the process, without pages of files), `names` |
-| `saved` | `path` (null when the script did not say), `kind` (see `checkpoints`), `step`, `bytes`, `seconds`, `by`, and of kind `torch` the `names` in it |
+| `saved` | `path` (null when the script did not say), `kind` (see `checkpoints`), `step`, `bytes`, `seconds`, `by`, the script's `names` for what is in it, and of the training either the `loop` (see `loops`) or `fit`: `steps_in_epoch` (null where it is not known) |
 | `not-saved` | `why`, `step` |
 | `resumes` | the script can continue from a checkpoint: `step` that it continues from, 0 from the beginning, and the `kinds` that it can load |
 | `plan` | `steps` that it means to make |

@@ -11,7 +11,7 @@ import sys
 
 import torch
 
-from . import checkpoints, holders, hooks
+from . import checkpoints, holders, hooks, loops
 from .files import saved_by_script, write
 from .trainer import CannotSave
 
@@ -37,14 +37,16 @@ def save(frame, steps):
     states = {
         kind: {name: thing.state_dict() for name, thing in things.items()} for kind, things in parts.items()
     }
-    state = {"antifreeze": FORMAT, "step": steps.count, **states, "random": _random()}
+    step = steps.completed()
+    state = {"antifreeze": FORMAT, "step": step, **states, "random": _random()}
 
     def write_state(temporary):
         with open(temporary, "wb") as file:
             torch.save(state, file)
 
-    saved = write(checkpoints.TORCH, steps.count, _size(states), write_state)
-    return {**saved, "names": [name for things in states.values() for name in things]}
+    saved = write(checkpoints.TORCH, step, _size(states), write_state)
+    names = [name for things in states.values() for name in things]
+    return {**saved, "step": step, "names": names, **loops.described(frame, names, steps.count)}
 
 
 def _named_by_script(found):

@@ -1,6 +1,6 @@
 //! Every text of a report that a person or a script wrote.
 
-use super::{Changed, ScriptChange, Told};
+use super::{Changed, Saved, ScriptChange, Told};
 
 impl Told {
     /// Everything in it that a person or a script has written.
@@ -33,8 +33,7 @@ impl Told {
             change(&mut error.message);
         }
         if let Some(saved) = &mut self.saved {
-            saved.path.iter_mut().for_each(&mut change);
-            saved.names.iter_mut().for_each(&mut change);
+            saved.change_texts(&mut change);
         }
         for changes in &mut self.script_changes {
             change(&mut changes.name);
@@ -69,8 +68,7 @@ impl Told {
                     }
                 }
                 Changed::Saved(saved) => {
-                    saved.path.iter_mut().for_each(&mut change);
-                    saved.names.iter_mut().for_each(&mut change);
+                    saved.change_texts(&mut change);
                 }
                 Changed::NotSaved(why) => change(why),
             }
@@ -93,5 +91,18 @@ impl ScriptChange {
         change(&mut self.before);
         change(&mut self.indent);
         self.imports.iter_mut().for_each(change);
+    }
+}
+
+impl Saved {
+    fn change_texts(&mut self, change: &mut impl FnMut(&mut String)) {
+        self.path.iter_mut().for_each(&mut *change);
+        self.names.iter_mut().for_each(&mut *change);
+        if let Some(training_loop) = &mut self.training_loop {
+            change(&mut training_loop.file);
+            change(&mut training_loop.indent);
+            change(&mut training_loop.variable);
+            training_loop.code.iter_mut().for_each(change);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::html::{Html, Value};
 use super::inside::thousands;
 use crate::closing::{
-    ADD_CODE, besides, is_bad, last_save, peak, resume_command, sureness, unexplained,
+    add_code, besides, is_bad, last_save, peak, resume_command, sureness, unexplained,
 };
 use crate::look::Look;
 use antifreeze_diagnose::verdict::{Cause, EndKind};
@@ -187,8 +187,8 @@ fn next(html: &mut Html, run: &Run, look: &Look) {
     // Without a checkpoint that the script can load, the command would begin at step 0.
     if ended && let Some(continuation) = run.facts.continuation() {
         if let Some(code) = &continuation.missing_code {
-            html.leaf("p", "", &capital(ADD_CODE));
-            paste(html, code, "next-code");
+            html.raw("<p>").prose(&capital(&add_code(code))).raw("</p>");
+            paste(html, &code.code, "next-code");
         }
         paste(html, &resume_command(&run.facts), "next-command");
     }
