@@ -60,6 +60,7 @@ static SHIM: &[(&str, &str)] = &[
     library!("_shim/jax.py"),
     library!("_shim/keras.py"),
     library!("_shim/landing.py"),
+    library!("_shim/loops.py"),
     library!("_shim/numbers.py"),
     library!("_shim/oom.py"),
     library!("_shim/page.py"),
