@@ -3,10 +3,12 @@
 import gc
 import threading
 import unittest
+import weakref
+from unittest import mock
 
 import support  # finds the package
 from antifreeze import MemoryPressure
-from antifreeze._shim import page, report
+from antifreeze._shim import hooks, page, report, steps
 from antifreeze._shim.events import Mark
 from antifreeze._shim.steps import Steps
 
@@ -21,6 +23,75 @@ class SafelyTest(unittest.TestCase):
             raise ValueError("ours")
         with self.assertRaises(MemoryPressure), report.safely("a test"):
             raise MemoryPressure("asked to end")
+
+
+class IterationsTest(unittest.TestCase):
+    """Loops with several optimizers: each is a text of who steps, iterations apart."""
+
+    def setUp(self):
+        self.slot = page.Slot(bytearray(4 * page.WORDS), 0)
+        self.addCleanup(hooks.resumable.clear)
+
+    def loop(self, text, given="", before=0):
+        """After each step: iterations that are complete by the count, and those that truly are."""
+        optimizers = {name: Optimizer() for name in sorted({*text} - {" "})}
+        for optimizer in optimizers.values():
+            optimizer.param_groups = []
+        hooks.resumable.clear()
+        hooks.resumable.update({name: weakref.ref(optimizers[name]) for name in given})
+        self.ends = []
+        self.steps = Steps(self.slot, lambda: self.ends.append(len(told)))
+        self.steps.go_on_from(before)
+        told = []
+        iterations = text.split()
+        for number, iteration in enumerate(iterations):
+            for position, name in enumerate(iteration):
+                self.steps.optimizer_begins()
+                self.steps.optimizer_ends(optimizers[name])
+                told.append((self.steps.completed() - before, number + (position == len(iteration) - 1)))
+        return told
+
+    LOOPS = ("DDDDDG " * 6, "GDDDDD " * 6, "DG " * 9, "GD " * 9, "DDDGG " * 5, "ABC " * 5, "DDDDDDDDDG DDDG DG DDG DG DG ")
+
+    def test_no_more_iterations_are_counted_than_are_complete(self):
+        for text in (*self.LOOPS, "ABAC " * 6, "CCA " * 5):
+            for before in (0, 48):
+                for counted, complete in self.loop(text, given={*text} - {" "}, before=before):
+                    self.assertLessEqual(counted, complete, text)
+
+    def test_at_the_end_all_but_the_last_one_are_counted(self):
+        for text in self.LOOPS:
+            counted, complete = self.loop(text, given={*text} - {" "})[-1]
+            self.assertIn(complete - counted, (0, 1), text)
+
+    def test_what_is_asked_waits_for_the_last_step_of_the_iteration(self):
+        self.slot.words[page.SAVE_ASKED] = 1
+        for text, length in (("DDDDDG " * 6, 6), ("GD " * 6, 2)):
+            self.loop(text)
+            # The first iteration has to be seen, and the first step of the second ends it.
+            later = [end + 1 for end in self.ends if end >= length]
+            self.assertEqual(later, list(range(2 * length, 6 * length + 1, length)), text)
+
+    def test_a_loop_that_does_not_do_what_it_did_is_not_waited_for(self):
+        self.slot.words[page.SAVE_ASKED] = 1
+        self.loop("DDG DG DDDDDDG")
+        self.assertIn(len("DDGDGDD"), [end + 1 for end in self.ends])
+
+    def test_an_iteration_that_takes_long_is_not_waited_for(self):
+        self.slot.words[page.SAVE_ASKED] = 1
+        with mock.patch.object(steps, "ITERATION_PATIENCE", 0.0):
+            self.loop("DDDDDG " * 3)
+        self.assertEqual(len(self.ends), 18)
+
+    def test_an_optimizer_that_begins_late_takes_nothing_back(self):
+        told = self.loop("G " * 300 + "GD " * 20, given="GD")
+        self.assertEqual(told[199], (200, 200))
+        counted, complete = told[-1]
+        self.assertIn(complete - counted, (0, 1))
+
+    def test_only_optimizers_that_are_given_count(self):
+        counted, complete = self.loop("AAAAAB " * 4, given="A")[-1]
+        self.assertEqual((counted, complete), (20, 4))
 
 
 class StepsTest(unittest.TestCase):

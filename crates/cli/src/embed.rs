@@ -57,6 +57,7 @@ static SHIM: &[(&str, &str)] = &[
     library!("_shim/growth.py"),
     library!("_shim/holders.py"),
     library!("_shim/hooks.py"),
+    library!("_shim/iterations.py"),
     library!("_shim/jax.py"),
     library!("_shim/keras.py"),
     library!("_shim/landing.py"),

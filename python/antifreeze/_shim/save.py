@@ -37,15 +37,16 @@ def save(frame, steps):
     states = {
         kind: {name: thing.state_dict() for name, thing in things.items()} for kind, things in parts.items()
     }
-    state = {"antifreeze": FORMAT, "step": steps.count, **states, "random": _random()}
+    step = steps.completed()
+    state = {"antifreeze": FORMAT, "step": step, **states, "random": _random()}
 
     def write_state(temporary):
         with open(temporary, "wb") as file:
             torch.save(state, file)
 
-    saved = write(checkpoints.TORCH, steps.count, _size(states), write_state)
+    saved = write(checkpoints.TORCH, step, _size(states), write_state)
     names = [name for things in states.values() for name in things]
-    return {**saved, "names": names, **loops.described(frame, names, steps.count)}
+    return {**saved, "step": step, "names": names, **loops.described(frame, names, steps.count)}
 
 
 def _named_by_script(found):

@@ -4,8 +4,13 @@ How many steps were made is the most that any one optimizer has made, so that a 
 one step a batch, and so does a model with an optimizer for each parameter. What an optimizer calls of
 itself, as one that is built upon another does, is no step of its own.
 
+Where several optimizers step in an iteration, each as often as it likes, the iterations that are complete are counted as
+well (`completed`): a run is continued from there, so that nothing is skipped. They are those of the optimizers that the
+script gives to `antifreeze.resume`, or of all if it gives none, and never more than any of these has made steps.
+
 A step is over where nothing is half done: when the next batch is waited for; without a loader, when the
-optimizer has ended, unless it runs within backward.
+optimizer has ended, unless it runs within backward. Where the steps of an iteration are known, it is over with the last
+of them.
 
 This runs in every step, between computations that have taken all of the caches: it is the number of
 functions and objects that counts, more than what they do. So what only names a phase is a call of the page
@@ -19,9 +24,11 @@ its steps are counted (`rests`).
 import functools
 import sys
 import threading
+import time
 import weakref
 
-from . import events, report
+from . import events, hooks, report
+from .iterations import MAX_STEPS, Iterations
 from .page import (
     BACKWARD, DATA, EVALUATION, FORWARD, NOTHING, OPTIMIZER, PHASE, SAVE_ANSWERED, SAVE_ASKED, SAVING, STEPS,
     STOP_ANSWERED, STOP_ASKED,
@@ -29,6 +36,8 @@ from .page import (
 
 _get_ident = threading.get_ident
 _STEPS = STEPS // 2
+# Seconds for which a request may wait for the end of an iteration.
+ITERATION_PATIENCE = 2.0
 
 
 class Steps:
@@ -47,6 +56,10 @@ class Steps:
         self._has_loader = self._has_stepped = False
         # By optimizer: how many steps it has made, those before this process began among them.
         self._made = {}
+        # Of several optimizers that count; the first of them, by its id and how many steps it has made.
+        self._iterations = None
+        self._first = None
+        self._waits_since = None
         # Steps that were made before this process began, and all.
         self._before = self.count = 0
         # The step at which `attend` is called even if nothing is asked for.
@@ -124,6 +137,8 @@ class Steps:
                 words[PHASE] = NOTHING if self._has_loader else FORWARD
             made = self._made.get(id(optimizer)) or self._first_of(optimizer)
             made[0] = count = made[0] + 1
+            if self._iterations is not None and made[2]:
+                self._iterations.optimizer_ends(id(optimizer))
             if count > self.count:
                 self.count = self.longs[_STEPS] = count
                 if count >= self.looks_due:
@@ -150,8 +165,19 @@ class Steps:
     def _first_of(self, optimizer):
         number = id(optimizer)
         forget = lambda _: self._made.pop(number, None)
-        made = self._made[number] = [self._before, weakref.ref(optimizer, forget)]
+        counts = self._counts(optimizer)
+        made = self._made[number] = [self._before, weakref.ref(optimizer, forget), counts]
+        if counts and self._first is None:
+            self._first = number, made
+        elif counts and self._iterations is None:
+            first, (alone, *_) = self._first
+            self._iterations = Iterations(first, alone - self._before)
         return made
+
+    def _counts(self, optimizer):
+        """Whether iterations are made of its steps."""
+        given = _optimizers_given()
+        return not given or any(one is optimizer for one in given)
 
     def settle(self):
         """Before anything goes back again: without a loader, what was stepped within backward is over."""
@@ -189,7 +215,21 @@ class Steps:
             or words[SAVE_ASKED] != words[SAVE_ANSWERED]
             or words[STOP_ASKED] != words[STOP_ANSWERED]
         ):
-            self._attend()
+            if self._iterations is None or not self._waits_for_iteration():
+                self._attend()
+
+    def _waits_for_iteration(self):
+        """Whether an iteration is under way that ends soon."""
+        if not self._iterations.is_within():
+            self._waits_since = None
+            return False
+        now = time.monotonic()
+        if self._waits_since is None:
+            self._waits_since = now
+        is_soon = now - self._waits_since < ITERATION_PATIENCE
+        if not is_soon:
+            self._waits_since = None
+        return is_soon
 
     # What is known.
 
@@ -200,6 +240,17 @@ class Steps:
     def go_on_from(self, step):
         self._before = self.count = step
 
+    def completed(self):
+        """Iterations of the loop that are complete, those before this process began among them."""
+        before, iterations = self._before, self._iterations
+        if self.count - before <= MAX_STEPS and any(id(one) not in self._made for one in _optimizers_given()):
+            # The one that has not stepped yet may be due in the first iteration.
+            return before
+        if iterations is None:
+            return self.count
+        least = min((made[0] for made in self._made.values() if made[2]), default=before)
+        return before + iterations.alone + min(iterations.completed, least - before)
+
     def optimizers(self):
         """Those that have made a step, and are still there."""
         there = [made[1]() for made in self._made.values()]
@@ -207,3 +258,9 @@ class Steps:
 
     def is_saving(self):
         return self._saves > 0
+
+
+def _optimizers_given():
+    """Optimizers that the script gave to `antifreeze.resume`."""
+    given = [reference() for reference in hooks.resumable.values()]
+    return [thing for thing in given if hasattr(thing, "param_groups")]

@@ -212,7 +212,7 @@ class Trainer:
         self._answer(asked, time.monotonic() - began, failed)
 
     def _is_saved(self, step, seconds, saved):
-        report.tell("saved", step=step, seconds=round(seconds, 3), **saved)
+        report.tell("saved", **{"step": step, "seconds": round(seconds, 3), **saved})
         self._slot.longs[page.SAVED_STEP // 2] = step
 
     def _answer(self, asked, seconds, failed):
