@@ -63,6 +63,10 @@ mod wall;
 extern "C" fn enter() {
     let _errno = sys::KeptErrno::new();
     heap::resolve();
+    mapping::resolve();
+    birth::resolve();
+    exec::resolve();
+    pageout_signal::resolve();
     shared::open();
     loader::find();
     birth::after_exec();

@@ -11,6 +11,7 @@ pub struct Mark {
     /// Seen before.
     pub met: bool,
     pub files: Files,
+    pub loading: Loading,
     /// Its limits as they were found at this look.
     pub limits: Option<Limits>,
     /// We stopped it; what the user stopped is not marked.
@@ -19,6 +20,38 @@ pub struct Mark {
     pub pageout: PageoutState,
     /// Setting its limit was refused: another user's, or setuid.
     pub refused: bool,
+}
+
+/// How long a process has been loading a library. Time in which it was stopped, or waited for a disk, does not count: it
+/// will still map what it has begun to map.
+#[derive(Clone, Copy, Default)]
+pub struct Loading {
+    /// What the process announced, and when it was last seen unable to run since.
+    since: u64,
+    delayed_at: u64,
+}
+
+impl Loading {
+    /// Takes in what stands in the slot, and the process's state as in `/proc/PID/status`.
+    pub fn observe(&mut self, since: u64, state: u8, now: u64) {
+        if since != self.since {
+            *self = Loading {
+                since,
+                delayed_at: 0,
+            };
+        }
+        if since != 0 && matches!(state, b'T' | b't' | b'D') {
+            self.delayed_at = now;
+        }
+    }
+
+    /// From when on the time counts of what was announced at `since`.
+    pub fn last_delayed(&self, since: u64) -> u64 {
+        match since == self.since {
+            true => since.max(self.delayed_at),
+            false => since,
+        }
+    }
 }
 
 /// How much of a process's data comes from files: what the scout has counted, and what the cushion has told of

@@ -2,7 +2,7 @@
 //! it has plus what the machine can still spare.
 
 use crate::hands::limit::{self, Limits};
-use crate::mark::Mark;
+use crate::mark::{Loading, Mark};
 use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, WallState, closed, plan};
 use crate::room::{Room, Terms};
 use crate::scout::{FileData, Findings};
@@ -204,9 +204,13 @@ impl Wall {
         let mark = &mut tracked.state;
         let slot = shared.slot(process.pid.0);
         mark.limits = None;
-        if slot.is_some_and(|(_, slot)| loads_libraries(slot, now)) {
-            // What it maps now is its libraries'. It says how much that was when it is done.
-            return;
+        if let Some((_, slot)) = slot {
+            let state = process.state;
+            mark.loading.observe(slot.loading.load(SeqCst), state, now);
+            if loads_libraries(slot, &mark.loading, now) {
+                // What it maps now is its libraries'. It says how much that was when it is done.
+                return;
+            }
         }
         let (files, libraries) = slot.map_or((0, 0), |(_, slot)| {
             (slot.files.load(Acquire), slot.libraries.load(Acquire))
@@ -227,34 +231,37 @@ impl Wall {
                 Err(errno) => mark.refused = errno != Errno::SRCH,
             }
         }
-        let is_without = slot.is_some_and(|(_, slot)| lacks_cushion(slot));
-        if let Some(found) = mark
-            .limits
-            .and_then(|limits| limits.soft)
-            .filter(|_| is_without)
-        {
+        let Some(limits) = mark.limits else {
+            return;
+        };
+        let Some(found) = limits.soft else {
+            // It was raised for libraries, and nothing has put it back since.
+            mark.wall.was_lifted();
+            return;
+        };
+        if slot.is_some_and(|(_, slot)| lacks_cushion(slot)) {
             // Its forerunner raised it, to let it start.
             mark.wall.placed(found);
-        } else if let Some(found) = mark.limits.and_then(|limits| limits.soft) {
-            // After the limit: it says what it does before it does it.
-            let own = match slot {
-                Some((_, slot)) => OwnLimit {
-                    limit: slot.own_limit.load(Acquire),
-                    landed: slot.landed.load(Acquire) == 1,
-                },
-                None if self.attached => mark.wall.own_opening(found, strip),
-                None => OwnLimit::default(),
+            return;
+        }
+        // After the limit: it says what it does before it does it.
+        let own = match slot {
+            Some((_, slot)) => OwnLimit {
+                limit: slot.own_limit.load(Acquire),
+                landed: slot.landed.load(Acquire) == 1,
+            },
+            None if self.attached => mark.wall.own_opening(found, strip),
+            None => OwnLimit::default(),
+        };
+        let sign = mark.wall.notice(found, own, strip, small);
+        if sign == WallSign::Landed && self.attached {
+            let refused = What::Walled {
+                pid: process.pid,
+                name: process.name,
+                bytes: 0,
+                footprint,
             };
-            let sign = mark.wall.notice(found, own, strip, small);
-            if sign == WallSign::Landed && self.attached {
-                let refused = What::Walled {
-                    pid: process.pid,
-                    name: process.name,
-                    bytes: 0,
-                    footprint,
-                };
-                add(&mut self.news, refused);
-            }
+            add(&mut self.news, refused);
         }
     }
 
@@ -305,10 +312,10 @@ fn inherited(tree: &Tree<Mark>, pid: Pid) -> Option<WallState> {
 
 /// Whether the dynamic loader maps libraries in this process. A loader that has not begun another for long is
 /// done: the program has asked for no memory since, or it would have said so.
-fn loads_libraries(slot: &Slot, now: u64) -> bool {
+fn loads_libraries(slot: &Slot, seen: &Loading, now: u64) -> bool {
     match slot.loading.load(SeqCst) {
         0 => false,
-        since => now.saturating_sub(since) < LOADING_NS,
+        since => now.saturating_sub(seen.last_delayed(since)) < LOADING_NS,
     }
 }
 
@@ -334,7 +341,7 @@ fn place(
         slot.moving.store(1, SeqCst);
     }
     let moved = match slot {
-        Some(slot) if loads_libraries(slot, now) => None,
+        Some(slot) if loads_libraries(slot, &tracked.state.loading, now) => None,
         _ => Some(limits.move_to(tracked.process.pid, Some(bytes))),
     };
     if let Some(slot) = slot {

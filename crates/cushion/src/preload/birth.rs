@@ -44,6 +44,11 @@ impl Birthright {
     }
 }
 
+/// Looks up the next definition while there is one thread.
+pub fn resolve() {
+    let _ = NEXT_FORK.get();
+}
+
 /// # Safety
 /// As fork(2).
 #[unsafe(no_mangle)]
@@ -111,8 +116,9 @@ fn of_tree(head: &Head) -> Option<Birthright> {
         return None;
     }
     let limit = Limit::read_any()?;
-    // Without a limit there is nothing to share, unless it is out of the way for a moment.
-    if limit.soft == u64::MAX && !loader::has_raised() {
+    // Without a limit and before the guard's first look there is nothing to share. Later a limit is infinite only while
+    // libraries are loaded: in this process, or in the one that started it.
+    if limit.soft == u64::MAX && head.headroom.load(Acquire) == 0 {
         return None;
     }
     let data = data_bytes()?;

@@ -4,7 +4,7 @@
 //! any code of ours runs in it, so it is given room for them, and takes its share afterwards ([`crate::birth`]).
 
 use core::ffi::{c_char, c_int};
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use core::sync::atomic::Ordering::{Acquire, Release};
 
 use crate::limit::Limit;
 use crate::next::Next;
@@ -74,33 +74,61 @@ fn with_room<F: Copy>(next: &Next<F>, start: impl FnOnce(F) -> c_int) -> c_int {
     let code = start(next);
     let _errno = sys::KeptErrno::new();
     pageout_signal::after_failed_exec(pager);
-    if let Some((slot, raised)) = raised {
-        let before = slot.before_exec.swap(0, AcqRel);
-        if let Some(limit) = Limit::read().filter(|limit| limit.soft == raised) {
-            move_to(slot, limit, before);
+    if let Some(room) = raised {
+        room.slot.before_exec.store(0, Release);
+        if let Some(limit) = Limit::read().filter(|limit| limit.soft == room.raised) {
+            move_to(room.slot, limit, room.before);
         }
-        slot.loading.store(0, Release);
+        loader::end(room.slot, room.announced_at, room.announced_before);
     }
     code
 }
 
-/// The slot, and what the limit was raised to, where it was.
-fn make_room() -> Option<(&'static Slot, u64)> {
+/// Looks up the next definitions while there is one thread.
+pub fn resolve() {
+    let _ = (NEXT_EXECVE.get(), NEXT_EXECVPE.get());
+    let _ = (NEXT_EXECV.get(), NEXT_EXECVP.get());
+}
+
+/// What was done to the limit for the next program.
+struct RoomToStart {
+    slot: &'static Slot,
+    before: u64,
+    raised: u64,
+    announced_at: u64,
+    /// By another thread, which may be loading a library.
+    announced_before: u64,
+}
+
+fn make_room() -> Option<RoomToStart> {
     let head = shared::head()?;
     if head.wall.load(Acquire) != 1 {
         return None;
     }
     let slot = shared::slot()?;
-    loader::begin(head, slot);
-    let raised = Limit::read().and_then(|limit| {
-        let raised = limit.raised(ROOM_TO_START.saturating_sub(limit.soft))?;
-        slot.before_exec.store(limit.soft, Release);
-        move_to(slot, limit, raised).then_some((slot, raised))
-    });
-    if raised.is_none() {
-        slot.loading.store(0, Release);
+    let announced_before = slot.loading.load(Acquire);
+    let announced_at = loader::begin(head, slot);
+    let Some(limit) = Limit::read_any() else {
+        loader::end(slot, announced_at, announced_before);
+        return None;
+    };
+    // Where it stands higher already the guard has only to leave it there.
+    let ceiling = loader::ceiling(Some(head)).min(ROOM_TO_START);
+    let wanted = limit.raised(ceiling.saturating_sub(limit.soft));
+    let mut raised = limit.soft;
+    slot.before_exec.store(limit.soft.max(1), Release);
+    if let Some(wanted) = wanted
+        && move_to(slot, limit, wanted)
+    {
+        raised = wanted;
     }
-    raised
+    Some(RoomToStart {
+        slot,
+        before: limit.soft,
+        raised,
+        announced_at,
+        announced_before,
+    })
 }
 
 /// Says so in the slot first, or the guard would take the limit for one that the program chose.

@@ -11,6 +11,7 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
+use crate::elf;
 use crate::loader;
 use crate::next::Next;
 use crate::sys;
@@ -39,9 +40,29 @@ static NEXT_VALLOC: Next<Malloc> = unsafe { Next::new(c"valloc") };
 // SAFETY: as above.
 static NEXT_PVALLOC: Next<Malloc> = unsafe { Next::new(c"pvalloc") };
 
-/// Looks up the busiest while there is one thread.
+/// Looks up all of them while there is one thread: looking up takes the loader's lock, which a thread that loads a library
+/// may hold while it waits for another.
 pub fn resolve() {
     let _ = (NEXT_MALLOC.get(), NEXT_CALLOC.get(), NEXT_REALLOC.get());
+    let _ = (NEXT_MEMALIGN.get(), NEXT_ALIGNED_ALLOC.get());
+    let _ = (
+        NEXT_POSIX_MEMALIGN.get(),
+        NEXT_VALLOC.get(),
+        NEXT_PVALLOC.get(),
+    );
+}
+
+/// Whether the program and its libraries call these: an allocator in the executable, or preloaded before the cushion,
+/// comes first.
+pub fn is_used() -> bool {
+    unsafe extern "C" {
+        // The linker's name for the first byte of this library.
+        static __ehdr_start: u8;
+    }
+    // SAFETY: the library is mapped from its first byte on, and stays.
+    let text = unsafe { elf::text(&raw const __ehdr_start) };
+    let calloc = sys::definition(c"calloc") as usize;
+    text.is_some_and(|(begin, bytes)| calloc.wrapping_sub(begin) < bytes)
 }
 
 #[cold]
@@ -86,12 +107,20 @@ with_caller!(
     "mov x2, x30",
     calloc_for
 );
+with_caller!(
+    realloc(_old, _bytes),
+    "mov rdx, [rsp]",
+    "mov x2, x30",
+    realloc_for
+);
 
 unsafe extern "C" fn malloc_for(bytes: usize, caller: usize) -> *mut c_void {
     let Some(next) = NEXT_MALLOC.get() else {
         return out_of_memory();
     };
-    loader::before_malloc(bytes, caller);
+    if !loader::before_malloc(bytes, caller) {
+        return out_of_memory();
+    }
     // SAFETY: passed on as it came; so in all the functions below.
     let found = unsafe { next(bytes) };
     if !found.is_null() {
@@ -105,7 +134,9 @@ unsafe extern "C" fn calloc_for(count: usize, size: usize, caller: usize) -> *mu
     let Some(next) = NEXT_CALLOC.get() else {
         return out_of_memory();
     };
-    loader::before_calloc(count, size, caller);
+    if !loader::before_calloc(count, size, caller) {
+        return out_of_memory();
+    }
     // SAFETY: as above.
     let found = unsafe { next(count, size) };
     if !found.is_null() {
@@ -117,14 +148,13 @@ unsafe extern "C" fn calloc_for(count: usize, size: usize, caller: usize) -> *mu
     })
 }
 
-/// # Safety
-/// As realloc(3).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn realloc(old: *mut c_void, bytes: usize) -> *mut c_void {
+unsafe extern "C" fn realloc_for(old: *mut c_void, bytes: usize, caller: usize) -> *mut c_void {
     let Some(next) = NEXT_REALLOC.get() else {
         return out_of_memory();
     };
-    loader::before_request(bytes);
+    if !loader::before_malloc(bytes, caller) {
+        return out_of_memory();
+    }
     // SAFETY: as above.
     let found = unsafe { next(old, bytes) };
     // To nothing is to free: null is no failure then, and trying again would free twice.
@@ -156,7 +186,9 @@ unsafe fn aligned(next: &Next<Aligned>, alignment: usize, bytes: usize) -> *mut 
     let Some(next) = next.get() else {
         return out_of_memory();
     };
-    loader::before_request(bytes);
+    if !loader::before_request(bytes) {
+        return out_of_memory();
+    }
     // SAFETY: as above.
     let found = unsafe { next(alignment, bytes) };
     if !found.is_null() || sys::errno() == sys::EINVAL {
@@ -177,7 +209,9 @@ pub unsafe extern "C" fn posix_memalign(
     let Some(next) = NEXT_POSIX_MEMALIGN.get() else {
         return sys::ENOMEM;
     };
-    loader::before_request(bytes);
+    if !loader::before_request(bytes) {
+        return sys::ENOMEM;
+    }
     // SAFETY: as above.
     let code = unsafe { next(out, alignment, bytes) };
     if code != sys::ENOMEM {
@@ -210,7 +244,9 @@ unsafe fn paged(next: &Next<Malloc>, bytes: usize) -> *mut c_void {
     let Some(next) = next.get() else {
         return out_of_memory();
     };
-    loader::before_request(bytes);
+    if !loader::before_request(bytes) {
+        return out_of_memory();
+    }
     // SAFETY: as above.
     let found = unsafe { next(bytes) };
     if !found.is_null() {

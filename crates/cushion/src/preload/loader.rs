@@ -14,10 +14,12 @@
 //! The guard may be about to lower the limit at the same time. `loading` and `moving` in the slot order the two:
 //! each side sets its own word before it reads the other's.
 
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 use crate::limit::{Limit, data_bytes};
+use crate::next::Next;
 use crate::page::{Head, LIMIT_UNIT, SMALL_REQUEST, Slot};
 use crate::reserve::Turn;
 use crate::{elf, guard, shared, sys};
@@ -36,6 +38,8 @@ const LOADER_PATIENCE_NS: u64 = 200_000_000;
 /// kept from running in the middle of it.
 const GUARD_PATIENCE_NS: u64 = 2_000_000_000;
 const NAP_NS: u64 = 1_000_000;
+/// From its first request on, the loader says within microseconds that it adds a library, unless it is kept from running.
+const BEGIN_PATIENCE_NS: u64 = 1_000_000_000;
 /// The limit before it was raised: there was none.
 const NONE: u64 = u64::MAX;
 
@@ -56,10 +60,13 @@ static LIMIT_RAISED: AtomicU64 = AtomicU64::new(NONE);
 static DATA_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// What libraries have mapped and the limit was not put back by, because it moves in whole units.
 static REMAINDER: AtomicU64 = AtomicU64::new(0);
-/// A finite limit was raised at some time.
-static HAS_RAISED: AtomicBool = AtomicBool::new(false);
-/// The thread for which it was raised.
+/// The thread for which it was raised, and when.
 static LOADER: AtomicU32 = AtomicU32::new(0);
+static RAISED_AT: AtomicU64 = AtomicU64::new(0);
+/// What the slot's `loading` was set to then.
+static ANNOUNCED_AT: AtomicU64 = AtomicU64::new(0);
+/// The program's allocator stands before ours, so the loader does not call it: the limit is raised in `dlopen`.
+static IS_BYPASSED: AtomicBool = AtomicBool::new(false);
 /// `RT_ADD` has been seen since: when it is over, so is the loading.
 static SEEN_ADDING: AtomicBool = AtomicBool::new(false);
 /// This process was forked while another thread of its parent loaded: that thread is not here, the state says
@@ -68,7 +75,9 @@ static ORPHANED: AtomicBool = AtomicBool::new(false);
 
 /// Finds the loader's state and its text. Called before `main`.
 pub fn find() {
-    let debug = sys::definition(c"_r_debug").cast::<u8>();
+    IS_BYPASSED.store(!crate::heap::is_used(), Relaxed);
+    // The loader's own: a program that names `_r_debug` may have a copy of it, which stays as it was at the start.
+    let debug = sys::next_definition(c"_r_debug").cast::<u8>();
     if debug.is_null() {
         return;
     }
@@ -85,9 +94,13 @@ pub fn find() {
     }
 }
 
-/// Whether this C library tells when it loads.
+/// Whether the cushion sees each library that is loaded at the start of a program.
 pub fn is_known() -> bool {
-    TEXT_BYTES.load(Relaxed) != 0
+    TEXT_BYTES.load(Relaxed) != 0 && !is_bypassed()
+}
+
+pub fn is_bypassed() -> bool {
+    IS_BYPASSED.load(Relaxed)
 }
 
 #[inline(always)]
@@ -102,38 +115,36 @@ fn is_of_loader(caller: usize) -> bool {
     caller.wrapping_sub(TEXT_BEGIN.load(Relaxed)) < TEXT_BYTES.load(Relaxed)
 }
 
-/// To be called before each `calloc`, with its return address: the loader may be about to map a library.
+/// To be called before each `calloc`, with its return address: the loader may be about to map a library. False when
+/// the request is to be refused; so of the following.
 #[inline(always)]
-pub fn before_calloc(count: usize, size: usize, caller: usize) {
+pub fn before_calloc(count: usize, size: usize, caller: usize) -> bool {
     if is_of_loader(caller) {
         if count.min(size) == 1 && count.max(size) > DESCRIPTION_BYTES {
             raise();
         }
-    } else if RAISED.load(Relaxed) {
-        settle(count.saturating_mul(size));
+        return true;
     }
+    before_request(count.saturating_mul(size))
 }
 
-/// The same of `malloc`.
+/// The same of `malloc` and `realloc`, which the loader calls between its first request and the mapping.
 #[inline(always)]
-pub fn before_malloc(bytes: usize, caller: usize) {
-    if RAISED.load(Relaxed) && !is_of_loader(caller) {
-        settle(bytes);
-    }
+pub fn before_malloc(bytes: usize, caller: usize) -> bool {
+    is_of_loader(caller) || before_request(bytes)
 }
 
 /// To be called before any other request for memory, so that none is met by a limit raised for libraries.
 #[inline(always)]
-pub fn before_request(bytes: usize) {
-    if RAISED.load(Relaxed) {
-        settle(bytes);
-    }
+pub fn before_request(bytes: usize) -> bool {
+    !RAISED.load(Relaxed) || settle(bytes)
 }
 
-/// Puts the limit back once the loader is done. Until then small requests pass, and large ones wait a little.
+/// Puts the limit back once the loader is done. Until then small requests pass. Large ones wait a little and are held
+/// to the head-room that the guard has published. False when such a request does not fit.
 #[cold]
 #[inline(never)]
-fn settle(bytes: usize) {
+fn settle(bytes: usize) -> bool {
     let _errno = sys::KeptErrno::new();
     let thread = sys::tid();
     let is_loading = || {
@@ -141,16 +152,33 @@ fn settle(bytes: usize) {
             SEEN_ADDING.store(true, Relaxed);
             return true;
         }
-        // Between its request and RT_ADD, as far as another thread can tell.
-        !SEEN_ADDING.load(Relaxed) && LOADER.load(Relaxed) != thread && is_raised()
+        // Between its request and RT_ADD. The thread that loads asks for nothing meanwhile, but its allocator may.
+        let is_other = LOADER.load(Relaxed) != thread || is_bypassed();
+        let begins = || sys::now().saturating_sub(RAISED_AT.load(Relaxed)) < BEGIN_PATIENCE_NS;
+        !SEEN_ADDING.load(Relaxed) && is_other && is_raised() && begins()
     };
     if is_loading() {
-        if ORPHANED.load(Relaxed) || !is_large(bytes) || LOADER.load(Relaxed) == thread {
-            return;
+        if ORPHANED.load(Relaxed) || !is_large(bytes) {
+            return true;
         }
-        wait_while(LOADER_PATIENCE_NS, is_loading);
+        if LOADER.load(Relaxed) != thread {
+            wait_while(LOADER_PATIENCE_NS, is_loading);
+        }
+        if is_loading() {
+            return fits(bytes);
+        }
     }
     put_back();
+    true
+}
+
+/// Whether a request fits while no limit holds. A refusal is reported as any other.
+fn fits(bytes: usize) -> bool {
+    let fits = shared::head().is_none_or(|head| head.headroom.load(Acquire) >= bytes as u64);
+    if !fits {
+        shared::report_refusal(bytes as u64);
+    }
+    fits
 }
 
 fn is_large(bytes: usize) -> bool {
@@ -168,9 +196,6 @@ fn raise() {
     if head.is_some_and(|head| head.wall.load(Acquire) != 1) {
         return;
     }
-    if let (Some(head), Some(slot)) = (head, shared::slot()) {
-        begin(head, slot);
-    }
     // Another thread that moves the limit may be kept from running for long.
     let deadline = sys::now().saturating_add(GUARD_PATIENCE_NS);
     let turn = loop {
@@ -180,9 +205,14 @@ fn raise() {
             None => return,
         }
     };
+    // While no other thread can put the limit back, which takes the announcement away.
+    if let (Some(head), Some(slot)) = (head, shared::slot()) {
+        ANNOUNCED_AT.store(begin(head, slot), Relaxed);
+    }
     let (Some(limit), Some(data)) = (Limit::read_any(), data_bytes()) else {
         return;
     };
+    RAISED_AT.store(sys::now(), Relaxed);
     LOADER.store(sys::tid(), Relaxed);
     SEEN_ADDING.store(is_adding(), Relaxed);
     let was_raised = is_raised();
@@ -199,16 +229,76 @@ fn raise() {
     LIMIT_BEFORE.store(limit.soft, Relaxed);
     LIMIT_RAISED.store(raised, Relaxed);
     if raised > limit.soft {
-        HAS_RAISED.store(true, Release);
         turn.raise(limit, raised);
     }
 }
 
-/// Tells the guard that libraries are about to be mapped, after which it does not move the limit.
-pub fn begin(head: &Head, slot: &Slot) {
-    slot.loading.store(sys::now().max(1), SeqCst);
+/// Tells the guard that libraries are about to be mapped, after which it does not move the limit. Returns what stands
+/// in the slot: another thread may announce libraries of its own there, and each takes back only what it announced.
+pub fn begin(head: &Head, slot: &Slot) -> u64 {
+    let at = sys::now().max(1);
+    slot.loading.store(at, SeqCst);
     let is_moving = || slot.moving.load(SeqCst) == 1 && !guard::is_gone(head);
     wait_while(GUARD_PATIENCE_NS, is_moving);
+    at
+}
+
+/// Takes an announcement back, unless another has replaced it.
+pub fn end(slot: &Slot, announced_at: u64, announced_before: u64) {
+    let _ = slot
+        .loading
+        .compare_exchange(announced_at, announced_before, AcqRel, Acquire);
+}
+
+/// Called by `dlopen` before the C library's, with the limit still in place. Returns that function.
+extern "C" fn before_dlopen() -> usize {
+    if is_bypassed() {
+        raise();
+    }
+    let unknown: Dlopen = no_dlopen;
+    NEXT_DLOPEN.get().unwrap_or(unknown) as usize
+}
+
+type Dlopen = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+// SAFETY: the signature of dlopen(3).
+static NEXT_DLOPEN: Next<Dlopen> = unsafe { Next::new(c"dlopen") };
+
+unsafe extern "C" fn no_dlopen(_: *const c_char, _: c_int) -> *mut c_void {
+    core::ptr::null_mut()
+}
+
+/// Jumps to the C library's, which looks at its return address to know whose `RUNPATH` holds.
+///
+/// # Safety
+/// As dlopen(3).
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlopen(_file: *const c_char, _flags: c_int) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        "endbr64",
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {before}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        before = sym before_dlopen,
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "hint #34",
+        "stp x0, x1, [sp, #-32]!",
+        "str x30, [sp, #16]",
+        "bl {before}",
+        "mov x16, x0",
+        "ldr x30, [sp, #16]",
+        "ldp x0, x1, [sp], #32",
+        "br x16",
+        before = sym before_dlopen,
+    );
 }
 
 /// Puts the limit back to where it stood, and beyond it by what the loader has mapped.
@@ -222,9 +312,11 @@ fn put_back() {
         RAISED.store(false, Release);
         return;
     }
-    let (Some(limit), Some(data)) = (Limit::read_any(), data_bytes()) else {
+    let Some(limit) = Limit::read_any() else {
         return;
     };
+    // Without a free descriptor it is not known what was mapped. The guard sees it.
+    let data = data_bytes().unwrap_or_else(|| DATA_BEFORE.load(Relaxed));
     let mapped = announce(data).saturating_add(REMAINDER.load(Relaxed));
     let before = LIMIT_BEFORE.load(Relaxed);
     // Unless the program, or the guard, has moved it since.
@@ -237,7 +329,7 @@ fn put_back() {
     }
     RAISED.store(false, Release);
     if let Some(slot) = shared::slot() {
-        slot.loading.store(0, Release);
+        end(slot, ANNOUNCED_AT.load(Relaxed), 0);
     }
 }
 
@@ -262,18 +354,14 @@ fn is_raised() -> bool {
     RAISED.load(Acquire) && !ORPHANED.load(Relaxed)
 }
 
-/// Whether an infinite limit may be our doing, and was finite before.
-pub fn has_raised() -> bool {
-    HAS_RAISED.load(Acquire)
-}
-
 /// A new program: all that is mapped by now is its libraries'.
 pub fn after_exec(slot: &Slot) {
     slot.files.store(0, Release);
     slot.libraries.store(data_bytes().unwrap_or(0), Release);
 }
 
-fn ceiling(head: Option<&Head>) -> u64 {
+/// The most that the guard lets a limit be raised to.
+pub fn ceiling(head: Option<&Head>) -> u64 {
     match head.map(|head| head.ceiling.load(Relaxed)) {
         None | Some(0) => NONE,
         Some(ceiling) => ceiling,

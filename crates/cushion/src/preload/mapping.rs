@@ -45,6 +45,11 @@ pub unsafe extern "C" fn mmap64(
     unsafe { map(&NEXT_MMAP64, at, bytes, prot, flags, fd, offset) }
 }
 
+/// Looks them up while there is one thread.
+pub fn resolve() {
+    let _ = (NEXT_MMAP.get(), NEXT_MMAP64.get());
+}
+
 #[inline(always)]
 unsafe fn map(
     next: &Next<Mmap>,
@@ -59,11 +64,15 @@ unsafe fn map(
         sys::set_errno(sys::ENOMEM);
         return MAP_FAILED;
     };
-    if is_counted(prot, flags) {
-        loader::before_request(bytes);
+    let is_private_file = is_counted(prot, flags) && is_of_file(flags);
+    // A file is never refused for its size.
+    let judged = if is_private_file { 0 } else { bytes };
+    if is_counted(prot, flags) && !loader::before_request(judged) {
+        sys::set_errno(sys::ENOMEM);
+        return MAP_FAILED;
     }
     let before = sys::errno();
-    let file = files::Announced::of(bytes, is_counted(prot, flags) && is_of_file(flags));
+    let file = files::Announced::of(bytes, is_private_file);
     // SAFETY: passed on as it came.
     let mut found = unsafe { next(at, bytes, prot, flags, fd, offset) };
     if found != MAP_FAILED {

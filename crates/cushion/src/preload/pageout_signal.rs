@@ -28,10 +28,10 @@ const DEFAULT: Action = Action {
     restorer: 0,
 };
 /// No handler of the program runs on top of ours: one that jumps out of it would leave the request half served.
-/// The signals 32 to 34 are the C library's own.
+/// The signals 32 and 33 are the C library's own.
 const MASK: [u64; 16] = {
     let mut mask = [u64::MAX; 16];
-    mask[0] = !(0b111 << 31);
+    mask[0] = !(0b11 << 31);
     mask
 };
 const SIG_DFL: usize = 0;
@@ -51,6 +51,11 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 extern "C" fn on_signal(_: c_int) {
     let _errno = sys::KeptErrno::new();
     pageout::serve();
+}
+
+/// Looks up what every C library has while there is one thread.
+pub fn resolve() {
+    let _ = (NEXT_SIGACTION.get(), NEXT_SIGNAL.get());
 }
 
 /// Installs the handler where the guard wants it and the signal is free.

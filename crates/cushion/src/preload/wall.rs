@@ -19,7 +19,7 @@ const SMALL_OVERHEAD: u64 = 256 << 10;
 /// The stack that glibc gives a thread by default, and what starting it takes besides.
 const THREAD_STEP: u64 = 9 << 20;
 /// Draws of one request; the reserve is used up long before.
-const MOST_DRAWS: u32 = 64;
+const MOST_DRAWS: u32 = 256;
 /// Moves of the wall for one file.
 const MOST_MOVES: u32 = 4;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread::JoinHandle;
 
-use antifreeze_cushion::page::{HEAD_BYTES, Head, MAGIC, STALE_NS, Slot, VERSION};
+use antifreeze_cushion::page::{HEAD_BYTES, Head, LIMIT_UNIT, MAGIC, STALE_NS, Slot, VERSION};
 
 pub struct Sentry {
     fd: OwnedFd,
@@ -111,12 +111,19 @@ impl Drop for Sentry {
 /// What the guard does for each process: the limit is what it holds and what it may take.
 /// One that has ended, or is ending, gets none.
 pub fn grant(pid: u32, headroom: u64) {
+    // In whole units, as the guard does.
+    let soft = data_bytes(pid) + headroom;
+    let _ = try_limit(pid, soft - soft % LIMIT_UNIT);
+}
+
+/// What the kernel counts against the limit of this process; 0 once it has ended.
+pub fn data_bytes(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let data = status.lines().find_map(|line| line.strip_prefix("VmData:"));
-    if let Some(data) = data {
+    data.map_or(0, |data| {
         let kb: u64 = data.trim().trim_end_matches(" kB").parse().unwrap();
-        let _ = try_limit(pid, kb * 1024 + headroom);
-    }
+        kb * 1024
+    })
 }
 
 pub fn set_limit(pid: u32, soft: u64) {

@@ -68,6 +68,11 @@ impl Plan {
         self
     }
 
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        self.0.current_dir(folder);
+        self
+    }
+
     pub fn preloading(mut self, libraries: &[&Path]) -> Self {
         let list: Vec<_> = libraries
             .iter()

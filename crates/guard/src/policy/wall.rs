@@ -216,6 +216,11 @@ impl WallState {
         self.set = Some(limit);
     }
 
+    /// Forgets the limit that was set: the process has none now, and the next plan sets one.
+    pub fn was_lifted(&mut self) {
+        self.set = None;
+    }
+
     fn young(&self) -> bool {
         self.first_seen
             .is_none_or(|first| self.last_seen.saturating_sub(first) < YOUNG)
