@@ -103,7 +103,7 @@ impl Facts {
         let instruction = match &own.code {
             Some(code) => {
                 lines.push(code);
-                format!("replace {place} with this")
+                format!("replace the first line of the training loop ({place}) with this")
             }
             None => format!(
                 "insert this before the training loop ({place}), and let the loop begin at step `{variable}`"
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(
             in_loop(Some("for step in range(step, 600):")),
             MissingCode {
-                instruction: "replace train.py:7 with this".into(),
+                instruction: "replace the first line of the training loop (train.py:7) with this".into(),
                 code: "    import antifreeze\n    step = antifreeze.resume(model=model)\n    for step in range(step, 600):".into(),
             }
         );
