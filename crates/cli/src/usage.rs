@@ -257,7 +257,12 @@ fn flag_of_run(error: Error, words: &[OsString]) -> Error {
     let rest = words.get(1..).unwrap_or_default();
     match rest.first().and_then(|word| word.to_str()) {
         Some(word) if is_flag_of_run(word) => {
-            let line = format!("antifreeze run {}", safe::command(rest));
+            let mut line: Vec<OsString> = rest.to_vec();
+            // `antifreeze --budget 8GB run python train.py`.
+            if let Some(at) = line.iter().position(|word| word == "run") {
+                line.remove(at);
+            }
+            let line = format!("antifreeze run {}", safe::command(&line));
             let mut error = error;
             error.remove(ContextKind::SuggestedArg);
             with_tip(
@@ -384,6 +389,10 @@ mod tests {
             ),
             (
                 "antifreeze --budget 8GB python train.py",
+                "tip: the flags of a run stand after `run`: antifreeze run --budget 8GB python train.py\n",
+            ),
+            (
+                "antifreeze --budget 8GB run python train.py",
                 "tip: the flags of a run stand after `run`: antifreeze run --budget 8GB python train.py\n",
             ),
             (

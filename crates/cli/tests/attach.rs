@@ -46,6 +46,15 @@ fn wait(scene: &Scene, mut attach: Child) -> Ended {
     scene.ended(attach.wait().unwrap())
 }
 
+/// As `ulimit -S -d` in the shell that started it.
+fn set_soft_limit(child: &Child, bytes: u64) {
+    let status = Command::new("prlimit")
+        .arg(format!("--pid={}", child.id()))
+        .arg(format!("--data={bytes}:"))
+        .status();
+    assert!(status.unwrap().success());
+}
+
 /// The lines of /proc/PID/limits and oom_score_adj that attach changes.
 fn limits(child: &Child) -> (String, String) {
     let read = |name| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap();
@@ -378,6 +387,7 @@ fn ctrl_c_leaves_the_process_alive_with_its_limits() {
     let scene = Scene::new();
     for stop in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut theirs = sleeper(&scene);
+        set_soft_limit(&theirs, 5_000_000_000);
         let before = limits(&theirs);
         let guard = guarding(&scene, &["--budget", "500MB", &pid(&theirs)]);
         scene.until("the limit", LIMIT, || limits(&theirs).0 != before.0);

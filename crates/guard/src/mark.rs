@@ -10,10 +10,14 @@ pub struct Mark {
     pub wall: WallState,
     /// Seen before.
     pub met: bool,
+    /// Started by a process that had a limit of the guard's.
+    pub is_child: bool,
     pub files: Files,
     pub loading: Loading,
     /// Its limits as they were found at this look.
     pub limits: Option<Limits>,
+    /// Its soft limit before the first one that was set; a process that was started later has that of its parent.
+    pub limit_before: Option<u64>,
     /// We stopped it; what the user stopped is not marked.
     pub paused: bool,
     /// What became of paging it out during this pause.

@@ -227,7 +227,12 @@ impl Wall {
         self.stride.observe(now, mark.wall.growth());
         if self.on && !mark.refused {
             match Limits::of(process.pid) {
-                Ok(limits) => mark.limits = Some(limits),
+                Ok(limits) => {
+                    if mark.wall.limit().is_none() && !mark.is_child {
+                        mark.limit_before = limits.soft;
+                    }
+                    mark.limits = Some(limits);
+                }
                 Err(errno) => mark.refused = errno != Errno::SRCH,
             }
         }
@@ -275,10 +280,14 @@ impl Wall {
         self.news.iter_mut().find_map(Option::take)
     }
 
-    /// Takes every limit away again.
+    /// Gives every process the limit that it would have without the guard.
     pub fn lift(&self, tree: &Tree<Mark>) {
         for tracked in tree.processes() {
-            limit::lift(tracked.process.pid, self.ceiling);
+            let limit = match self.attached {
+                true => tracked.state.limit_before,
+                false => self.ceiling,
+            };
+            limit::lift(tracked.process.pid, limit);
         }
     }
 }
@@ -292,9 +301,18 @@ fn greet_forks(tree: &mut Tree<Mark>) {
     };
     while let Some(pid) = stranger(tree) {
         let wall = inherited(tree, pid).unwrap_or_default();
+        let parent = tree
+            .get(pid)
+            .and_then(|child| tree.get(child.process.parent));
+        // Those that are met together with their parent, at the first look, have limits of their own.
+        let parent = parent
+            .map(|parent| parent.state)
+            .filter(|state| state.wall.limit().is_some());
         if let Some(child) = tree.processes_mut().find(|p| p.process.pid == pid) {
             child.state.wall = wall;
             child.state.met = true;
+            child.state.is_child = parent.is_some();
+            child.state.limit_before = parent.and_then(|state| state.limit_before);
         }
     }
 }

@@ -51,7 +51,7 @@ fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
     settings.fill_terms(&mut arguments.terms);
     let Prepared {
         store,
-        trouble,
+        notes,
         mut orders,
         mut facts,
         detail,
@@ -66,9 +66,7 @@ fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
     if arguments.tether {
         front.hold(Tether, arguments.tersely);
     }
-    if let Some(trouble) = trouble {
-        front.say(&trouble);
-    }
+    notes.iter().for_each(|note| front.say(note));
     let score = OomScore::raise(&target);
     front.watch(None);
     score.put_back();

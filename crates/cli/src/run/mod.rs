@@ -24,7 +24,7 @@ use crate::look::look_of;
 use crate::size;
 use crate::store::{Run, Store};
 use antifreeze_check::settings::Flags;
-use antifreeze_diagnose::{Again, Facts};
+use antifreeze_diagnose::{Again, Facts, units};
 use antifreeze_guard::orders::Orders;
 use antifreeze_lint::here::Here;
 use antifreeze_sense::{Machine, Sample};
@@ -68,7 +68,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     };
     let Prepared {
         store,
-        trouble,
+        notes,
         mut orders,
         facts,
         detail,
@@ -110,9 +110,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         front.say(&source.announcement());
     }
     if detail != Detail::Quiet {
-        if let Some(trouble) = trouble {
-            front.say(&trouble);
-        }
+        notes.iter().for_each(|note| front.say(note));
         look_at_script(
             &arguments,
             &folder,
@@ -161,8 +159,8 @@ fn source(
 /// What is settled before a guard is started.
 struct Prepared {
     store: Option<Store>,
-    /// Why there will be no record.
-    trouble: Option<String>,
+    /// What differs from what was asked for, such as that there will be no record.
+    notes: Vec<String>,
     orders: Orders,
     facts: Facts,
     detail: Detail,
@@ -179,12 +177,32 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
             "--reserve keeps all of the memory; nothing is left for the command",
         ));
     }
+    let available = sample.memory.available.value();
+    let swap_free = sample.memory.swap_free.value().unwrap_or(0);
     let budget = terms.budget.map(|budget| budget.of(total));
     let (store, run, trouble) = run_folder();
+    let mut notes: Vec<String> = trouble.into_iter().collect();
+    if let Some(half) = available.map(|available| available / 2)
+        && terms.reserve.is_some()
+        && reserve > half
+    {
+        notes.push(format!(
+            "--reserve {} is more than half of the memory that is available now; {} is kept for you",
+            units::bytes(reserve),
+            units::bytes(half)
+        ));
+    }
+    let allow_swap = terms.allow_swap.unwrap_or(0);
+    if allow_swap > swap_free {
+        notes.push(match swap_free {
+            0 => String::from("--allow-swap has no effect: there is no free swap"),
+            free => format!("--allow-swap: only {} of swap is free", units::bytes(free)),
+        });
+    }
     let orders = Orders {
         reserve,
         budget: budget.unwrap_or(0),
-        allow_swap: terms.allow_swap.unwrap_or(0),
+        allow_swap,
         wall: !terms.no_wall,
         pause_deadline_s: PAUSE_DEADLINE_S,
         stop_deadline_s: STOP_DEADLINE_S,
@@ -199,9 +217,9 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
         total,
         reserve,
         budget,
-        swap: orders.allow_swap,
+        swap: orders.allow_swap.min(swap_free),
         container: sample.cgroup.limit.value().filter(|limit| *limit < total),
-        available: sample.memory.available.value(),
+        available,
         ..Facts::default()
     };
     let detail = match (terms.quiet, terms.verbose) {
@@ -211,7 +229,7 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
     };
     Ok(Prepared {
         store,
-        trouble,
+        notes,
         orders,
         facts,
         detail,
