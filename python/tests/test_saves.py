@@ -21,8 +21,9 @@ from unittest import mock
 
 import support  # noqa: F401, finds the package
 import antifreeze
-from antifreeze._shim import checkpoints, hooks
+from antifreeze._shim import checkpoints, files, hooks
 from antifreeze._shim.checkpoints import KERAS, KERAS_WEIGHTS, KINDS, LIGHTNING, SCRIPT, TORCH, TRANSFORMERS
+from antifreeze._shim.trainer import CannotSave
 
 SEQUENCES = 10_000
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -399,6 +400,34 @@ class VerifyTest(unittest.TestCase):
         self.write("checkpoint-3/optimizer.pt", archive(TORCH, b"mark1;")[:-5])
         with self.assertRaises(checkpoints.Damaged):
             checkpoints.verify(TRANSFORMERS, path)
+
+
+class RoomTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(dir=MEMORY)
+        self.addCleanup(holder.cleanup)
+        self.folder = holder.name
+
+    def saves(self, size, free):
+        """Whether a checkpoint of so many bytes is written to a disk with so many free."""
+        room = mock.Mock(f_bavail=free, f_frsize=1)
+        with mock.patch.dict(os.environ, {"ANTIFREEZE_SAVES": self.folder}), mock.patch("os.statvfs", lambda _: room):
+            def write(path):
+                with open(path, "wb") as file:
+                    file.write(archive(TORCH, b"mark1;"))
+
+            files.write(TORCH, 1, size, write)
+
+    def test_a_small_checkpoint_fits_on_a_small_disk(self):
+        self.saves(6_000_000, free=59_000_000)
+        self.saves(6_000_000, free=14_000_000)
+        self.saves(10_000_000_000, free=10_100_000_000)
+
+    def test_what_does_not_fit_is_said_in_numbers(self):
+        with self.assertRaisesRegex(CannotSave, r"6.2 MB need 13 MB free on the disk of .*, which has 9.0 MB"):
+            self.saves(6_200_000, free=9_000_000)
+        with self.assertRaisesRegex(CannotSave, "10.0 GB need 10.1 GB free .*, which has 10.0 GB"):
+            self.saves(10_000_000_000, free=10_050_000_000 - 1_000_000)
 
 
 class LastSaveTest(unittest.TestCase):

@@ -5,8 +5,8 @@ import os
 from . import checkpoints, hooks
 from .trainer import CannotSave, trainer
 
-# Kept free on the disk beside what is written.
-SPARE = 64 << 20
+# Kept free on the disk beside what is written: as much again, and a little for the record of the run; at most `SPARE`.
+SPARE, LITTLE = 64 << 20, 1 << 20
 
 
 def saved_by_script():
@@ -36,7 +36,12 @@ def write(kind, step, size, writer):
         raise CannotSave("there is no folder for it")
     os.makedirs(saves, exist_ok=True)
     room = os.statvfs(saves)
-    if room.f_bavail * room.f_frsize < size + SPARE:
-        raise CannotSave(f"{size // 1_000_000} MB do not fit on the disk of {saves}")
+    free, needed = room.f_bavail * room.f_frsize, size + min(size + LITTLE, SPARE)
+    if free < needed:
+        raise CannotSave(f"{_bytes(size)} need {_bytes(needed)} free on the disk of {saves}, which has {_bytes(free)}")
     path = checkpoints.write(saves, kind, step, writer)
     return {"path": path, "bytes": os.path.getsize(path), "by": "antifreeze", "kind": kind}
+
+
+def _bytes(number):
+    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.1f} MB" if number < 1e7 else f"{number // 10**6} MB"
