@@ -38,7 +38,8 @@ _MODULES = ("keras", "lightning", "transformers")
 
 def on_checkpoint(function: Function) -> Function:
     """Has the guard call this function when it wants the run to be saved, at the end of a step. It may
-    return where it saved. Without one, antifreeze saves the models and optimizers in use itself.
+    return where it saved. Without one, antifreeze saves the models and optimizers in use itself. The function that this
+    returns does the same; where the script calls it, antifreeze knows of that checkpoint as well.
 
     >>> import antifreeze, torch
     >>> model = torch.nn.Linear(2, 1)
@@ -46,10 +47,20 @@ def on_checkpoint(function: Function) -> Function:
     ... def save():
     ...     torch.save(model.state_dict(), "last.pt")
     """
+    import functools
+
     from ._shim import hooks
 
+    @functools.wraps(function)
+    def save() -> Any:
+        if not os.environ.get("ANTIFREEZE_SAVES"):
+            return function()
+        from ._shim import files
+
+        return files.save_by_script(function)
+
     hooks.on_checkpoint = function
-    return function
+    return save  # type: ignore[return-value]
 
 
 def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
@@ -90,6 +101,7 @@ def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
     with report.safely("resuming"):
         from ._shim.trainer import trainer
 
+        hooks.has_resumed = True
         trainer().steps.go_on_from(step)
         report.tell("resumes", step=step, kinds=kinds)
     return step

@@ -159,6 +159,57 @@ train()
         [told] = scene.said("out-of-memory")[-1:]
         self.assertEqual((os.path.basename(told["file"]), told["line"]), ("train.py", 2))
 
+    OWN = """
+import os, pickle, sys
+import antifreeze, jax, jax.numpy as jnp
+w, step = jnp.zeros(4), 0
+@antifreeze.on_checkpoint
+def save():
+    with open("state.pkl", "wb") as file:
+        pickle.dump((step, jax.device_get(w)), file)
+    return "state.pkl"
+def load(path):
+    global w
+    with open(path, "rb") as file:
+        saved, w = pickle.load(file)
+    if "fails-to-load" in sys.argv:
+        jnp.ones(1 << 50)
+    return saved
+step = antifreeze.resume(load=load)
+print("from", step)
+begun = step
+update = jax.jit(lambda w: w + 1)
+while step < begun + 5:
+    w = update(w)
+    step += 1
+    if "saves" in sys.argv and step == 3:
+        save()
+        os._exit(9)
+assert w[0] == step
+jnp.ones(1 << 50).block_until_ready()
+"""
+
+    def test_what_runs_out_of_memory_is_saved_by_the_script_and_continued(self):
+        scene = Scene(self)
+        for begins, ends in ((0, 5), (5, 10)):
+            ended = scene.run(self.OWN, ANTIFREEZE_RESUME_SAVES=scene.folder + "/saves", **QUIET)
+            self.assertEqual(ended.stdout, f"from {begins}\n", ended)
+            self.assertEqual(scene.said("saved")[-1]["step"], ends)
+            self.assertEqual(os.listdir(scene.folder + "/saves"), [f"step-{ends}.script.json"])
+        # What was not loaded is not saved.
+        said = scene.said("saved")
+        again = {"ANTIFREEZE_RESUME_SAVES": scene.folder + "/saves", **QUIET}
+        self.assertEqual(scene.run(self.OWN, "fails-to-load", **again).stdout, "")
+        self.assertEqual(scene.said("saved"), said)
+        self.assertEqual(scene.run(self.OWN, **again).stdout, "from 10\n")
+
+    def test_what_the_script_saves_by_itself_is_continued(self):
+        scene = Scene(self)
+        ended = scene.run(self.OWN, "saves", ANTIFREEZE_RESUME_SAVES=scene.folder + "/saves", **QUIET)
+        self.assertEqual((ended.returncode, ended.stdout), (9, ""), ended)
+        ended = scene.run(self.OWN, ANTIFREEZE_RESUME_SAVES=scene.folder + "/saves", **QUIET)
+        self.assertEqual(ended.stdout, "from 3\n", ended)
+
 
 TORCH = """
 import torch

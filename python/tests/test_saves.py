@@ -23,7 +23,7 @@ import support  # noqa: F401, finds the package
 import antifreeze
 from antifreeze._shim import checkpoints, files, hooks
 from antifreeze._shim.checkpoints import KERAS, KERAS_WEIGHTS, KINDS, LIGHTNING, SCRIPT, TORCH, TRANSFORMERS
-from antifreeze._shim.trainer import CannotSave
+from antifreeze._shim.trainer import CannotSave, trainer
 
 SEQUENCES = 10_000
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -329,7 +329,7 @@ class SurvivalTest(unittest.TestCase):
             self.assertIsNotNone(check(2000))
 
     def test_it_notices_kinds_that_replace_each_other(self):
-        def remove_all_but(folder, kind, newest):
+        def remove_all_but(folder, kind, newest, keep=1):
             for checkpoint in checkpoints.scan(folder):
                 if checkpoint.entry != newest:
                     checkpoints.remove(checkpoint.entry)
@@ -424,9 +424,9 @@ class RoomTest(unittest.TestCase):
         self.saves(10_000_000_000, free=10_100_000_000)
 
     def test_what_does_not_fit_is_said_in_numbers(self):
-        with self.assertRaisesRegex(CannotSave, r"6.2 MB need 13 MB free on the disk of .*, which has 9.0 MB"):
+        with self.assertRaisesRegex(CannotSave, r"6.2 MB needs 13 MB free on the disk of .*, which has 9.0 MB"):
             self.saves(6_200_000, free=9_000_000)
-        with self.assertRaisesRegex(CannotSave, "10.0 GB need 10.1 GB free .*, which has 10.0 GB"):
+        with self.assertRaisesRegex(CannotSave, "10.0 GB needs 10.1 GB free .*, which has 10.0 GB"):
             self.saves(10_000_000_000, free=10_050_000_000 - 1_000_000)
 
 
@@ -478,6 +478,39 @@ class LastSaveTest(unittest.TestCase):
         antifreeze.on_checkpoint(lambda: own)
         self.assertEqual(antifreeze.last_save(), own)
         self.assertEqual(antifreeze.resume(load=lambda path: 3 if path == own else 0), 3)
+
+    def rotating(self):
+        """A script that keeps its newest two checkpoints."""
+        paths = []
+
+        def save():
+            paths.append(os.path.join(self.folder, f"own-{len(paths)}.bin"))
+            with open(paths[-1], "w") as file:
+                file.write("x")
+            for old in paths[:-2]:
+                checkpoints.remove(old)
+            return paths[-1]
+
+        return antifreeze.on_checkpoint(save), paths
+
+    def test_checkpoints_that_the_script_saves_by_itself_are_known(self):
+        save, paths = self.rotating()
+        with mock.patch.dict(os.environ, {"ANTIFREEZE_SAVES": self.folder}):
+            for count in range(1, 6):
+                trainer().steps.count = count
+                self.assertEqual(save(), paths[-1])
+                self.assertEqual(antifreeze.last_save(), paths[-1])
+        self.assertLess(len(checkpoints.scan(self.folder)), 4)
+        # One that is damaged is no loss.
+        os.truncate(paths[-1], 0)
+        self.assertEqual(antifreeze.last_save(), paths[-2])
+
+    def test_without_a_guard_a_checkpoint_of_the_script_is_only_saved(self):
+        save, paths = self.rotating()
+        with mock.patch.dict(os.environ):
+            os.environ.pop("ANTIFREEZE_SAVES", None)
+            self.assertEqual(save(), paths[-1])
+        self.assertEqual(checkpoints.scan(self.folder), [])
 
     def test_a_damaged_checkpoint_gives_way_to_an_older_one(self):
         older = os.path.join(self.folder, "older")

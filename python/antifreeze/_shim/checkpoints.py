@@ -39,6 +39,8 @@ KERAS, KERAS_WEIGHTS = "keras", "keras-weights"
 KINDS = (TORCH, LIGHTNING, KERAS, KERAS_WEIGHTS, TRANSFORMERS, SCRIPT)
 SUFFIXES = {TORCH: ".pt", LIGHTNING: ".ckpt", KERAS_WEIGHTS: ".weights.h5", KERAS: ".keras"}
 POINTER_FORMAT = 1
+# Pointers that are kept of checkpoints that were not read back.
+MAX_UNREAD = 3
 
 _NAME = re.compile(r"step-(\d+)\.(.+)")
 _KIND_OF_SUFFIX = {suffix: kind for kind, suffix in SUFFIXES.items()}
@@ -108,11 +110,13 @@ def replace(path, kind, writer, temporary, saves=None):
         raise
 
 
-def point(folder, kind, step, path, ours=False):
-    """Writes a pointer to a checkpoint that lies elsewhere, once that was read back."""
+def point(folder, kind, step, path, ours=False, reads_back=True):
+    """Writes a pointer to a checkpoint that lies elsewhere, once that was read back. Without `reads_back` the training
+    does not wait for that, and some older pointers are kept."""
     path = os.path.abspath(path)
-    flush(path)
-    verify(kind, path)
+    if reads_back:
+        flush(path)
+        verify(kind, path)
     if not folder:
         return
     os.makedirs(folder, exist_ok=True)
@@ -129,7 +133,7 @@ def point(folder, kind, step, path, ours=False):
     except BaseException:
         remove(temporary)
         raise
-    remove_older(folder, kind, os.path.join(folder, name))
+    remove_older(folder, kind, os.path.join(folder, name), keep=1 if reads_back else MAX_UNREAD)
 
 
 def _stamp(path, folder):
@@ -139,9 +143,9 @@ def _stamp(path, folder):
         os.utime(path, ns=(last + 1, last + 1))
 
 
-def remove_older(folder, kind, newest):
-    """Removes all checkpoints of this kind but the newest, which was read back. What another process is writing at
-    this moment has a temporary name."""
+def remove_older(folder, kind, newest, keep=1):
+    """Removes all checkpoints of this kind but the newest, which was read back; or but so many. What another process
+    is writing at this moment has a temporary name."""
     kept = None
     older = []
     for checkpoint in scan(folder):
@@ -153,7 +157,7 @@ def remove_older(folder, kind, newest):
             older.append(checkpoint)
     if kept is None:
         return
-    for checkpoint in older:
+    for checkpoint in older[: len(older) + 1 - keep]:
         with contextlib.suppress(OSError):
             os.unlink(checkpoint.entry) if not os.path.isdir(checkpoint.entry) else remove(checkpoint.entry)
         if checkpoint.ours and checkpoint.path not in (checkpoint.entry, kept):

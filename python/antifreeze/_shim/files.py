@@ -1,12 +1,17 @@
 """Where the shim saves, and what the script saves in its place."""
 
+import contextlib
+import inspect
+import operator
 import os
 
-from . import checkpoints, hooks
+from . import checkpoints, hooks, report
 from .trainer import CannotSave, trainer
 
 # Kept free on the disk beside what is written: as much again, and a little for the record of the run; at most `SPARE`.
 SPARE, LITTLE = 64 << 20, 1 << 20
+# Variables that hold the step, in scripts whose steps are not seen.
+_STEP_NAMES = ("step", "global_step", "steps", "iteration", "it", "iterations")
 
 
 def saved_by_script():
@@ -14,14 +19,58 @@ def saved_by_script():
     if hooks.on_checkpoint is None:
         return None
     path = hooks.on_checkpoint()
+    step = step_of_script()
+    saved = {"path": None, "by": "script", "kind": checkpoints.SCRIPT, "step": step}
     if not isinstance(path, (str, os.PathLike)):
-        return {"path": None, "by": "script", "kind": checkpoints.SCRIPT}
+        return saved
     path = os.path.abspath(path)
     try:
-        checkpoints.point(folder(), checkpoints.SCRIPT, trainer().steps.count, path)
+        checkpoints.point(folder(), checkpoints.SCRIPT, step, path)
     except (checkpoints.Damaged, OSError) as reason:
         raise CannotSave(f"on_checkpoint returned {path}, which is no checkpoint: {reason}") from None
-    return {"path": path, "by": "script", "kind": checkpoints.SCRIPT}
+    return {**saved, "path": path}
+
+
+def save_by_script(function):
+    """Has the script save without being asked to, as it does now and then itself, and notes where. Returns what the
+    function does; it is not interrupted meanwhile."""
+    steps = trainer().steps
+    steps.saving_begins()
+    try:
+        path = function()
+    finally:
+        steps.saving_ends()
+    if isinstance(path, (str, os.PathLike)) and os.path.exists(path):
+        with report.safely("a checkpoint of the script"), contextlib.suppress(OSError):
+            checkpoints.point(folder(), checkpoints.SCRIPT, step_of_script(), path, reads_back=False)
+            trainer().is_saved_by_script()
+    return path
+
+
+def step_of_script():
+    """The step that a checkpoint of the script is recorded under. Where steps are not seen, it is that of a variable
+    that its function saves, by its name; without one, it is only known that the training is further than it began."""
+    steps = trainer().steps
+    if steps.are_seen():
+        return steps.completed()
+    step = variable_step()
+    return steps.count + 1 if step is None else step
+
+
+def variable_step():
+    """The value of a variable that `on_checkpoint` uses and whose name says that it is the step. None without one."""
+    function = inspect.unwrap(hooks.on_checkpoint)
+    try:
+        variables = inspect.getclosurevars(function)
+    except (TypeError, ValueError):
+        return None
+    for name in _STEP_NAMES:
+        for scope in (variables.nonlocals, variables.globals):
+            value = scope.get(name)
+            with contextlib.suppress(TypeError):
+                if value is not None and not isinstance(value, bool) and operator.index(value) >= 0:
+                    return operator.index(value)
+    return None
 
 
 def folder():
@@ -38,10 +87,14 @@ def write(kind, step, size, writer):
     room = os.statvfs(saves)
     free, needed = room.f_bavail * room.f_frsize, size + min(size + LITTLE, SPARE)
     if free < needed:
-        raise CannotSave(f"{_bytes(size)} need {_bytes(needed)} free on the disk of {saves}, which has {_bytes(free)}")
+        raise CannotSave(
+            f"a checkpoint of {_bytes(size)} needs {_bytes(needed)} free on the disk of {saves}, which has {_bytes(free)}"
+        )
     path = checkpoints.write(saves, kind, step, writer)
     return {"path": path, "bytes": os.path.getsize(path), "by": "antifreeze", "kind": kind}
 
 
 def _bytes(number):
-    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.1f} MB" if number < 1e7 else f"{number // 10**6} MB"
+    if number >= 1e9:
+        return f"{number / 1e9:.1f} GB"
+    return f"{number / 1e6:.1f} MB" if number < 1e7 else f"{number // 10**6} MB"

@@ -11,6 +11,8 @@ on_checkpoint = None  # type: Optional[Callable[[], Any]]
 # By name: weak references to what the script gave to `antifreeze.resume`. It is saved under these names, whatever a
 # function that fails calls it.
 resumable = {}  # type: Dict[str, Any]
+# Whether `antifreeze.resume` has returned: before that, what the script holds is not what the run was saved with.
+has_resumed = False
 # The callback of the framework that saves in its own kind. While it does, the shim writes nothing of its own.
 owner = None  # type: Optional[Owner]
 

@@ -53,7 +53,7 @@ class Steps:
         # The phase after data has come, and what calls to say so.
         self._ground = FORWARD
         self._after_data = None
-        self._has_loader = self._has_stepped = False
+        self._has_loader = self._has_stepped = self._has_steps = False
         # By optimizer: how many steps it has made, those before this process began among them.
         self._made = {}
         # Of several optimizers that count; the first of them, by its id and how many steps it has made.
@@ -165,6 +165,7 @@ class Steps:
     def _first_of(self, optimizer):
         number = id(optimizer)
         forget = lambda _: self._made.pop(number, None)
+        self._has_steps = True
         counts = self._counts(optimizer)
         made = self._made[number] = [self._before, weakref.ref(optimizer, forget), counts]
         if counts and self._first is None:
@@ -186,6 +187,7 @@ class Steps:
 
     def batches_end(self, number):
         """So many batches of a loop that is not ours to look into."""
+        self._has_steps = True
         self.count += number
         self.longs[_STEPS] = self.count
         self._ends()
@@ -239,6 +241,10 @@ class Steps:
 
     def go_on_from(self, step):
         self._before = self.count = step
+
+    def are_seen(self):
+        """Whether a framework has shown any step of this process."""
+        return self._has_steps
 
     def completed(self):
         """Iterations of the loop that are complete, those before this process began among them."""

@@ -40,8 +40,14 @@ def trainer():
     return _trainer
 
 
-def _nothing_to_save(frame):
-    raise CannotSave("nothing is known to be trained")
+def _save_by_script(frame):
+    """What is trained is not known; the script may know it."""
+    from .files import saved_by_script
+
+    saved = saved_by_script()
+    if saved is None:
+        raise CannotSave("nothing is known to be trained")
+    return saved
 
 
 class Trainer:
@@ -60,7 +66,7 @@ class Trainer:
         self.rhythm = None
         self._paced = time.monotonic(), 0
         # Called with a frame of the script, it saves the run and says where.
-        self.save = _nothing_to_save
+        self.save = _save_by_script
         self._holders = holders.Watch()
         self._errors, self._last = 0, None
         os.register_at_fork(after_in_child=self._is_forked)
@@ -306,9 +312,29 @@ class Trainer:
 
     def save_at_end(self, frame, save=None):
         """Saves before an error ends the training, unless the last complete step is saved already."""
-        is_newer = self.steps.count > self._slot.longs[page.SAVED_STEP // 2]
+        if self.steps.are_seen():
+            is_newer = self.steps.count > self._slot.longs[page.SAVED_STEP // 2]
+        else:
+            is_newer = self._is_script_further()
         if is_newer and not self.steps.is_saving():
             self._save(self._words[page.SAVE_ASKED], frame, save)
+
+    def _is_script_further(self):
+        """Whether a script whose steps are not seen may have made some since it began, and can save them itself."""
+        from .files import variable_step
+
+        is_continued = os.environ.get("ANTIFREEZE_RESUME") or os.environ.get("ANTIFREEZE_RESUME_SAVES")
+        if hooks.on_checkpoint is None or is_continued and not hooks.has_resumed:
+            return False
+        step = variable_step()
+        if step is None:
+            # These show their steps, so there are none.
+            return not {"torch", "keras"} & {*sys.modules}
+        return step > self.steps.count
+
+    def is_saved_by_script(self):
+        """By itself, without being asked to."""
+        self._slot.longs[page.SAVED_STEP // 2] = self.steps.count
 
     def _raised(self, error):
         if not oom.is_out_of_memory(error):
