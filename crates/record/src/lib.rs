@@ -3,8 +3,8 @@
 //! # The guarantee
 //!
 //! - **A power cut, a panic of the kernel or a kill costs at most what was appended since the
-//!   last [`Log::sync`]**, which the guard calls about once a second. What `sync` returned for
-//!   is on the disk.
+//!   last [`Log::sync`]**, which the guard calls as soon as there is a new sample: every 2 seconds while
+//!   memory is plentiful, and more often the less is left. What `sync` returned for is on the disk.
 //! - **Damage costs exactly the frames it touches.** Truncation, flipped bits, zeroed blocks
 //!   and foreign bytes anywhere: every frame whose own bytes are intact is found. A frame whose
 //!   CRC is wrong never existed.
