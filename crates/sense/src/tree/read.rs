@@ -24,9 +24,8 @@ const TIMED_IN_TURN: usize = 8;
 /// Nanoseconds before the first read of a process's I/O counters. The kernel makes the
 /// reader of these wait for an exec, and it is the young that exec.
 const IO_FROM: u64 = 1_000_000_000;
-/// Nanoseconds between two closer looks at one process: its time and its I/O tell as much at
-/// a quarter of the price.
-const CLOSER_PACE: u64 = 3_900_000_000;
+/// Nanoseconds between two reads of a process's CPU time and I/O, which take longer to read than its memory.
+const CLOSER_PACE: u64 = 5_900_000_000;
 /// In its first seconds, and for as long as it reads in its first minute: most of what is read is read then.
 const FIRST_PACE: u64 = 400_000_000;
 const FIRST_SECONDS: u64 = 8_000_000_000;
