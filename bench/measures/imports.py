@@ -1,7 +1,7 @@
 """Whether frameworks are imported under small budgets, every time.
 
-What their libraries map is more than some of the budgets, within milliseconds: whoever is first, the loader or
-the guard, the import must succeed. Half of the runs come through a shell and its exec, as with pyenv, and a
+What their libraries map is more than some of the budgets, within milliseconds: the import must succeed whether the loader or
+the guard is faster. Half of the runs come through a shell and its exec, as with pyenv, and a
 third with a scout that is two seconds late.
 """
 

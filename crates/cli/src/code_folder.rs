@@ -1,8 +1,8 @@
-//! Folders that code is loaded from. Whoever can write to one runs code as its reader, so a folder is used only if
-//! nobody but its owner and root can change what is in it, or replace it.
+//! Folders that code is loaded from. A user who can write to one runs code as its reader, so a folder is used only if
+//! no user but its owner and root can change what is in it, or replace it.
 //!
 //! Checked on every use: the folder and every folder above it belongs to this user or to root, and no other user may
-//! write to it. A sticky folder (`/tmp`) may stand above, because nobody can rename there what belongs to another. The
+//! write to it. A sticky folder (`/tmp`) may stand above, because a user cannot rename there what belongs to another. The
 //! folder itself belongs to this user. The umask does not matter: modes are set explicitly.
 
 use std::fs::{DirBuilder, Metadata, Permissions};

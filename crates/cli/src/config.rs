@@ -228,7 +228,7 @@ mod tests {
         std::fs::write(&file, "retries = 3").unwrap();
         std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
         assert_eq!(Settings::read(&start).unwrap().retries, None);
-        // Whoever works in the folder of another user trusts that user.
+        // A user who works in the folder of another trusts that other user.
         std::os::unix::fs::chown(&start, Some(65534), None).unwrap();
         assert_eq!(Settings::read(&start).unwrap().retries, Some(3));
     }

@@ -93,7 +93,7 @@ fn own_log(since: Since, boot: [u8; 16]) -> Log {
     }
 }
 
-/// Aside first, so that a page that is there is whole. The folder may be from somebody else: links in it are replaced
+/// Written under another name first, so that a page that is there is whole. The folder may be another user's: links in it are replaced
 /// and never followed.
 fn write_page(path: &Path, page: &str) -> Result<(), String> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
