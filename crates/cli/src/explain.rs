@@ -93,8 +93,8 @@ fn own_log(since: Since, boot: [u8; 16]) -> Log {
     }
 }
 
-/// Written under another name first, so that a page that is there is whole. The folder may be another user's: links in it are replaced
-/// and never followed.
+/// Written under another name first, so that a page that is there is whole. The folder may be another user's: links in it
+/// are replaced and never followed.
 fn write_page(path: &Path, page: &str) -> Result<(), String> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let write = || -> io::Result<()> {
