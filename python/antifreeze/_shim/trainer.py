@@ -293,6 +293,8 @@ class Trainer:
         def excepthook(kind, error, trace):
             with report.safely("an exception"):
                 self._is_ended_by(error, trace)
+                if isinstance(error, MemoryPressure):
+                    _cut_own_frames(trace)
             before(kind, error, trace)
 
         sys.excepthook = excepthook
@@ -384,6 +386,15 @@ def _tell_of_batch(frames):
         "batch", batch_norm=normed, file=file or outermost, size=edits.batch_size(outermost),
         edits=edits.with_text_before(file, whole) if file else [],
     )
+
+
+def _cut_own_frames(trace):
+    """Ends a traceback at the script's line, or the framework's: the request to end is raised further inside, by antifreeze."""
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+    while trace is not None and trace.tb_next is not None:
+        if trace.tb_next.tb_frame.f_code.co_filename.startswith(own):
+            trace.tb_next = None
+        trace = trace.tb_next
 
 
 def _is_one_of_several_ranks():
