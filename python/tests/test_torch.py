@@ -235,8 +235,7 @@ print(step, type(torch.load(__import__("os").environ["ANTIFREEZE_RESUME"])).__na
     def test_the_traceback_of_a_run_that_is_asked_to_end_shows_no_frame_of_antifreeze(self):
         loop = self.LOOP.replace("try:", "if True:").partition("except")[0]
         ended = Scene(self, STOP_ASKED=1).run(loop)
-        self.assertIn("    optimizer.step()\n", ended.stderr, ended)
-        self.assertIn("\nantifreeze.MemoryPressure: ", ended.stderr, ended)
+        self.assertIn("    for x, y in loader:\nantifreeze.MemoryPressure: ", ended.stderr, ended)
         self.assertNotIn("_shim", ended.stderr, ended)
 
     def test_of_several_saves_the_newest_is_kept(self):
