@@ -47,8 +47,7 @@ fn gets_through(page: &str, name: &str, faults: &str, budget: &str) {
     let scene = Scene::new();
     let script = scene.script("train.py", &(faults.to_owned() + &recipe(page, name)));
     let retries = (STARTS - 1).to_string();
-    // No niceness: on a machine that others use too, the trainer would hardly run.
-    let flags = ["--nice", "0", "--retries", &retries];
+    let flags = ["--retries", &retries];
     let Some(mut run) = train(&scene, budget, &flags, script.to_str().unwrap()) else {
         return;
     };
@@ -119,7 +118,7 @@ const RESUME: &str = "step = antifreeze.resume(model=model, optimizer=optimizer)
 fn run(scene: &Scene, flags: &[&str]) -> Option<Ended> {
     let python = framework_python()?;
     let mut run = scene.run("1600MB");
-    run.env("OMP_NUM_THREADS", "1").args(["--nice", "0"]);
+    run.env("OMP_NUM_THREADS", "1");
     run.args(flags).arg("--").arg(python).arg("train.py");
     Some(scene.finish(&mut run, LIMIT))
 }

@@ -86,6 +86,8 @@ impl Scene {
             .env("ANTIFREEZE_HOME", self.path("home"))
             .env(marked::VARIABLE, self.folder.path())
             .env("PYTHONUNBUFFERED", "1")
+            // On a machine that others use too, a trainer of lower priority would hardly run.
+            .env("ANTIFREEZE_NICE", "0")
             // TensorFlow has another allocator with it, on processors that it likes: it takes memory in pieces that
             // double, and crashes where another raises.
             .env("TF_ENABLE_ONEDNN_OPTS", "0")
