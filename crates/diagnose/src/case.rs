@@ -45,7 +45,10 @@ impl<'a> Case<'a> {
         self.story.refusals.count > 0
             || self.story.pauses.count > 0
             || self.story.stop.is_some()
-            || matches!(self.end, EndKind::Stopped | EndKind::OomKilled)
+            || matches!(
+                self.end,
+                EndKind::Stopped | EndKind::OomKilled | EndKind::Walled
+            )
             || self.tells_of_memory()
     }
 

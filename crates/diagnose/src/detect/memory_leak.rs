@@ -40,7 +40,7 @@ use crate::series::Growth;
 use crate::shim::{Holder, How, Suspect};
 use crate::story::Refusal;
 use crate::units;
-use crate::verdict::Location;
+use crate::verdict::{EndKind, Location};
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     let Some(growth) = case.fills_up() else {
@@ -61,6 +61,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
             _ if case.is_first_step() => 0.3,
             Some(asked) if is_new(asked) => 0.3,
             Some(_) => 0.55,
+            // What was attached to has no cushion that reports a refusal.
+            None if case.end == EndKind::Walled && case.story.refusals.count == 0 => 0.55,
             None => 0.65,
         };
         let found = Found::new(case, confidence, grew(growth), "tree.footprint");

@@ -3,7 +3,7 @@
 use crate::scenes::{EXIT_1, GB, MB, Scene};
 use crate::{blames, is_healthy, rules_out, spares};
 use antifreeze_diagnose::Code;
-use antifreeze_record::event::{What, Why};
+use antifreeze_record::event::{Rung, What, Why};
 use antifreeze_sense::{Name, Pid, Process, Reading, Reason, Sample};
 
 const KILLED: u32 = 9;
@@ -23,6 +23,26 @@ fn a_leak_from_outside_is_likely_and_a_dataset_possible() {
     let causes = scene.verdict().causes;
     assert!(causes[0].confidence < 0.8, "{causes:#?}");
     assert_eq!(causes[1].code, Code::DatasetInMemory);
+}
+
+#[test]
+fn a_leak_in_a_process_that_was_attached_to_is_possible_without_a_refusal() {
+    let at_wall = What::Rung {
+        from: Rung::Warn,
+        to: Rung::Stop,
+        why: Why::BudgetExceeded,
+        room: 0,
+        growth: 90 * MB as i64,
+        forecast_ms: None,
+        confidence: 0,
+    };
+    let mut scene = Scene::new()
+        .memory(120, |second| GB + second * 90 * MB, |_| 0)
+        .event(119, at_wall)
+        .ended(120, EXIT_1);
+    scene.facts.attached = true;
+    scene.facts.budget = Some(GB + 121 * 90 * MB);
+    blames(&scene, Code::MemoryLeak, 0.5);
 }
 
 #[test]
