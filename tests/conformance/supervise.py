@@ -220,7 +220,8 @@ class Run:
                 os.tcsetpgrp(ends[0], os.getpid())
             for number, fd in enumerate(ends):
                 os.dup2(fd, number, inheritable=True)
-            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
+            # The suite may run under `nohup`, or in the background of a shell, with signals ignored.
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.chdir(self.it["folder"])

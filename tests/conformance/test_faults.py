@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import tempfile
 import unittest
 from pathlib import Path
@@ -117,6 +118,14 @@ class Faults(unittest.TestCase):
         for fault, script, entry, expected in FAULTS:
             with self.subTest(fault):
                 self.check(fault, script, entry, expected)
+
+    def test_a_suite_that_runs_under_nohup_finds_no_fault(self) -> None:
+        entry = Entry("signals", ("signals", "default"), sends=(Send(("HUP",)),), loud=False, timeout=20)
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            self.check("an ignored signal", 'exec "$@"', entry, set())
+        finally:
+            signal.signal(signal.SIGHUP, before)
 
     @unittest.skipIf(os.geteuid() != 0, "needs root")
     @unittest.skipIf(shutil.which("ipcmk") is None, "there is no ipcmk")
