@@ -189,8 +189,8 @@ fn make_folders(top: &Path, below: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether every file of the shim is there with its content, and nothing else is but what Python compiles from it. All
-/// of it has to belong to this user.
+/// Whether every file of the shim is there with its content, and no other file is there except what Python compiled
+/// from them. This user must own all of them.
 fn is_whole(home: &Path) -> bool {
     let expected = || SHIM.iter().map(|(name, text)| (home.join(name), text));
     expected().all(|(path, text)| is_there(&path, text.as_bytes()))

@@ -23,7 +23,7 @@ const CONSEQUENCE: Duration = Duration::from_secs(30);
 const OUT: f64 = 0.03;
 /// The widest an error's name is shown.
 const ERROR_COLUMNS: usize = 60;
-/// Of a process that another one started.
+/// Stands in for the exit status of an attached process that another program started.
 const UNSEEN_STATUS: &str = "the exit status is known only to the program that started the process";
 /// And what it said itself.
 const WORDS_COLUMNS: usize = 120;

@@ -69,7 +69,7 @@ pub struct Facts {
     /// What that folder is a part of, such as "nfs4 server:/home on /home".
     pub mount: Option<String>,
     pub command: Vec<OsString>,
-    /// It ran already, and goes on when it is guarded no more.
+    /// The process was running before antifreeze attached to it, and continues after antifreeze detaches.
     pub attached: bool,
     /// The command was longer than what was recorded of it.
     pub truncated: bool,

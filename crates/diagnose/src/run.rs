@@ -57,7 +57,7 @@ impl Run {
         let boot = record.head().map_or(now.boot, |head| head.boot);
         facts.log = log(facts.since, boot);
         let events: Vec<Event> = record.events().collect();
-        // Of another machine's run nobody knows.
+        // Files named in a run from another machine cannot be looked up here.
         if now.is_here {
             facts.told.forget_deleted_saves();
             facts.deleted_saves = deleted_saves(&events);

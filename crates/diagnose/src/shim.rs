@@ -49,7 +49,7 @@ pub struct Told {
     pub loaded: Vec<Loaded>,
     /// Changes to the script that make a name hold less, by name.
     pub script_changes: Vec<ScriptChanges>,
-    /// Of the last request that failed.
+    /// The batch of the last request for memory that failed.
     pub batch: Option<BatchFacts>,
     /// Saves were made, and all of their files are deleted.
     pub saves_deleted: bool,
