@@ -119,3 +119,35 @@ fn a_process_without_descriptors_left_still_follows_and_reads() {
     assert_eq!(sample.tree.count, Reading::Value(1 + SLEEPERS as u64));
     assert!(tree.processes().all(|tracked| tracked.fresh));
 }
+
+/// Otherwise a guard would wait for it for ever.
+#[test]
+fn a_process_that_ends_leaves_the_tree_without_descriptors_left() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let _alone = ALONE.lock();
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    let mut tree = Tree::<u64>::new(64).unwrap();
+    let mut sample = Sample::default();
+    let usual = getrlimit(Resource::Nofile);
+    let none = Rlimit {
+        current: Some(0),
+        ..usual
+    };
+    tree.add_root(Pid(child.id()), 0).unwrap();
+    setrlimit(Resource::Nofile, none).unwrap();
+    let mut is_empty = |from: u64| {
+        for second in from..from + 4 {
+            let now = second * 1_000_000_000;
+            tree.follow(UNKNOWN, now);
+            tree.read(now, &mut sample);
+        }
+        tree.is_empty()
+    };
+    let was_empty = is_empty(0);
+    let _ = child.kill();
+    let _ = child.wait();
+    let is_empty = is_empty(4);
+    setrlimit(Resource::Nofile, usual).unwrap();
+    assert!(!was_empty && is_empty);
+}

@@ -8,7 +8,7 @@ use core::cell::Cell;
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, RawDir, SeekFrom, openat, seek};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, SeekFrom, openat, seek, statat};
 use rustix::io::{Errno, pread, read};
 use std::path::Path;
 
@@ -122,6 +122,8 @@ impl Proc {
         let opened = openat(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty());
         if matches!(opened, Err(Errno::MFILE | Errno::NFILE)) {
             self.starved.set(true);
+            // That a process has gone can be seen without a descriptor.
+            statat(&self.root, path, AtFlags::empty())?;
         }
         opened
     }
