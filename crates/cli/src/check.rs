@@ -4,6 +4,7 @@ use crate::args::CheckArguments;
 use crate::card;
 use crate::config::Settings;
 use crate::look::look_of;
+use crate::output::complain;
 use crate::output::print;
 use crate::run;
 use antifreeze_check::examine::{self, Fixes, Orders, Report};
@@ -28,7 +29,7 @@ pub fn check(arguments: CheckArguments) -> u8 {
         None => check_files(arguments),
     };
     done.unwrap_or_else(|message| {
-        eprintln!("antifreeze: {message}");
+        complain(&message);
         FAILED
     })
 }
@@ -95,10 +96,10 @@ fn check_files(arguments: CheckArguments) -> Result<u8, String> {
     };
     let Files { paths, troubles } = files::find(paths, |path| selection.excludes(path));
     if paths.is_empty() && troubles.is_empty() {
-        eprintln!("antifreeze: {}", no_files(&arguments.paths));
+        complain(&no_files(&arguments.paths));
     }
     for trouble in &troubles {
-        eprintln!("antifreeze: {trouble}");
+        complain(trouble);
     }
     let reports = crew::each(&paths, |path| examine::file(path, &orders))
         .map_err(|error| format!("starting threads: {error}"))?;
@@ -240,7 +241,7 @@ fn say(reports: &[Report], format: Format, fixes: Fixes, look: &Look) -> Result<
 fn tell_troubles(reports: &[Report]) {
     for report in reports {
         for trouble in report.troubles.iter().chain(&report.notes) {
-            eprintln!("antifreeze: {} {trouble}", render::shown(&report.path));
+            complain(&format!("{} {trouble}", render::shown(&report.path)));
         }
     }
 }

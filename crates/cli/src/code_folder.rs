@@ -2,7 +2,7 @@
 //! no user but its owner and root can change what is in it, or replace it.
 //!
 //! Checked on every use: the folder and every folder above it belongs to this user or to root, and no other user may
-//! write to it. A sticky folder (`/tmp`) may stand above, because a user cannot rename there what belongs to another. The
+//! write to it; links on the way belong to them too. A sticky folder (`/tmp`) may stand above, because a user cannot rename there what belongs to another. The
 //! folder itself belongs to this user. The umask does not matter: modes are set explicitly.
 
 use std::fs::{DirBuilder, Metadata, Permissions};
@@ -13,6 +13,14 @@ use std::path::{Path, PathBuf};
 /// Makes the folder where it is missing. Returns its path without links, or an error where another user could write
 /// to it.
 pub fn open(folder: &Path) -> io::Result<PathBuf> {
+    let user = User::this();
+    // Before anything is made there: a link of another user would decide where.
+    for part in folder.ancestors() {
+        let link = part.symlink_metadata().ok().filter(Metadata::is_symlink);
+        if link.is_some_and(|link| !user.trusts_link(&About::from(&link))) {
+            return Err(refused(part));
+        }
+    }
     if let Some(above) = folder.parent() {
         DirBuilder::new()
             .recursive(true)
@@ -26,7 +34,6 @@ pub fn open(folder: &Path) -> io::Result<PathBuf> {
         Err(error) => return Err(error),
     }
     let folder = folder.canonicalize()?;
-    let user = User::this();
     for above in folder.ancestors().skip(1) {
         if !user.trusts_above(&About::from(&above.metadata()?)) {
             return Err(refused(above));
@@ -97,6 +104,10 @@ impl User {
         (about.uid == 0 || about.uid == self.uid) && (is_sticky || !self.is_open_to_others(about))
     }
 
+    fn trusts_link(self, about: &About) -> bool {
+        about.uid == 0 || about.uid == self.uid
+    }
+
     fn is_open_to_others(self, about: &About) -> bool {
         // Many systems give each user a group of the same number, and a umask that lets this group write.
         let is_private_group = about.gid == self.gid && self.gid == self.uid;
@@ -155,5 +166,22 @@ mod tests {
         assert!(open(&path).is_err());
         set(above, 0o1777);
         assert!(open(&path).is_ok());
+    }
+
+    #[test]
+    fn a_link_of_another_user_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, target) = (folder.path().join("link"), folder.path().join("target"));
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        assert!(open(&link.join("lib")).is_err(), "it leads nowhere");
+        std::fs::create_dir(&target).unwrap();
+        assert!(open(&link.join("lib")).is_ok());
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        std::os::unix::fs::lchown(&link, Some(65534), None).unwrap();
+        std::fs::remove_dir(target.join("lib")).unwrap();
+        assert!(open(&link.join("lib")).is_err());
+        assert!(!target.join("lib").exists());
     }
 }

@@ -2,6 +2,7 @@
 //! folder the command is started in or the nearest one above it.
 
 use crate::args::{self, RunArguments, Terms};
+use crate::output::complain;
 use crate::size::{self, Size};
 use antifreeze_check::settings::Settings as CheckSettings;
 use antifreeze_diagnose::safe;
@@ -183,7 +184,7 @@ fn trusted_text(path: &Path, start: &Path) -> Option<String> {
         || start.metadata().is_ok_and(|about| about.uid() == owner);
     if !is_trusted {
         let path = safe::shown(path.as_os_str().as_bytes());
-        eprintln!("antifreeze: {path} belongs to another user and is not read");
+        complain(&format!("{path} belongs to another user and is not read"));
         return None;
     }
     String::from_utf8(regular::read(path).ok()?).ok()

@@ -2,6 +2,7 @@
 //! see the wall hold on any machine.
 
 use crate::args::{Arguments, Command};
+use crate::output::complain;
 use crate::run;
 use crate::store::Store;
 use clap::Parser;
@@ -19,7 +20,7 @@ pub fn demo() -> u8 {
     let script = match put_script() {
         Ok(script) => script,
         Err(message) => {
-            eprintln!("antifreeze: {message}");
+            complain(&message);
             return run::OWN_FAILURE;
         }
     };

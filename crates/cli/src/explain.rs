@@ -2,7 +2,7 @@
 
 use crate::args::ExplainArguments;
 use crate::look::look_of;
-use crate::output::print;
+use crate::output::{print, replace, write_named};
 use crate::report::Report;
 use crate::share;
 use crate::store::{Run, Store};
@@ -10,9 +10,9 @@ use antifreeze_diagnose::kernel::{Boot, Log, from_file, gather};
 use antifreeze_diagnose::share::{Sieve, machine_name};
 use antifreeze_diagnose::{Since, detect};
 use antifreeze_view::labelled;
-use std::fs::{File, Permissions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Of a log, its end is what matters.
@@ -48,7 +48,8 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
     };
     let look = look_of(rustix::stdio::stdout());
     if let Some(page) = &arguments.html {
-        write_page(page, &report.html(&look))?;
+        write_named(page, report.html(&look).as_bytes())
+            .map_err(|error| format!("writing {}: {error}", page.display()))?;
     }
     if let Some(path) = arguments.share {
         let report = report.sifted(&sieve().ok_or("the sieve for secrets could not be made")?);
@@ -60,7 +61,7 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
     // A folder that is not ours to write to is explained all the same.
     let page = arguments
         .html
-        .or_else(|| own_page.filter(|page| write_page(page, &report.html(&look)).is_ok()));
+        .or_else(|| own_page.filter(|page| replace(page, report.html(&look).as_bytes()).is_ok()));
     let told = report.explain(&look);
     let told = match unexplained {
         Some(run) => format!(
@@ -93,22 +94,6 @@ fn own_log(since: Since, boot: [u8; 16]) -> Log {
     }
 }
 
-/// Written under another name first, so that a page that is there is whole. The folder may be another user's: links in it
-/// are replaced and never followed.
-fn write_page(path: &Path, page: &str) -> Result<(), String> {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let write = || -> io::Result<()> {
-        let mut aside = tempfile::Builder::new()
-            .prefix(".antifreeze-")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
-        aside.write_all(page.as_bytes())?;
-        aside.persist(path)?;
-        Ok(())
-    };
-    write().map_err(|error| format!("writing {}: {error}", path.display()))
-}
-
 /// A folder, wherever it is from, or a run of this machine.
 fn find(name: Option<&str>) -> Result<Run, String> {
     if let Some(folder) = name.map(Path::new).filter(|path| path.is_dir()) {
@@ -138,6 +123,13 @@ fn read_log(path: &Path) -> Result<Vec<u8>, String> {
         let mut file = File::open(path)?;
         // A pipe, as a shell's <(…) is one, has neither a length nor a place to go to.
         let about = file.metadata()?;
+        // Such as /dev/zero, which never ends.
+        if about.file_type().is_char_device()
+            && !file.is_terminal()
+            && path != Path::new("/dev/null")
+        {
+            return Err(io::Error::other("it is a device"));
+        }
         if !about.is_file() {
             return last_of(file);
         }

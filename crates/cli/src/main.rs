@@ -21,6 +21,7 @@ mod store;
 mod usage;
 
 use args::Command;
+use output::complain;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("antifreeze: {message}");
+            complain(&message);
             ExitCode::from(2)
         }
     }

@@ -1,11 +1,10 @@
 //! `antifreeze explain --share`: one file for somebody who is to help, without secrets.
 
-use crate::output::print;
+use crate::output::{print, replace, write_named};
 use crate::report::Report;
 use antifreeze_view::Look;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,13 +14,18 @@ pub fn bundle(report: &Report, path: Option<PathBuf>, look: &Look) -> Result<(),
         "" => "antifreeze".into(),
         run => format!("antifreeze-{}", run.replace(['/', '\0'], "-")),
     };
+    // The name of ours may be there already, as a link of somebody else's.
+    let write_to = match path {
+        Some(_) => write_named,
+        None => replace,
+    };
     let path = path.unwrap_or_else(|| format!("{name}.tar.gz").into());
     let parts = [
         ("report.html", report.html(look).into_bytes()),
         ("verdict.json", report.json().into_bytes()),
         ("output.txt", report.output().to_vec()),
     ];
-    write(&path, &name, &parts).map_err(|error| format!("writing {}: {error}", path.display()))?;
+    write_to(&path, &archive(&name, &parts).map_err(failed(&path))?).map_err(failed(&path))?;
     print(format!(
         "wrote {}: the report, the verdict and the last output.\n\
          Tokens, keys, passwords in addresses, and names of people and of this machine were taken out as far as \
@@ -30,13 +34,17 @@ pub fn bundle(report: &Report, path: Option<PathBuf>, look: &Look) -> Result<(),
     ))
 }
 
-fn write(path: &Path, name: &str, parts: &[(&str, Vec<u8>)]) -> io::Result<()> {
-    let mut bundle = tar::Builder::new(GzEncoder::new(File::create(path)?, Compression::default()));
+fn failed(path: &Path) -> impl Fn(io::Error) -> String {
+    move |error| format!("writing {}: {error}", path.display())
+}
+
+fn archive(name: &str, parts: &[(&str, Vec<u8>)]) -> io::Result<Vec<u8>> {
+    let mut bundle = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
     for (part, content) in parts {
         let mut head = tar::Header::new_gnu();
         head.set_size(content.len() as u64);
         head.set_mode(0o644);
         bundle.append_data(&mut head, format!("{name}/{part}"), content.as_slice())?;
     }
-    bundle.into_inner()?.finish()?.sync_all()
+    bundle.into_inner()?.finish()
 }

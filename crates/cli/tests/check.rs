@@ -169,6 +169,16 @@ fn what_cannot_be_read_costs_a_line_and_the_rest_goes_on() {
         .tells("antifreeze: broken.ipynb is no notebook that can be read");
 }
 
+/// A name that a shell's `*` found may have been chosen by somebody else.
+#[test]
+fn a_name_is_no_command_to_the_terminal() {
+    let scene = Scene::new();
+    check(&scene, &["\u{1b}]0;title\u{7}.py"])
+        .exits(2)
+        .tells("\\u{1b}]0;title\\u{7}.py: No such file")
+        .never_tells("\u{1b}");
+}
+
 #[test]
 fn what_is_no_python_is_a_finding() {
     let scene = Scene::new();

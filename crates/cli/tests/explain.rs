@@ -158,6 +158,13 @@ fn what_cannot_be_explained_is_refused_with_the_reason() {
     explain(&scene, &["--log", "/nowhere/train.log"])
         .exits(2)
         .tells("/nowhere/train.log");
+    explain(&scene, &["--log", "/dev/zero"])
+        .exits(2)
+        .tells("it is a device");
+    // What somebody else may have named is no command to the terminal.
+    explain(&scene, &["\u{1b}]0;title\u{7}"])
+        .exits(2)
+        .tells("no run `\\u{1b}]0;title\\u{7}`");
     explain(&scene, &["--cause", "bad-luck"])
         .exits(2)
         .tells("no cause `bad-luck`");
@@ -187,6 +194,24 @@ fn a_bundle_is_named_after_its_run_also_where_the_run_is_named() {
         0o700,
         "what it printed is nobody else's to read"
     );
+}
+
+/// The name of a bundle can be guessed by whoever shares the folder.
+#[test]
+fn a_bundle_replaces_a_link_of_its_name() {
+    let scene = leaked();
+    explain(&scene, &["--share"]).exits(0);
+    let is_bundle = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "gz");
+    let mut files = fs::read_dir(scene.path("")).unwrap();
+    let bundle = files.find_map(|file| Some(file.unwrap().path()).filter(is_bundle));
+    let bundle = bundle.unwrap();
+    let theirs = scene.path("theirs");
+    fs::write(&theirs, "theirs").unwrap();
+    fs::remove_file(&bundle).unwrap();
+    std::os::unix::fs::symlink(&theirs, &bundle).unwrap();
+    explain(&scene, &["--share"]).exits(0);
+    assert_eq!(fs::read(&theirs).unwrap(), b"theirs");
+    assert!(bundle.symlink_metadata().unwrap().is_file());
 }
 
 #[test]
