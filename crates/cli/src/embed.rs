@@ -74,6 +74,11 @@ static SHIM: &[(&str, &str)] = &[
     library!("_shim/trainer.py"),
 ];
 
+/// The size of the guard's executable.
+pub fn guard_bytes() -> usize {
+    GUARD.len()
+}
+
 /// The guard, ready to be executed by `/proc/self/fd/N`.
 pub fn guard() -> io::Result<OwnedFd> {
     let name = "antifreeze-guard";

@@ -230,9 +230,16 @@ fn what_is_printed_last_is_explained_although_the_front_comes_to_it_late() {
     signal(front.id(), rustix::process::Signal::STOP);
     fs::write(scene.path("go"), "").unwrap();
     let guard = guard_pid(&scene).unwrap();
-    scene.until("the end of the guard", LIMIT, || {
-        let stat = fs::read_to_string(format!("/proc/{guard}/stat")).unwrap_or_default();
-        stat.is_empty() || stat.contains(") Z ")
+    scene.until("the end of the command", LIMIT, || {
+        !scene.living().iter().any(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sh\n")
+        })
+    });
+    // The guard itself stays, because the front may still be killed before it has passed the output on.
+    scene.until("the end of the record", LIMIT, || {
+        let threads = fs::read_dir(format!("/proc/{guard}/task")).unwrap();
+        let mut names = threads.flatten().map(|thread| thread.path().join("comm"));
+        !names.any(|name| fs::read_to_string(name).is_ok_and(|name| name == "writer\n"))
     });
     signal(front.id(), rustix::process::Signal::CONT);
     let ended = scene.ended(front.wait().unwrap());

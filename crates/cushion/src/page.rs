@@ -248,8 +248,9 @@ pub struct Head {
     pub paused: [AtomicU32; PAUSED],
 
     // The front's, for the guard.
-    /// 1 when nobody reads the trainer's output any more: everybody closes his end, so that
-    /// the trainer learns of it as it would without us.
+    /// 1 when a stream of the trainer is over, because its reader or all of its writers have
+    /// closed it: front, guard and keeper close their descriptors of it, so that the other side
+    /// sees the end as it would without us.
     pub broken: [AtomicU32; 2],
     /// 1 when the front leaves on purpose.
     pub front_done: AtomicU32,
@@ -272,13 +273,23 @@ const _: () = {
 };
 
 /// The trainer's output on its way to where it was going, and the tail that is kept of it.
-/// One side at a time relays: the front, or the guard once the front is gone.
+/// One side at a time relays: the front, or the guard once the front is gone. All counts are
+/// of bytes since the start; `antifreeze-guard`'s `relay` says what a relay that is killed
+/// leaves in them.
 #[repr(C)]
 pub struct Output {
-    /// Bytes read from the trainer since the start.
+    /// Bytes read from the trainer.
     pub filled: AtomicU64,
     /// Bytes of those that have been passed on.
     pub passed: AtomicU64,
+    /// Bytes that `filled` will count once the piece in the intake has been read.
+    pub taken: AtomicU64,
+    /// The end of the piece that is being passed on,
+    pub sending: AtomicU64,
+    /// and the same once the piece is in the outlet.
+    pub staged: AtomicU64,
+    /// The size of the file that is appended to, before the piece.
+    pub size_before: AtomicU64,
     pub ring: [AtomicU8Cell; OUTPUT_BYTES],
 }
 

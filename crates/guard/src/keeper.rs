@@ -2,6 +2,7 @@
 //! dies. Then a paused trainer must go on; and should the front be dead as well, somebody
 //! has to take the trainer's output, or its next line would kill it.
 
+use crate::descriptors;
 use crate::hands::{cgroup, limit};
 use crate::orders::Orders;
 use crate::shared::Shared;
@@ -55,7 +56,7 @@ impl Keeper {
 }
 
 impl Keeper {
-    /// Has the keeper close the streams that the front has given up.
+    /// Has the keeper close the streams that are over.
     pub fn close_broken(&self) {
         let _ = rustix::io::write(&self.guard_lives, &[0]);
     }
@@ -71,9 +72,10 @@ impl Keeper {
 fn keep(shared: Shared, orders: &Orders, guard_lives: BorrowedFd<'_>, guard: u32) -> ! {
     let _ = rustix::thread::set_name(c"af-keeper");
     crate::title::set(b"af-keeper");
+    descriptors::let_go_of_standard_streams();
     let head = shared.head();
     head.keeper_pid.store(std::process::id(), Release);
-    // A byte means that the front has given up a stream; the end, that the guard is gone.
+    // A byte means that a stream is over; the end, that the guard is gone.
     while rustix::io::read(guard_lives, &mut [0u8]) != Ok(0) {
         takeover::close_broken(shared, orders);
     }
@@ -88,7 +90,18 @@ fn keep(shared: Shared, orders: &Orders, guard_lives: BorrowedFd<'_>, guard: u32
             let root = Pid(head.root_pid.load(Acquire));
             limit::lift(root, None);
             cgroup::let_go(root, &orders.run_id);
-            takeover::relay(shared, orders);
+            std::thread::scope(|threads| {
+                for index in takeover::STREAMS {
+                    // Without a thread to spare, one after the other.
+                    let relay = move || takeover::relay(shared, orders, index);
+                    if std::thread::Builder::new()
+                        .spawn_scoped(threads, relay)
+                        .is_err()
+                    {
+                        relay();
+                    }
+                }
+            });
         }
     }
     // SAFETY: ends the child without running what belongs to the guard.
@@ -106,10 +119,6 @@ fn front_ends(lives: BorrowedFd<'_>, shared: Shared) -> bool {
             return false;
         }
     }
-}
-
-pub fn wait_for_end(pipe: BorrowedFd<'_>) {
-    while rustix::io::read(pipe, &mut [0u8]) == Err(rustix::io::Errno::INTR) {}
 }
 
 fn continue_paused(shared: Shared) {

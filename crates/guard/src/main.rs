@@ -7,12 +7,14 @@
 use antifreeze_guard::act::Hands;
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::counting;
+use antifreeze_guard::descriptors;
 use antifreeze_guard::hands::brake::Brake;
 use antifreeze_guard::hands::cgroup::Home;
 use antifreeze_guard::hands::limit::{self, Limits};
 use antifreeze_guard::hands::pageout::Pageout;
 use antifreeze_guard::keeper::Keeper;
 use antifreeze_guard::landed::{FileId, Ours};
+use antifreeze_guard::limits;
 use antifreeze_guard::mark::Mark;
 use antifreeze_guard::orders::Orders;
 use antifreeze_guard::policy::{Config, Decision, History};
@@ -21,7 +23,7 @@ use antifreeze_guard::scout::{self, Desk, Errand, Findings};
 use antifreeze_guard::sentinel::{Ends, Sentinel};
 use antifreeze_guard::shared::Shared;
 use antifreeze_guard::spawn::{self, Held};
-use antifreeze_guard::takeover;
+use antifreeze_guard::takeover::{self, Bells};
 use antifreeze_guard::voice::{Voice, stamp};
 use antifreeze_guard::wall::Wall;
 use antifreeze_guard::writer::{self, Trouble, Writer};
@@ -32,7 +34,7 @@ use antifreeze_sense::footprint::Footprint;
 use antifreeze_sense::tree::{CAPACITY, Tree};
 use antifreeze_sense::{Machine, Pid, Sample};
 use rustix::fd::{BorrowedFd, FromRawFd, OwnedFd};
-use rustix::process::{Resource, getrlimit, set_child_subreaper, setrlimit};
+use rustix::process::set_child_subreaper;
 use rustix::thread::futex;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -79,15 +81,20 @@ fn guard() -> Result<(), String> {
     set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("becoming a subreaper: {error}"))?;
 
+    let limits = limits::raise();
     let there = Pid(orders.adopt.max(orders.attach));
     let held = match there {
-        Pid(0) => Some(spawn::spawn(orders, shared, &command).map_err(|e| format!("fork: {e}"))?),
+        Pid(0) => Some(
+            spawn::spawn(orders, shared, &limits, &command).map_err(|e| format!("fork: {e}"))?,
+        ),
         _ => None,
     };
     let root = held.as_ref().map_or(there, |held| held.pid);
     head.root_pid.store(root.0, Release);
     step_aside(orders);
-    raise_descriptor_limit();
+    let of_held = held.as_ref().map_or([-1; 2], Held::descriptors);
+    descriptors::close_others(orders, &of_held);
+    descriptors::let_go_of_input_and_output();
     signals::settle(shared);
     let earlier_keeper = Pid(head.keeper_pid.load(Acquire));
     let keeper = Keeper::stand(shared, orders, held.as_ref());
@@ -146,12 +153,21 @@ fn guard() -> Result<(), String> {
     thread("scout", move || {
         scout::run(desk, &working_folder(), ours, reclaim, delay)
     })?;
-    thread("relay", move || takeover::stand_by(shared, orders))?;
+    let bells = sentinel.bells;
+    let mut relays = Vec::new();
+    for index in takeover::STREAMS {
+        if orders.read[index] >= 0 {
+            relays.push(thread("relay", move || {
+                takeover::stand_by(shared, orders, index, bells);
+            })?);
+        }
+    }
     let writer = match writer {
         Some(writer) => Some(thread("writer", move || writer.run(trouble))?),
         None => None,
     };
     begin(&mut sentinel, held);
+    descriptors::let_go_of_standard_streams();
     counting::start_is_over();
     sentinel.guard();
     sentinel.voice.say(What::TreeEnded);
@@ -159,8 +175,12 @@ fn guard() -> Result<(), String> {
     if let Some(writer) = writer {
         let _ = writer.join();
     }
+    takeover::wait_until_passed(shared, orders, bells);
     head.closed.store(1, Release);
     let _ = futex::wake(&head.closed, futex::Flags::empty(), u32::MAX >> 1);
+    for relay in relays {
+        let _ = relay.join();
+    }
     if let Some(keeper) = keeper {
         keeper.dismiss();
     }
@@ -248,6 +268,7 @@ fn prepare<'a>(
     if orders.wall && orders.preload.is_empty() && orders.attach == 0 {
         voice.lacks(Lack::NoCushion, 0);
     }
+    let bells = Bells::new().map_err(|error| format!("an eventfd: {error}"))?;
     let mut sentinel = Sentinel {
         orders,
         shared,
@@ -307,6 +328,7 @@ fn prepare<'a>(
         corrected_at: 0,
         mapped: (0, 0),
         keeper: None,
+        bells: Box::leak(Box::new(bells)),
         decision: Decision::default(),
         ends: Ends::default(),
     };
@@ -389,15 +411,9 @@ fn file_id(fd: i32) -> Option<FileId> {
 
 /// What the front handed us must not reach the trainer, but for what becomes its output.
 fn keep_descriptors(orders: &Orders) {
-    let all = [orders.page, orders.wake, orders.front_lives];
-    for fd in all
-        .iter()
-        .chain(&orders.read)
-        .chain(&orders.pass)
-        .chain(&orders.give)
-    {
+    for fd in orders.kept_descriptors().chain(orders.give) {
         // SAFETY: a flag on a number; one that is not open only fails.
-        unsafe { libc::fcntl(*fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
 }
 
@@ -418,13 +434,6 @@ fn step_aside(orders: &Orders) {
 fn one_arena() {
     // SAFETY: called before any other thread exists.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
-}
-
-/// Each process we follow keeps a descriptor open.
-fn raise_descriptor_limit() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// Locks every page we have and will have, so that a storm cannot swap the guard out.

@@ -15,6 +15,11 @@ pub struct Orders {
     /// front dies. -1 where there is no such stream.
     pub read: [RawFd; 2],
     pub pass: [RawFd; 2],
+    /// The pipes of the relays, by which it is known what a relay that died had done ([`crate::relay`]).
+    pub intake_read: [RawFd; 2],
+    pub intake_write: [RawFd; 2],
+    pub outlet_read: [RawFd; 2],
+    pub outlet_write: [RawFd; 2],
     /// What becomes the trainer's standard output and error. -1: its own.
     pub give: [RawFd; 2],
     /// The number of a trainer that runs already (a guard that replaces a dead one).
@@ -64,6 +69,21 @@ macro_rules! numbers {
 }
 
 impl Orders {
+    /// Descriptors that the front hands over for as long as the guard lives. -1 stands for one that there is not.
+    pub fn kept_descriptors(&self) -> impl Iterator<Item = RawFd> {
+        let pairs = [
+            self.read,
+            self.pass,
+            self.intake_read,
+            self.intake_write,
+            self.outlet_read,
+            self.outlet_write,
+        ];
+        [self.page, self.wake, self.front_lives]
+            .into_iter()
+            .chain(pairs.into_iter().flatten())
+    }
+
     pub fn to_argument(&self) -> String {
         let mut text = String::new();
         macro_rules! put {
@@ -75,6 +95,10 @@ impl Orders {
         for (name, pair) in [
             ("read", self.read),
             ("pass", self.pass),
+            ("intake_read", self.intake_read),
+            ("intake_write", self.intake_write),
+            ("outlet_read", self.outlet_read),
+            ("outlet_write", self.outlet_write),
             ("give", self.give),
         ] {
             let _ = write!(text, "{name}={},{} ", pair[0], pair[1]);
@@ -108,6 +132,10 @@ impl Orders {
             let pair = match name {
                 "read" => &mut orders.read,
                 "pass" => &mut orders.pass,
+                "intake_read" => &mut orders.intake_read,
+                "intake_write" => &mut orders.intake_write,
+                "outlet_read" => &mut orders.outlet_read,
+                "outlet_write" => &mut orders.outlet_write,
                 "give" => &mut orders.give,
                 _ => continue,
             };
@@ -130,6 +158,10 @@ mod tests {
             front_lives: 11,
             read: [7, -1],
             pass: [8, -1],
+            intake_read: [12, -1],
+            intake_write: [13, -1],
+            outlet_read: [14, -1],
+            outlet_write: [15, -1],
             give: [9, 10],
             adopt: 4321,
             attach: 4322,

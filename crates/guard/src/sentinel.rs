@@ -13,7 +13,7 @@ use crate::policy::{BACK_OFF, Decision, History, Moment, Motion, Save, decide};
 use crate::room::{Room, Terms};
 use crate::scout::{Desk, Errand, Findings, NAMED, now};
 use crate::shared::Shared;
-use crate::takeover;
+use crate::takeover::Bells;
 use crate::trainers;
 use crate::voice::Voice;
 use crate::wall::{Motive, Wall};
@@ -69,6 +69,7 @@ pub struct Sentinel<'a> {
     /// Which of its looks at what is mapped was, and the most that the tree had mapped until then.
     pub mapped: (u64, u64),
     pub keeper: Option<Keeper>,
+    pub bells: &'static Bells,
     pub decision: Decision,
     pub ends: Ends,
 }
@@ -389,7 +390,7 @@ impl Sentinel<'_> {
         let broken = [0, 1].map(|stream: usize| head.broken[stream].load(Acquire));
         if broken != self.ends.broken {
             self.ends.broken = broken;
-            takeover::close_broken(self.shared, self.orders);
+            self.bells.ring();
             if let Some(keeper) = &self.keeper {
                 keeper.close_broken();
             }

@@ -12,6 +12,8 @@ use std::mem::offset_of;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+pub use antifreeze_cushion::page::BYTES;
+
 /// The page, mapped whole.
 #[derive(Clone, Copy)]
 pub struct Shared {

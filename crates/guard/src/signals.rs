@@ -27,6 +27,9 @@ pub fn settle(shared: Shared) {
             libc::SIGUSR2,
             libc::SIGALRM,
             libc::SIGPIPE,
+            // The user's limits on files and CPU time are for the command.
+            libc::SIGXFSZ,
+            libc::SIGXCPU,
         ] {
             libc::signal(signal, libc::SIG_IGN);
         }

@@ -1,6 +1,7 @@
 //! Starts the trainer: forked while the guard still has one thread, held until the wall
 //! and the cgroup stand, then let go.
 
+use crate::limits::Limits;
 use crate::orders::Orders;
 use crate::shared::Shared;
 use antifreeze_cushion::page;
@@ -9,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -40,6 +41,11 @@ impl Held {
 }
 
 impl Held {
+    /// The descriptors that it needs.
+    pub fn descriptors(&self) -> [RawFd; 2] {
+        [self.go.as_raw_fd(), self.started.as_raw_fd()]
+    }
+
     /// For a child of ours that stays: were it to hold these, a trainer whose guard dies before it is let go would
     /// wait for ever.
     pub fn close_in_child(&self) {
@@ -51,8 +57,13 @@ impl Held {
     }
 }
 
-/// Forks the trainer. Must be called before any thread is started.
-pub fn spawn(orders: &Orders, shared: Shared, command: &[OsString]) -> std::io::Result<Held> {
+/// Forks the trainer, which gets these limits. Must be called before any thread is started.
+pub fn spawn(
+    orders: &Orders,
+    shared: Shared,
+    limits: &Limits,
+    command: &[OsString],
+) -> std::io::Result<Held> {
     let (mut wait, go) = std::io::pipe()?;
     let (started, starting) = std::io::pipe()?;
     let arguments: Vec<CString> = command
@@ -72,7 +83,7 @@ pub fn spawn(orders: &Orders, shared: Shared, command: &[OsString]) -> std::io::
             }
             // Open until the program is executed, which closes it, or we end.
             let _starting = starting;
-            become_trainer(orders, shared, &arguments)
+            become_trainer(orders, shared, limits, &arguments)
         }
         pid => Ok(Held {
             pid: Pid(pid as u32),
@@ -82,7 +93,7 @@ pub fn spawn(orders: &Orders, shared: Shared, command: &[OsString]) -> std::io::
     }
 }
 
-fn become_trainer(orders: &Orders, shared: Shared, arguments: &[CString]) -> ! {
+fn become_trainer(orders: &Orders, shared: Shared, limits: &Limits, arguments: &[CString]) -> ! {
     for (stream, fd) in orders.give.iter().enumerate().filter(|(_, fd)| **fd >= 0) {
         // SAFETY: plain descriptor numbers of this process.
         unsafe { libc::dup2(*fd, stream as i32 + 1) };
@@ -92,6 +103,7 @@ fn become_trainer(orders: &Orders, shared: Shared, arguments: &[CString]) -> ! {
     // SAFETY: a system call on a number.
     unsafe { libc::nice(orders.nice) };
     set_environment(orders, shared);
+    limits.restore();
     let mut pointers: Vec<*const libc::c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
     pointers.push(std::ptr::null());
     // SAFETY: a null-terminated list of C strings that outlive the call. The Rust runtime ignores SIGPIPE and opens

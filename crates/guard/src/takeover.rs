@@ -1,20 +1,55 @@
 //! When the front is gone, its last duty becomes ours: passing the trainer's output on,
 //! from the very byte where the front stopped.
 
-use crate::keeper::wait_for_end;
 use crate::orders::Orders;
-use crate::relay::{Flow, fill, pass_on};
+use crate::relay::{Flow, Source, Transfer, Way, is_anonymous_pipe};
 use crate::shared::Shared;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
+use rustix::thread::futex;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
-/// Waits for the front's end, then relays.
-pub fn stand_by(shared: Shared, orders: &Orders) {
-    wait_for_end(front_lives(orders));
-    relay(shared, orders);
+/// Both streams of a process.
+pub const STREAMS: [usize; 2] = [0, 1];
+
+/// In the page, of a stream: nobody reads it, or nobody writes to it any more.
+pub const OVER: u32 = 1;
+/// All of the command's own output was passed on, and somebody may still write to the stream.
+pub const PASSED: u32 = 2;
+
+/// Wakes the threads of the guard that stand by, when a stream is over.
+pub struct Bells([OwnedFd; 2]);
+
+impl Bells {
+    pub fn new() -> Result<Bells, Errno> {
+        let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        Ok(Bells([bell()?, bell()?]))
+    }
+
+    pub fn ring(&self) {
+        for bell in &self.0 {
+            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+/// Waits for the end of the front or of the stream. The one has it relayed, the other closed.
+pub fn stand_by(shared: Shared, orders: &Orders, index: usize, bells: &Bells) {
+    let (lives, bell) = (front_lives(orders), &bells.0[index]);
+    while !is_over(shared, index) {
+        let mut either = [
+            PollFd::from_borrowed_fd(lives, PollFlags::IN),
+            PollFd::new(bell, PollFlags::IN),
+        ];
+        let _ = poll(&mut either, None);
+        let _ = rustix::io::read(bell, &mut [0; 8]);
+        if !either[0].revents().is_empty() {
+            break;
+        }
+    }
+    relay(shared, orders, index);
 }
 
 /// The pipe that ends when the front does.
@@ -23,87 +58,118 @@ pub fn front_lives(orders: &Orders) -> BorrowedFd<'static> {
     unsafe { BorrowedFd::borrow_raw(orders.front_lives) }
 }
 
-/// Closes our end of each stream that the front has given up, once.
+/// Waits until everything that the command has printed was passed on, by the front or by us: a reader may be slower than
+/// the command was.
+pub fn wait_until_passed(shared: Shared, orders: &Orders, bells: &Bells) {
+    let head = shared.head();
+    let is_passing =
+        |index: usize| orders.read[index] >= 0 && head.broken[index].load(Acquire) == 0;
+    loop {
+        let kick = head.kick.load(Acquire);
+        bells.ring();
+        if !STREAMS.into_iter().any(is_passing) {
+            return;
+        }
+        let _ = futex::wait(&head.kick, futex::Flags::empty(), kick, None);
+    }
+}
+
+/// Closes our descriptors of each stream that is over, once.
 pub fn close_broken(shared: Shared, orders: &Orders) {
-    for (index, broken) in shared.head().broken.iter().enumerate() {
-        if broken.load(Acquire) == 1 && !CLOSED[index].swap(true, AcqRel) {
-            // SAFETY: ours alone; the relay leaves a closed stream alone.
-            unsafe { libc::close(orders.read[index]) };
+    for index in STREAMS {
+        if is_over(shared, index) {
+            drop(Stream::take(index, orders));
         }
     }
 }
 
-static CLOSED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+fn is_over(shared: Shared, index: usize) -> bool {
+    shared.head().broken[index].load(Acquire) == OVER
+}
 
-/// Relays until the trainer has closed its output.
-pub fn relay(shared: Shared, orders: &Orders) {
-    let mut streams = [0, 1].map(|index| Stream::open(index, orders));
-    while streams.iter().any(Option::is_some) {
-        wait_for_any(&streams);
-        for stream in &mut streams {
-            if stream
-                .as_ref()
-                .is_some_and(|stream| stream.relay(shared) == Flow::Closed)
-            {
-                *stream = None;
-            }
-        }
+/// Whether the descriptors of a stream have an owner in this process already.
+static TAKEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+
+/// Relays a stream until the trainer has closed it, or nobody reads it any more. Both streams have a thread of their
+/// own, because a reader that does not read blocks the thread that writes.
+pub fn relay(shared: Shared, orders: &Orders, index: usize) {
+    let Some(stream) = Stream::take(index, orders) else {
+        return;
+    };
+    if !is_over(shared, index) {
+        stream.relay(shared);
     }
+    // The keeper has descriptors of its own, and closes them when it is told by the guard.
+    shared.head().broken[index].store(OVER, Release);
+    shared.kick();
 }
 
 struct Stream {
     index: usize,
     read: OwnedFd,
     pass: OwnedFd,
+    intake: Option<(OwnedFd, OwnedFd)>,
+    outlet: Option<(OwnedFd, OwnedFd)>,
 }
 
 impl Stream {
-    fn open(index: usize, orders: &Orders) -> Option<Stream> {
-        if CLOSED[index].load(Acquire) {
+    /// None where there is no such stream, and where it was taken before.
+    fn take(index: usize, orders: &Orders) -> Option<Stream> {
+        if TAKEN[index].swap(true, AcqRel) {
             return None;
         }
-        let (read, pass) = (orders.read[index], orders.pass[index]);
-        // SAFETY: handed over by the front for this purpose, and owned by nobody else here.
-        (read >= 0 && pass >= 0).then(|| unsafe {
-            Stream {
-                index,
-                read: OwnedFd::from_raw_fd(read),
-                pass: OwnedFd::from_raw_fd(pass),
-            }
+        Some(Stream {
+            index,
+            read: owned(orders.read[index])?,
+            pass: owned(orders.pass[index])?,
+            intake: owned(orders.intake_read[index]).zip(owned(orders.intake_write[index])),
+            outlet: owned(orders.outlet_read[index]).zip(owned(orders.outlet_write[index])),
         })
     }
 
-    fn relay(&self, shared: Shared) -> Flow {
+    fn relay(&self, shared: Shared) {
         let output = shared.output(self.index);
-        let _ = pass_on(output, Some(self.pass.as_fd()));
-        let mut ready = [PollFd::new(&self.read, PollFlags::IN)];
-        if !matches!(poll(&mut ready, Some(&NOW)), Ok(1..)) {
-            return Flow::Open;
+        let mut source = Source::new(output, self.read.as_fd(), transfer(&self.intake));
+        let mut way = Way::new(output, self.pass.as_fd(), transfer(&self.outlet));
+        loop {
+            // As it would be without us: nobody reads, or no more may be written.
+            if let Err(Errno::PIPE | Errno::FBIG) = way.pass_on(output) {
+                return;
+            }
+            match source.fill(output) {
+                Ok(Flow::Open) => {}
+                Err(Errno::AGAIN) if !self.wait() => return,
+                Err(Errno::AGAIN) => {}
+                Ok(Flow::Closed) | Err(_) => break,
+            }
         }
-        let flow = match fill(output, self.read.as_fd()) {
-            Ok(flow) => flow,
-            Err(Errno::AGAIN) => Flow::Open,
-            Err(_) => Flow::Closed,
+        let _ = way.pass_on(output);
+    }
+
+    /// Waits for output. False when its reader has gone.
+    fn wait(&self) -> bool {
+        let mut both = [
+            PollFd::new(&self.read, PollFlags::IN),
+            PollFd::new(&self.pass, PollFlags::empty()),
+        ];
+        let watched = if is_anonymous_pipe(self.pass.as_fd()) {
+            2
+        } else {
+            1
         };
-        let _ = pass_on(output, Some(self.pass.as_fd()));
-        flow
+        let _ = poll(&mut both[..watched], None);
+        both[1].revents().is_empty()
     }
 }
 
-const NOW: rustix::time::Timespec = rustix::time::Timespec {
-    tv_sec: 0,
-    tv_nsec: 0,
-};
+fn owned(fd: RawFd) -> Option<OwnedFd> {
+    // SAFETY: handed over by the front for this purpose; `TAKEN` keeps it from being owned twice.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+}
 
-fn wait_for_any(streams: &[Option<Stream>; 2]) {
-    match streams {
-        [Some(one), Some(other)] => {
-            let mut both = [&one.read, &other.read].map(|fd| PollFd::new(fd, PollFlags::IN));
-            let _ = poll(&mut both, None);
-        }
-        [Some(one), None] | [None, Some(one)] => {
-            let _ = poll(&mut [PollFd::new(&one.read, PollFlags::IN)], None);
-        }
-        [None, None] => {}
-    }
+fn transfer(ends: &Option<(OwnedFd, OwnedFd)>) -> Option<Transfer<'_>> {
+    ends.as_ref().map(|(read, write)| Transfer {
+        read: read.as_fd(),
+        write: write.as_fd(),
+    })
 }

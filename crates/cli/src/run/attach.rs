@@ -9,6 +9,7 @@ use super::{OWN_FAILURE, Prepared, prepare};
 use crate::args::AttachArguments;
 use crate::config::Settings;
 use crate::look::look_of;
+use crate::output::complain;
 use antifreeze_diagnose::Facts;
 use antifreeze_guard::hands::limit::Limits;
 use antifreeze_sense::Pid;
@@ -29,7 +30,7 @@ pub fn attach(mut arguments: AttachArguments) -> u8 {
     match arguments.tether {
         // Python raises it.
         true => Tether::fail(&message),
-        false => eprintln!("antifreeze: {message}"),
+        false => complain(&message),
     }
     status
 }
@@ -68,8 +69,11 @@ fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
     }
     notes.iter().for_each(|note| front.say(note));
     let score = OomScore::raise(&target);
-    front.watch(None);
+    let closed = front.watch(None, false);
     score.put_back();
+    if let Some(message) = closed.not_started {
+        return Err(Failure::Own(message));
+    }
     if let Some(store) = store {
         store.prune_as_usual();
     }

@@ -2,11 +2,13 @@
 
 use super::attach::{Tether, Word};
 use super::guard_process::{Equipment, GuardProcess};
+use super::inherited;
 use super::notify;
+use super::outcome;
 use super::probe_process::ProbeProcess;
 use super::relays::Relays;
 use super::screen::Screen;
-use super::signals::{Arrived, Signals};
+use super::signals::{self, Arrived, Signals};
 use super::standing;
 use super::streams::Streams;
 use super::target::Target;
@@ -19,6 +21,7 @@ use antifreeze_guard::cards;
 use antifreeze_guard::hands::limit;
 use antifreeze_guard::orders::Orders;
 use antifreeze_guard::shared::Shared;
+use antifreeze_guard::takeover::OVER;
 use antifreeze_guard::voice::stamp;
 use antifreeze_guard::writer::complete_tails;
 use antifreeze_record::codec::decode_event;
@@ -40,6 +43,8 @@ const MOST_RESTARTS: u32 = 5;
 const LEFTOVERS: Duration = Duration::from_millis(500);
 /// The record gets this long to be closed, on a disk that may be slow.
 const CLOSING: Duration = Duration::from_secs(15);
+/// Signals are looked for this often while our last lines are written.
+const FINISH_WAIT: Duration = Duration::from_millis(20);
 /// Events kept for the verdict of a run that could not be recorded.
 const MOST_REMEMBERED: usize = 1000;
 const AT_ONCE: rustix::time::Timespec = rustix::time::Timespec {
@@ -61,6 +66,7 @@ pub struct Front {
     signals: Signals,
     streams: Streams,
     screen: Arc<Screen>,
+    relays: Relays,
     guard: GuardProcess,
     /// None also when it has ended.
     probe: Option<ProbeProcess>,
@@ -83,6 +89,8 @@ pub struct Front {
     tether: Option<Tether>,
     /// It tells of itself what happens in it.
     tersely: bool,
+    /// The signal that ended the wait for readers after the command's end.
+    abandoned: Option<i32>,
 }
 
 /// What the status line needs.
@@ -101,6 +109,8 @@ pub struct Closed {
     pub can_resume: bool,
     /// Of the signals, as it was before.
     pub signal_mask: libc::sigset_t,
+    /// Why the guard could not start the command.
+    pub not_started: Option<String>,
 }
 
 impl Front {
@@ -141,6 +151,10 @@ impl Front {
             shared.head().probe_pid.store(pid, Release);
             cards::expect(shared, antifreeze_guard::scout::now());
         }
+        // Before the guard too: without room for these threads the command is started alone.
+        let a_thread = |error| format!("starting a thread: {error}");
+        let screen = Screen::start().map_err(a_thread)?;
+        let relays = Relays::start(&streams, shared, &screen, &wake).map_err(a_thread)?;
         let equipment = Equipment {
             orders: &orders,
             page: page.as_fd(),
@@ -162,7 +176,6 @@ impl Front {
         });
         let mut facts = facts;
         facts.started = stamp();
-        let screen = Screen::start().map_err(|error| format!("starting a thread: {error}"))?;
         Ok(Front {
             speaker: Speaker::new(detail, look.glyphs),
             orders,
@@ -175,6 +188,7 @@ impl Front {
             signals,
             streams,
             screen,
+            relays,
             guard,
             probe,
             restarts: 0,
@@ -190,6 +204,7 @@ impl Front {
             target: None,
             tether: None,
             tersely: false,
+            abandoned: None,
         })
     }
 
@@ -208,30 +223,50 @@ impl Front {
         self.screen.say(text);
     }
 
-    /// Stays until the command has ended, and says how it went.
-    pub fn watch(mut self, json: Option<&Path>) -> Closed {
-        let started = self.wait_for_start();
-        if let Err(message) = &started {
-            self.say(message);
+    /// Stays until the command has ended, and says how it went. `lets_go`: what the command inherited is not needed
+    /// here any more.
+    pub fn watch(mut self, json: Option<&Path>, lets_go: bool) -> Closed {
+        if let Err(message) = self.wait_for_start() {
+            return self.could_not_start(message);
         }
-        // So that it stands before what the command prints.
-        self.screen.finish();
-        if started.is_err() {
-            return self.closed(super::OWN_FAILURE, Again::No);
+        // What was said until now stands before what the command prints.
+        self.screen.open();
+        if lets_go {
+            inherited::let_go();
         }
-        let relays = match Relays::start(&self.streams, self.shared, &self.screen, &self.wake) {
-            Ok(relays) => relays,
-            Err(errno) => {
-                self.say(&format!("passing the output on: {errno}"));
-                return self.closed(super::OWN_FAILURE, Again::No);
-            }
-        };
         while self.root_status().is_none() && !self.all_gone() {
             self.turn();
         }
-        relays.finish();
+        self.pass_on_the_rest();
         self.screen.output_is_over();
         self.close(json)
+    }
+
+    fn could_not_start(mut self, message: String) -> Closed {
+        if let Some(probe) = self.probe.take() {
+            probe.end();
+        }
+        Closed {
+            not_started: Some(message),
+            ..self.closed(super::OWN_FAILURE, Again::No)
+        }
+    }
+
+    /// Waits until the command's output is where it goes. A reader that does not read is waited for until a signal
+    /// comes that would have ended the command, which would wait here without us.
+    fn pass_on_the_rest(&mut self) {
+        self.relays.finish();
+        while !self.relays.have_finished() && self.abandoned.is_none() {
+            self.turn();
+        }
+        self.relays.leave(self.shared, self.abandoned.is_some());
+    }
+
+    /// As above, for our own lines.
+    fn let_screen_finish(&mut self) {
+        while self.abandoned.is_none() && !self.screen.finish(FINISH_WAIT) {
+            self.signals_arrived();
+        }
     }
 
     /// Waits for the guard's first word, so that our line comes before the command's.
@@ -249,7 +284,7 @@ impl Front {
             self.hear();
         }
         if self.unguarded && self.shared.head().root_pid.load(Acquire) == 0 {
-            return Err("the guard could not start; the command was not run".to_owned());
+            return Err("the guard could not start".to_owned());
         }
         if self.detail > Detail::Quiet && self.shared.head().exec_errno.load(Acquire) == 0 {
             self.say(&opening(&self.facts, self.means(), self.look.glyphs));
@@ -292,7 +327,7 @@ impl Front {
         self.hear();
         self.tell_all();
         for (index, broken) in self.shared.head().broken.iter().enumerate() {
-            if broken.load(Relaxed) == 1 {
+            if broken.load(Relaxed) == OVER {
                 self.streams.give_up(index);
             }
         }
@@ -450,7 +485,10 @@ impl Front {
     }
 
     /// Passes a signal on. A paused trainer could not act on it, so it goes on first.
-    fn deliver(&self, arrived: Arrived) {
+    fn deliver(&mut self, arrived: Arrived) {
+        if self.root_status().is_some() && signals::ends_by_default(arrived.signal) {
+            self.abandoned.get_or_insert(arrived.signal);
+        }
         let head = self.shared.head();
         head.resume_requests.fetch_add(1, Release);
         self.shared.kick();
@@ -553,6 +591,7 @@ impl Front {
 
     /// The end: waits for the record, says the verdict, and gives the exit status.
     fn close(mut self, json: Option<&Path>) -> Closed {
+        let cut_off = self.abandoned;
         self.wait_for_closing();
         let recorded = &self.facts.record;
         if self.all_gone() && !recorded.as_os_str().is_empty() {
@@ -567,29 +606,32 @@ impl Front {
         if let Some(line) = self.speaker.rest() {
             self.say(&line);
         }
-        self.screen.finish();
+        self.let_screen_finish();
         self.shared.head().front_done.store(1, Release);
         let errno = self.shared.head().exec_errno.load(Acquire);
         if errno != 0 {
-            return self.closed(self.not_started(errno), Again::No);
+            let status = self.not_started(errno);
+            return self.closed(status, Again::No);
         }
         let again = self.closing_words(json);
         let status = match self.root_status() {
             _ if self.orders.attach != 0 => 0,
             _ if self.ended_by_guard => 75,
-            Some(status) => exit_status(status as i32),
+            Some(status) => outcome::exit_status(status as i32, cut_off, self.relays.loss()),
             None => super::OWN_FAILURE,
         };
         self.closed(status, again)
     }
 
-    fn closed(&self, status: u8, again: Again) -> Closed {
-        self.screen.finish();
+    fn closed(mut self, status: u8, again: Again) -> Closed {
+        self.let_screen_finish();
+        let abandoned = self.abandoned.is_some();
         Closed {
             status,
-            again,
-            can_resume: Told::read(&self.facts.record).resumes.is_some(),
+            again: if abandoned { Again::No } else { again },
+            can_resume: abandoned || Told::read(&self.facts.record).resumes.is_some(),
             signal_mask: self.signals.before(),
+            not_started: None,
         }
     }
 
@@ -614,10 +656,9 @@ impl Front {
                 self.shared.kick();
             }
             self.wait(Some(Duration::from_millis(50)));
-            while let Some(arrived) = self.signals.next() {
-                if arrived.signal == libc::SIGINT {
-                    return;
-                }
+            self.signals_arrived();
+            if self.abandoned.is_some() {
+                return;
             }
             if self.guard.has_ended() {
                 return;
@@ -667,14 +708,5 @@ impl Front {
             self.say(&format!("writing {}: {error}", path.display()));
         }
         report.again()
-    }
-}
-
-/// The command's own status, as a shell gives it.
-fn exit_status(status: i32) -> u8 {
-    if libc::WIFEXITED(status) {
-        libc::WEXITSTATUS(status) as u8
-    } else {
-        128 + libc::WTERMSIG(status) as u8
     }
 }

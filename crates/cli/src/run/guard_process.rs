@@ -1,5 +1,6 @@
 //! The guard as the front sees it: started from memory, watched, and replaced if it dies.
 
+use super::inherited;
 use super::streams::Streams;
 use antifreeze_guard::orders::Orders;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -46,19 +47,32 @@ impl GuardProcess {
         orders.read = [-1; 2];
         orders.pass = [-1; 2];
         orders.give = [-1; 2];
+        for pair in [
+            &mut orders.intake_read,
+            &mut orders.intake_write,
+            &mut orders.outlet_read,
+            &mut orders.outlet_write,
+        ] {
+            *pair = [-1; 2];
+        }
         orders.adopt = adopt.map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
         for (i, stream) in equipment.streams.each() {
             orders.read[i] = stream.read.as_raw_fd();
             orders.pass[i] = stream.pass.as_raw_fd();
+            orders.intake_read[i] = stream.intake.read.as_raw_fd();
+            orders.intake_write[i] = stream.intake.write.as_raw_fd();
+            orders.outlet_read[i] = stream.outlet.read.as_raw_fd();
+            orders.outlet_write[i] = stream.outlet.write.as_raw_fd();
             orders.give[i] = stream.give.as_ref().map_or(-1, |give| give.as_raw_fd());
         }
         if equipment.streams.joined {
             orders.give[1] = orders.give[0];
         }
-        let mut inherited: Vec<RawFd> = vec![orders.page, orders.wake, orders.front_lives];
-        for fd in orders.read.iter().chain(&orders.pass).chain(&orders.give) {
-            inherited.extend((*fd >= 0).then_some(*fd));
-        }
+        let handed_over: Vec<RawFd> = orders
+            .kept_descriptors()
+            .chain(orders.give)
+            .filter(|fd| *fd >= 0)
+            .collect();
 
         let mut command = Command::new(format!("/proc/self/fd/{}", executable.as_raw_fd()));
         command
@@ -72,9 +86,10 @@ impl GuardProcess {
         unsafe {
             command.pre_exec(move || {
                 libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
-                for fd in &inherited {
+                for fd in &handed_over {
                     libc::fcntl(*fd, libc::F_SETFD, 0);
                 }
+                inherited::restore_limits();
                 Ok(())
             });
         }

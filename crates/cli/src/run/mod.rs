@@ -1,12 +1,14 @@
 //! `antifreeze run`: the front. It holds the terminal, passes output and signals on, says
 //! what happens, and gives the verdict. It may die: the guard goes on without it.
 
+mod alone;
 pub mod attach;
 pub mod attach_policy;
 mod front;
 mod guard_process;
 mod inherited;
 mod notify;
+mod outcome;
 mod probe_process;
 mod relays;
 mod resume;
@@ -21,6 +23,7 @@ mod target;
 use crate::args::{RunArguments, Terms};
 use crate::config::Settings;
 use crate::look::look_of;
+use crate::output::complain;
 use crate::size;
 use crate::store::{Run, Store};
 use antifreeze_check::settings::Flags;
@@ -47,11 +50,13 @@ pub const OWN_FAILURE: u8 = 125;
 
 /// Runs the command and returns the exit status.
 pub fn run(mut arguments: RunArguments) -> u8 {
+    inherited::raise_limits();
+    let mask = inherited::signal_mask();
     let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     match Settings::read(&folder) {
         Ok(settings) => settings.fill(&mut arguments),
         Err(message) => {
-            eprintln!("antifreeze: {message}");
+            complain(&message);
             return 2;
         }
     }
@@ -62,10 +67,13 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     let source = match source(&arguments, restart.as_ref(), &folder) {
         Ok(source) => source,
         Err(message) => {
-            eprintln!("antifreeze: {message}");
+            complain(&message);
             return 2;
         }
     };
+    if let Some(reason) = alone::obstacle() {
+        return alone::run(&arguments.command, mask, &reason);
+    }
     let Prepared {
         store,
         notes,
@@ -75,7 +83,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     } = match prepare(&arguments.terms, &folder, arguments.command.clone()) {
         Ok(prepared) => prepared,
         Err(message) => {
-            eprintln!("antifreeze: {message}");
+            complain(&message);
             return 2;
         }
     };
@@ -101,10 +109,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         .and_then(|store| crate::embed::shim(&store.library_folders()));
     let front = match Front::start(orders, facts, detail, look, arguments.live, shim) {
         Ok(front) => front,
-        Err(message) => {
-            eprintln!("antifreeze: {message}");
-            return OWN_FAILURE;
-        }
+        Err(message) => return alone::run(&arguments.command, mask, &message),
     };
     if let Some(source) = &source {
         front.say(&source.announcement());
@@ -119,7 +124,11 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         .iter()
         .for_each(|line| front.say(line));
     }
-    let closed = front.watch(arguments.json.as_deref());
+    // A restart takes the place of this process, and gives the command what this one was given.
+    let closed = front.watch(arguments.json.as_deref(), retries == 0);
+    if let Some(reason) = closed.not_started {
+        return alone::run(&arguments.command, mask, &reason);
+    }
     if let Some(store) = store {
         store.prune_as_usual();
     }
@@ -131,11 +140,13 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     match closed.again {
         Again::From(save) if retries > 0 => {
             let left = retries - 1;
-            eprintln!("antifreeze: starting again from {save} ({left} more after this)");
+            complain(&format!(
+                "starting again from {save} ({left} more after this)"
+            ));
             let trouble = Restart { left, run }.start(closed.signal_mask);
-            eprintln!("antifreeze: {trouble}");
+            complain(&trouble);
         }
-        Again::InVain(why) if retries > 0 => eprintln!("antifreeze: not started again: {why}"),
+        Again::InVain(why) if retries > 0 => complain(&format!("not started again: {why}")),
         _ => {}
     }
     closed.status

@@ -53,6 +53,12 @@ impl ProbeProcess {
         Ok(ProbeProcess { pid })
     }
 
+    /// Ends it: there is no run to watch cards for.
+    pub fn end(self) {
+        let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+        let _ = waitpid(Some(self.pid), WaitOptions::empty());
+    }
+
     /// Collects it once the guard has closed the record, which ends it.
     pub fn collect(self) {
         if let Ok(ends) = pidfd_open(self.pid, PidfdFlags::empty()) {

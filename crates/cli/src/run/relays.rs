@@ -3,16 +3,17 @@
 //! other. A terminal gives and takes small pieces, and doing both in turn would halve it.
 
 use super::screen::Screen;
-use super::streams::Streams;
+use super::streams::{Ends, Streams};
 use antifreeze_cushion::page::Output;
-use antifreeze_guard::relay::{Flow, fill};
+use antifreeze_guard::relay::{Flow, Source, Way, is_anonymous_pipe};
 use antifreeze_guard::shared::{OutputRing, Shared};
+use antifreeze_guard::takeover::{OVER, PASSED};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI32, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::thread::{JoinHandle, spawn};
 
 /// Once the trainer has ended, this much silence means that all of its output has come.
 const SILENCE: rustix::time::Timespec = rustix::time::Timespec {
@@ -21,51 +22,112 @@ const SILENCE: rustix::time::Timespec = rustix::time::Timespec {
 };
 
 pub struct Relays {
-    threads: Vec<JoinHandle<()>>,
+    /// Threads that still run.
+    running: Arc<AtomicUsize>,
     /// Written to when the trainer has ended.
     ended: Arc<OwnedFd>,
+    losses: Arc<Losses>,
+}
+
+/// Why output did not arrive, for each stream; 0 where all of it did.
+#[derive(Default)]
+pub struct Losses([AtomicI32; 2]);
+
+impl Losses {
+    /// The first reason counts.
+    fn note(&self, index: usize, errno: Errno) {
+        let _ = self.0[index].compare_exchange(0, errno.raw_os_error(), Release, Relaxed);
+    }
+
+    fn first(&self) -> Option<Errno> {
+        let mut each = self.0.iter().map(|errno| errno.load(Acquire));
+        each.find(|errno| *errno != 0).map(Errno::from_raw_os_error)
+    }
 }
 
 impl Relays {
-    /// `wake` is written to when a stream is given up.
+    /// `wake` is written to when a stream is over, and when all of the output has been passed on.
     pub fn start(
         streams: &Streams,
         shared: Shared,
         screen: &Arc<Screen>,
         wake: &OwnedFd,
-    ) -> Result<Relays, Errno> {
+    ) -> std::io::Result<Relays> {
         let ended = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let mut threads = Vec::new();
+        let relays = Relays {
+            running: Arc::default(),
+            ended,
+            losses: Arc::default(),
+        };
         for (index, stream) in streams.each() {
-            let (read, pass) = (stream.read.try_clone(), stream.pass.try_clone());
-            let (Ok(read), Ok(pass), Ok(wake)) = (read, pass, wake.try_clone()) else {
-                return Err(Errno::MFILE);
-            };
             let gate = Arc::new(Gate::default());
             let output = shared.output(index);
-            let (filling, over) = (Arc::clone(&gate), Arc::clone(&ended));
-            threads.push(spawn(move || take_in(output, &read, &over, &filling)));
+            let filling = Filling {
+                read: stream.read.try_clone()?,
+                intake: stream.intake.try_clone()?,
+                reader: is_anonymous_pipe(stream.pass.as_fd())
+                    .then(|| stream.pass.try_clone())
+                    .transpose()?,
+                ended: Arc::clone(&relays.ended),
+            };
             let passing = Passing {
                 index,
                 shared,
-                to: pass,
-                wake,
+                to: stream.pass.try_clone()?,
+                outlet: stream.outlet.try_clone()?,
+                wake: wake.try_clone()?,
                 screen: Arc::clone(screen),
+                losses: Arc::clone(&relays.losses),
+                terminal: stream.terminal,
                 // Its errors go where our own lines go, be that a terminal or not.
                 on_screen: index == 1 || streams.joined || (stream.terminal && screen.terminal),
             };
-            threads.push(spawn(move || passing.pass_on(output, &gate)));
+            let theirs = Arc::clone(&gate);
+            relays.spawn(wake.try_clone()?, move || filling.take_in(output, &theirs))?;
+            relays.spawn(wake.try_clone()?, move || passing.pass_on(output, &gate))?;
         }
-        Ok(Relays { threads, ended })
+        Ok(relays)
     }
 
-    /// Lets the relays finish what has been written, and waits for them.
-    pub fn finish(self) {
-        let _ = rustix::io::write(&*self.ended, &1u64.to_ne_bytes());
-        for thread in self.threads {
-            let _ = thread.join();
-        }
+    fn spawn(&self, wake: OwnedFd, life: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        let running = Arc::clone(&self.running);
+        running.fetch_add(1, Relaxed);
+        std::thread::Builder::new()
+            .name("relay".into())
+            .spawn(move || {
+                life();
+                running.fetch_sub(1, Release);
+                ring(&wake);
+            })
+            .map(drop)
     }
+
+    /// Lets the relays finish what has been written.
+    pub fn finish(&self) {
+        ring(&self.ended);
+    }
+
+    /// Tells the guard that nothing more is passed on here: all was, or nobody waits for it.
+    pub fn leave(&self, shared: Shared, abandoned: bool) {
+        for broken in &shared.head().broken {
+            let left = if abandoned { OVER } else { PASSED };
+            let _ = broken.compare_exchange(0, left, Release, Relaxed);
+        }
+        shared.kick();
+    }
+
+    pub fn have_finished(&self) -> bool {
+        self.running.load(Acquire) == 0
+    }
+
+    /// Why output did not arrive where it was going, if some did not.
+    pub fn loss(&self) -> Option<Errno> {
+        self.losses.first()
+    }
+}
+
+fn ring(bell: &OwnedFd) {
+    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
 }
 
 /// Where the two threads of a stream wait for each other.
@@ -82,6 +144,8 @@ struct Closed {
     input: bool,
     /// Nobody reads any more.
     output: bool,
+    /// The trainer and all who share its output have closed it.
+    is_over: bool,
 }
 
 impl Gate {
@@ -104,21 +168,76 @@ impl Gate {
     }
 }
 
-/// Reads from the trainer until it has closed its output, or has ended and is silent.
-fn take_in(output: &Output, read: &OwnedFd, ended: &OwnedFd, gate: &Gate) {
-    loop {
-        let closed = gate.wait(|closed| output.space().is_empty() && !closed.output);
-        if closed.output {
-            break;
+/// The way in.
+struct Filling {
+    read: OwnedFd,
+    intake: Ends,
+    /// Where the output goes, if it can be seen that its reader has gone.
+    reader: Option<OwnedFd>,
+    ended: Arc<OwnedFd>,
+}
+
+/// What a wait for output came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    Output,
+    /// The trainer has ended, and nothing has come for a while.
+    Silence,
+    ReaderGone,
+}
+
+impl Filling {
+    /// Reads from the trainer until it has closed its output, or has ended and is silent.
+    fn take_in(&self, output: &Output, gate: &Gate) {
+        let intake = Some(self.intake.as_transfer());
+        let mut source = Source::new(output, self.read.as_fd(), intake);
+        let is_over = loop {
+            let closed = gate.wait(|closed| output.space().is_empty() && !closed.output);
+            if closed.output {
+                break false;
+            }
+            match source.fill(output) {
+                Ok(Flow::Open) => gate.tell(|_| {}),
+                // Read to the last byte: only now is it worth waiting.
+                Err(Errno::AGAIN) => match self.wait() {
+                    Waited::Output => {}
+                    Waited::Silence => break false,
+                    Waited::ReaderGone => {
+                        gate.tell(|closed| closed.output = true);
+                        break false;
+                    }
+                },
+                Ok(Flow::Closed) | Err(_) => break true,
+            }
+        };
+        gate.tell(|closed| {
+            closed.input = true;
+            closed.is_over = is_over;
+        });
+    }
+
+    fn wait(&self) -> Waited {
+        let reader = self.reader.as_ref();
+        let mut all = [
+            PollFd::new(&self.read, PollFlags::IN),
+            PollFd::new(&self.ended, PollFlags::IN),
+            // Without an event asked for, only the end of the reader is reported.
+            PollFd::from_borrowed_fd(reader.unwrap_or(&self.ended).as_fd(), PollFlags::empty()),
+        ];
+        while poll(&mut all, None) == Err(Errno::INTR) {}
+        let [output, _, gone] = all.map(|one| !one.revents().is_empty());
+        if output {
+            return Waited::Output;
         }
-        match fill(output, read.as_fd()) {
-            Ok(Flow::Open) => gate.tell(|_| {}),
-            // Read to the last byte: only now is it worth waiting.
-            Err(Errno::AGAIN) if wait_for(read.as_fd(), ended.as_fd()) => {}
-            _ => break,
+        if gone {
+            return Waited::ReaderGone;
+        }
+        let mut rest = [PollFd::new(&self.read, PollFlags::IN)];
+        match poll(&mut rest, Some(&SILENCE)) {
+            Ok(1..) => Waited::Output,
+            _ => Waited::Silence,
         }
     }
-    gate.tell(|closed| closed.input = true);
 }
 
 /// The way out.
@@ -126,61 +245,70 @@ struct Passing {
     index: usize,
     shared: Shared,
     to: OwnedFd,
+    outlet: Ends,
     wake: OwnedFd,
     screen: Arc<Screen>,
+    losses: Arc<Losses>,
+    terminal: bool,
     on_screen: bool,
 }
 
 impl Passing {
     fn pass_on(&self, output: &Output, gate: &Gate) {
+        let outlet = Some(self.outlet.as_transfer());
+        let mut way = Way::new(output, self.to.as_fd(), outlet);
         let mut complained = false;
         loop {
-            let closed = gate.wait(|closed| output.pending().is_empty() && !closed.input);
-            if closed.input && output.pending().is_empty() {
-                return;
+            let closed =
+                gate.wait(|closed| output.pending().is_empty() && !closed.input && !closed.output);
+            if output.pending().is_empty() {
+                if closed.output || closed.is_over {
+                    self.give_up();
+                }
+                if closed.input || closed.output {
+                    return;
+                }
             }
-            let to = self.to.as_fd();
-            match self.screen.pass_on(output, self.index, to, self.on_screen) {
-                Err(Errno::PIPE) => {
+            let passed = self
+                .screen
+                .pass_on(output, self.index, &mut way, self.on_screen);
+            if let Err(errno) = passed {
+                // A terminal that is gone, after which the command is hung up, is no loss.
+                if !(errno == Errno::IO && self.terminal) {
+                    self.losses.note(self.index, errno);
+                }
+                if errno != Errno::PIPE && errno != Errno::IO && !complained {
+                    complained = true;
+                    self.complain(errno);
+                }
+                // What the command prints from now on ends it, or fails, as it would without us.
+                if errno == Errno::PIPE || errno == Errno::FBIG {
                     gate.tell(|closed| closed.output = true);
                     return self.give_up();
                 }
-                Err(errno) if !complained && errno != Errno::IO => {
-                    complained = true;
-                    let text = format!("the output could not be passed on: {errno}");
-                    self.screen.say(&text);
-                }
-                _ => {}
             }
             gate.tell(|_| {});
         }
     }
 
-    /// Nobody reads any more: the trainer is to learn of it.
-    fn give_up(&self) {
-        self.shared.head().broken[self.index].store(1, Release);
-        self.shared.kick();
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    fn complain(&self, errno: Errno) {
+        let stream = match self.index {
+            0 => "standard output",
+            _ => "standard error",
+        };
+        let hint = match errno {
+            Errno::FBIG => " (see `ulimit -f`)",
+            _ => "",
+        };
+        self.screen.say(&format!(
+            "output was lost: writing to {stream}: {errno}{hint}"
+        ));
     }
-}
 
-/// True when there is something to read; false when the trainer has ended and nothing has
-/// come for a while.
-fn wait_for(read: BorrowedFd<'_>, ended: BorrowedFd<'_>) -> bool {
-    let mut both = [
-        PollFd::from_borrowed_fd(read, PollFlags::IN),
-        PollFd::from_borrowed_fd(ended, PollFlags::IN),
-    ];
-    loop {
-        match poll(&mut both, None) {
-            Err(Errno::INTR) => continue,
-            Err(_) => return false,
-            Ok(_) => break,
-        }
+    /// The stream is over: front, guard and keeper close it, and the other side learns of it.
+    fn give_up(&self) {
+        self.shared.head().broken[self.index].store(OVER, Release);
+        self.shared.kick();
+        ring(&self.wake);
     }
-    if !both[0].revents().is_empty() {
-        return true;
-    }
-    let mut rest = [PollFd::from_borrowed_fd(read, PollFlags::IN)];
-    matches!(poll(&mut rest, Some(&SILENCE)), Ok(1..))
 }

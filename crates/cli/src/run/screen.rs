@@ -6,9 +6,8 @@
 //! else of the front.
 
 use antifreeze_cushion::page::Output;
-use antifreeze_guard::relay::{copy_tail, pass_on, pass_on_until};
+use antifreeze_guard::relay::{Way, copy_tail};
 use antifreeze_view::{Cursor, LineTracker};
-use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io::Write;
@@ -27,6 +26,8 @@ const IDLE: Duration = Duration::from_secs(3600);
 #[derive(Default)]
 struct State {
     queue: VecDeque<String>,
+    /// What is said before the command's output was said.
+    is_open: bool,
     dropped: u64,
     /// Since when the first text of the queue waits.
     waits_since: Option<Instant>,
@@ -126,39 +127,58 @@ impl Screen {
         Ok(screen)
     }
 
+    /// Lets the command's output through.
+    pub fn open(&self) {
+        self.lock().is_open = true;
+        self.changed.notify_all();
+    }
+
+    fn wait_until_open(&self) {
+        let state = self.lock();
+        drop(self.changed.wait_while(state, |state| !state.is_open));
+    }
+
     /// Passes the command's output on: the stream `index`, of the two that a process has. What is not `on_screen`
     /// goes somewhere else than our own lines.
     pub fn pass_on(
         &self,
         output: &Output,
         index: usize,
-        to: BorrowedFd<'_>,
+        way: &mut Way<'_>,
         on_screen: bool,
     ) -> Result<(), Errno> {
+        self.wait_until_open();
         if !on_screen {
-            return pass_on(output, Some(to));
+            return way.pass_on(output);
         }
         let goal = output.filled.load(Acquire);
         let mut result = Ok(());
         while output.passed.load(Relaxed) < goal {
             let _pen = lock(&self.pen);
+            // What was said before the command printed this stands before it.
+            self.write_if_due();
             let (until, status) = self.advance(output, index, goal);
             if status {
                 write_own("\r\x1b[K");
             }
-            result = result.and(pass_on_until(output, Some(to), until));
-            let text = {
-                let mut state = self.lock();
-                let is_due = !state.queue.is_empty() && state.is_free();
-                is_due.then(|| state.take_queued(self.terminal))
-            };
-            if let Some(text) = text {
-                write_own(&text);
-            }
+            result = result.and(way.pass_on_until(output, until));
+            self.write_if_due();
         }
         // A line that waits may have to wait longer now, or no more.
         self.changed.notify_all();
         result
+    }
+
+    /// Writes what is queued, if the output stands at a place for it. The pen is held.
+    fn write_if_due(&self) {
+        let text = {
+            let mut state = self.lock();
+            let is_due = !state.queue.is_empty() && state.is_free();
+            is_due.then(|| state.take_queued(self.terminal))
+        };
+        if let Some(text) = text {
+            write_own(&text);
+        }
     }
 
     /// Follows the output up to `goal`, or to the first place at which something that is queued can be written.
@@ -227,16 +247,21 @@ impl Screen {
         self.changed.notify_all();
     }
 
-    /// Waits until all that was said is written, and erases the status line. A reader that does not read is waited
-    /// for, as every program does when it prints.
-    pub fn finish(&self) {
+    /// Waits until all that was said is written, and erases the status line. False when a reader that does not read
+    /// keeps it from being written in time.
+    pub fn finish(&self, patience: Duration) -> bool {
+        let began = Instant::now();
         let mut state = self.lock();
         state.status = None;
         while !state.queue.is_empty() || state.is_writing {
+            let left = patience.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return false;
+            }
             self.changed.notify_all();
             state = self
                 .changed
-                .wait_timeout(state, Duration::from_millis(100))
+                .wait_timeout(state, left)
                 .map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
         }
         let is_shown = std::mem::take(&mut state.is_status_shown);
@@ -244,6 +269,7 @@ impl Screen {
         if is_shown {
             write_own("\r\x1b[K");
         }
+        true
     }
 
     fn write_for_ever(&self) {

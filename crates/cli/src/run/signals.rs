@@ -14,6 +14,18 @@ const NOT_WATCHED: [i32; 6] = [
     libc::SIGPIPE,
 ];
 
+/// Whether a signal ends a process that has set nothing for it and was not started with it ignored.
+pub fn ends_by_default(signal: i32) -> bool {
+    let does_nothing = [libc::SIGCHLD, libc::SIGCONT, libc::SIGURG, libc::SIGWINCH];
+    // SAFETY: a query into a structure that lives here.
+    let ignored = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    };
+    !ignored && !does_nothing.contains(&signal)
+}
+
 /// Blocks the watched signals and takes them from a descriptor instead. Any process may send any signal to the command
 /// that it has started, so all of them are watched. A fault of the front's own ends the front even where its signal is
 /// blocked.

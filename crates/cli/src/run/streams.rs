@@ -6,6 +6,7 @@
 //! work as if we were not there.
 
 use super::inherited;
+use antifreeze_guard::relay::Transfer;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
 use rustix::io::Errno;
@@ -19,6 +20,36 @@ pub struct Stream {
     pub pass: OwnedFd,
     pub give: Option<OwnedFd>,
     pub terminal: bool,
+    /// The pipes of the relay, as `antifreeze_guard::relay` describes them.
+    pub intake: Ends,
+    pub outlet: Ends,
+}
+
+/// The two ends of a pipe that only relays use.
+pub struct Ends {
+    pub read: OwnedFd,
+    pub write: OwnedFd,
+}
+
+impl Ends {
+    fn open() -> Result<Ends, Errno> {
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        Ok(Ends { read, write })
+    }
+
+    pub fn try_clone(&self) -> std::io::Result<Ends> {
+        Ok(Ends {
+            read: self.read.try_clone()?,
+            write: self.write.try_clone()?,
+        })
+    }
+
+    pub fn as_transfer(&self) -> Transfer<'_> {
+        Transfer {
+            read: self.read.as_fd(),
+            write: self.write.as_fd(),
+        }
+    }
 }
 
 /// Standard output, and standard error unless it goes to the same place.
@@ -63,10 +94,16 @@ impl Streams {
         }
     }
 
-    /// Gives up a stream that nobody reads any more.
+    /// Closes a stream that is over. Its reader sees the end where it would see it without us, except on standard
+    /// error, which our own lines go to.
     pub fn give_up(&mut self, index: usize) {
         match index {
-            0 => self.output = None,
+            0 => {
+                let was_there = self.output.take().is_some();
+                if was_there && !self.joined {
+                    inherited::replace_by_null(1);
+                }
+            }
             _ => self.error = None,
         }
     }
@@ -102,6 +139,8 @@ impl Stream {
             pass,
             give: Some(give),
             terminal,
+            intake: Ends::open()?,
+            outlet: Ends::open()?,
         }))
     }
 }

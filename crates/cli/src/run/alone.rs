@@ -1,0 +1,68 @@
+//! Running the command without a guard, in place of this process: where limits of the user leave the guard no room, the
+//! command must not fail for it.
+
+use super::inherited;
+use crate::output::complain;
+use antifreeze_diagnose::{safe, units};
+use antifreeze_guard::shared;
+use rustix::process::{Resource, getrlimit};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Descriptors of a front, or a guard that follows a few processes.
+const LEAST_FILES: u64 = 64;
+/// Processes and threads of front, guard, keeper and probe, and as many again for the command.
+const LEAST_PROCESSES: u64 = 64;
+
+/// The limit that leaves the guard no room, as a sentence; None where it can be tried. Limits were raised as far as
+/// possible before.
+pub fn obstacle() -> Option<String> {
+    let file_bytes = shared::BYTES.max(crate::embed::guard_bytes()) as u64;
+    let below = |resource, least| getrlimit(resource).current.filter(|limit| *limit < least);
+    if let Some(files) = below(Resource::Nofile, LEAST_FILES) {
+        return Some(format!(
+            "`ulimit -n` allows {files} open files, and the guard needs {LEAST_FILES}"
+        ));
+    }
+    if let Some(bytes) = below(Resource::Fsize, file_bytes) {
+        let (bytes, needed) = (units::bytes(bytes), units::bytes(file_bytes));
+        return Some(format!(
+            "`ulimit -f` allows files of {bytes}, and the guard needs {needed}"
+        ));
+    }
+    // The kernel does not count the processes of root.
+    let processes = below(Resource::Nproc, LEAST_PROCESSES);
+    if let Some(number) = processes.filter(|_| !rustix::process::geteuid().is_root()) {
+        return Some(format!(
+            "`ulimit -u` allows {number} processes, and the guard needs {LEAST_PROCESSES}"
+        ));
+    }
+    None
+}
+
+/// Becomes the command. Returns the exit status where that cannot be.
+pub fn run(command: &[OsString], mask: libc::sigset_t, reason: &str) -> u8 {
+    complain(&format!("the command runs without a guard: {reason}"));
+    let Some((program, arguments)) = command.split_first() else {
+        return super::OWN_FAILURE;
+    };
+    let _ = rustix::process::set_child_subreaper(None);
+    let mut itself = Command::new(program);
+    itself.args(arguments);
+    // SAFETY: it makes system calls only.
+    unsafe {
+        itself.pre_exec(move || {
+            libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
+            inherited::restore()
+        });
+    }
+    let error = itself.exec();
+    let name = safe::shown(program.as_bytes());
+    complain(&format!("{name}: {error}"));
+    match error.kind() {
+        std::io::ErrorKind::NotFound => 127,
+        _ => 126,
+    }
+}
