@@ -8,10 +8,11 @@ from .outcome import message
 
 IN_THE_FILE = KnownDifference("file work/log", ".*antifreeze: .*", "antifreeze's lines are in it", only_loud=True)
 FULL_DISK = (
-    KnownDifference("status", "exit status 0", "the command writes to a pipe, so its status does not tell of the loss"),
+    KnownDifference("status", "exit status 74", "the command succeeds in writing to a pipe, so antifreeze's status tells"),
     KnownDifference("stderr", "", "the command does not notice that the output was lost"),
     message("output", "antifreeze tells that the output was lost"),
 )
+READ_BY_HEAD = ("bash", "-c", '"$@" | head -2; echo ${PIPESTATUS[*]}', "bash")
 TWO_STREAMS = ("sh", "-c", "echo 1; echo 2 >&2; echo 3; echo 4 >&2")
 
 ENTRIES = [
@@ -32,10 +33,23 @@ ENTRIES = [
     Entry("standard error that is closed", ("cat", "/no/such/file"), around=shell("exec 2>&-;")),
     Entry("all three closed", ("sh", "-c", "echo lost; exit 4"), around=shell("exec <&- >&- 2>&-;")),
     Entry("a reader that goes away", ("bash", "-c", "yes | head -2; echo ${PIPESTATUS[*]}")),
+    Entry("a reader of the run that goes away", ("yes",), around=READ_BY_HEAD),
+    Entry("a reader of the run that goes away before its end", ("seq", "1000000"), around=READ_BY_HEAD),
+    Entry("a reader that tail sees go away", ("tail", "-f", "/etc/passwd"), around=READ_BY_HEAD),
     Entry(
-        "a reader of the run that goes away",
-        ("yes",),
-        around=("bash", "-c", '"$@" | head -2; echo ${PIPESTATUS[*]}', "bash"),
+        "a daemon in a command substitution",
+        ("sh", "-c", "setsid sleep 60 </dev/null >/dev/null 2>&1 & echo $!"),
+        around=("bash", "-c", 'pid=$("$@"); kill $pid && echo it is still there', "bash"),
+    ),
+    Entry(
+        "standard output that the command closes",
+        ("sh", "-c", "echo one; exec >&-; sleep 1; test -e seen && echo it was seen at once >&2"),
+        around=("bash", "-c", '"$@" | { cat; : > seen; }', "bash"),
+    ),
+    Entry(
+        "a pipe of the caller's that the command closes",
+        ("sh", "-c", "echo one >&9; exec 9>&-; sleep 1; test -e seen && echo it was seen at once"),
+        around=("bash", "-c", 'exec 8>&1; "$@" 9>&1 >&8 8>&- | { cat; : > seen; }', "bash"),
     ),
     Entry("a full disk", ("seq", "100000"), around=shell("exec > /dev/full;"), known=FULL_DISK),
     Entry("a full disk for one echo", ("sh", "-c", "echo lost"), around=shell("exec > /dev/full;"), known=FULL_DISK),

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ..entry import Entry, KnownDifference
+from .initial_state import AS_USER, ORDINARY_USER
 from .outcome import died, message
 
 NAMED = "antifreeze names the command that could not be run, as a shell does"
 GUARD_STAYS = "the guard stays with what the command has started"
+
+STEPS_ASIDE = message("runs without a guard", "the limit leaves the guard no room, and antifreeze says so")
+
+
+def limited(limit: str, **changes: object) -> Entry:
+    """A pipeline below a limit of the user's."""
+    return Entry(
+        f"a pipeline below ulimit {limit}",
+        ("sh", "-c", "ulimit -n; ulimit -f; seq 3 | cat"),
+        around=("bash", "-c", f'ulimit {limit}; exec "$@"', "bash"),
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def of_user(entry: Entry) -> Entry:
+    """The same, started by an ordinary user, who cannot raise a limit."""
+    return dataclasses.replace(
+        entry,
+        name=f"{entry.name} as an ordinary user",
+        around=(*AS_USER, *entry.around),
+        owner=ORDINARY_USER,
+        needs=("setpriv", "root"),
+        known=(STEPS_ASIDE,),
+    )
+
 
 STATUSES = [
     Entry(f"{shell} that ends with {status}", (shell, "-c", f"exit {status}"), needs=(shell,))
@@ -60,6 +88,9 @@ ENTRIES = [
         ("bash", "-c", "ulimit -f 1; head -c 100000 /dev/zero > big; echo $?"),
         masks=(r"line 1: +\d+",),
     ),
+    limited("-S -n 24"),
+    limited("-S -f 1"),
+    *(of_user(limited(limit)) for limit in ("-n 24", "-f 1", "-u 20")),
     Entry(
         "a fork bomb of 200 short processes",
         ("bash", "-c", "for n in {1..200}; do (exit 0) & done; wait; echo done"),
@@ -77,7 +108,6 @@ ENTRIES = [
         known=(
             KnownDifference("leftover processes", "af-keeper, antifreeze-guar, sleep", GUARD_STAYS),
             KnownDifference("leftover *", r"none|\S*/antifreeze-.*|unix.*", GUARD_STAYS),
-            KnownDifference("output held open", "stdout, stderr", GUARD_STAYS),
         ),
         loud=False,
         patience=1,
