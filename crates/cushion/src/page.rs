@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// "AFPG".
 pub const MAGIC: u32 = 0x4746_5041;
 /// Raised whenever the layout changes; the cushion ignores a page of another version.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Where the processes of the tree find the page: paths to try, separated by `:`.
 pub const ENV: &str = "ANTIFREEZE_PAGE";
 /// The same, as C spells it.
@@ -109,6 +109,14 @@ pub struct Slot {
     pub pager: AtomicU32,
     /// 1 while the guard asks the process to page itself out. A futex word; the guard writes it.
     pub pageout: AtomicU32,
+    /// Bytes it has ever reserved without meaning to use them all: mappings without a reservation of swap, stacks, room
+    /// for code. Large pieces only; they count against the limit, and take memory only where they are written to.
+    pub reserved: AtomicU64,
+    /// 1 while a program runs in it that antifreeze steps aside for ([`crate::sanitizer`]), or is about to be started
+    /// by it: neither it nor those it starts have a wall.
+    pub aside: AtomicU32,
+    /// Bytes it was ever given zeroed, by `calloc`: large pieces only. They take memory only where they are written to.
+    pub zeroed: AtomicU64,
 }
 
 /// The signal by which a trainer is told in the middle of a step.
@@ -242,6 +250,9 @@ pub struct Head {
     pub pages_out: AtomicU32,
     /// The limit that the user had set before us, which the cushion does not exceed; 0 for none.
     pub ceiling: AtomicU64,
+    /// CLOCK_REALTIME less CLOCK_MONOTONIC at the last tick, modulo 2^64: by it a process in another time namespace
+    /// knows the guard's clock. 0: not known.
+    pub realtime_offset: AtomicU64,
 
     // The guard's, for the keeper.
     /// The processes that are paused; 0 where there is none.

@@ -17,6 +17,10 @@
 #[allow(dead_code, reason = "the page has other readers")]
 mod page;
 
+mod sanitizer;
+
+#[path = "preload/aside.rs"]
+mod aside;
 #[path = "preload/birth.rs"]
 mod birth;
 #[path = "preload/elf.rs"]
@@ -47,6 +51,8 @@ mod pageout_signal;
 mod regions;
 #[path = "preload/reserve.rs"]
 mod reserve;
+#[path = "preload/seccomp.rs"]
+mod seccomp;
 #[path = "preload/share.rs"]
 mod share;
 #[path = "preload/shared.rs"]
@@ -67,8 +73,13 @@ extern "C" fn enter() {
     birth::resolve();
     exec::resolve();
     pageout_signal::resolve();
+    seccomp::resolve();
+    thread::resolve();
     shared::open();
+    aside::find();
+    guard::find_clock();
     loader::find();
+    heap::find_allocator();
     birth::after_exec();
     pageout_signal::install();
 }

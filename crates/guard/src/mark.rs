@@ -22,6 +22,8 @@ pub struct Mark {
     pub paused: bool,
     /// What became of paging it out during this pause.
     pub pageout: PageoutState,
+    /// It is, or was started by, a program that antifreeze steps aside for.
+    pub aside: bool,
     /// Setting its limit was refused: another user's, or setuid.
     pub refused: bool,
 }

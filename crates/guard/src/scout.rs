@@ -13,6 +13,7 @@ use antifreeze_sense::parse::Pss;
 use antifreeze_sense::slow::{self, Scout as Sensors, Slow, mapped, open_files, pss};
 use antifreeze_sense::{Pid, Reading};
 use rustix::thread::futex;
+use rustix::time::ClockId;
 use std::path::Path;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -365,6 +366,15 @@ fn written(errand: &Errand) -> u64 {
 
 /// CLOCK_MONOTONIC, nanoseconds.
 pub fn now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    clock(ClockId::Monotonic)
+}
+
+/// CLOCK_REALTIME, nanoseconds.
+pub fn realtime() -> u64 {
+    clock(ClockId::Realtime)
+}
+
+fn clock(id: ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(id);
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }

@@ -11,7 +11,7 @@ use crate::moment;
 use crate::orders::Orders;
 use crate::policy::{BACK_OFF, Decision, History, Moment, Motion, Save, decide};
 use crate::room::{Room, Terms};
-use crate::scout::{Desk, Errand, Findings, NAMED, now};
+use crate::scout::{Desk, Errand, Findings, NAMED, now, realtime};
 use crate::shared::Shared;
 use crate::takeover::Bells;
 use crate::trainers;
@@ -110,7 +110,10 @@ impl Sentinel<'_> {
 
     /// One look, one decision, and what follows from it. Returns when to look again.
     pub fn tick(&mut self, now: u64) -> Duration {
-        self.shared.head().heartbeat.store(now, Release);
+        let head = self.shared.head();
+        head.heartbeat.store(now, Release);
+        let offset = realtime().wrapping_sub(self::now());
+        head.realtime_offset.store(offset, Release);
         self.reap();
         self.wall.hear_wants(self.shared);
         self.look(now);

@@ -94,6 +94,19 @@ impl Shared {
             .map(|place| (place, &slots[place]))
     }
 
+    /// Reports that a process has no cushion, and is to have no wall.
+    pub fn step_aside(&self, pid: u32) {
+        let slots = &self.head().slots;
+        let home = pid as usize % SLOTS;
+        let free = (home..SLOTS).chain(0..home).find(|place| {
+            let claimed = slots[*place].pid.compare_exchange(0, pid, AcqRel, Acquire);
+            claimed.is_ok()
+        });
+        if let Some(place) = free {
+            slots[place].aside.store(1, Release);
+        }
+    }
+
     /// Withdraws all requests to page out: the processes that serve one return to what they were at.
     pub fn withdraw_pageouts(&self) {
         for slot in &self.head().slots {
@@ -116,6 +129,8 @@ impl Shared {
                 slot.wanted.store(0, Relaxed);
                 slot.files.store(0, Relaxed);
                 slot.libraries.store(0, Relaxed);
+                slot.reserved.store(0, Relaxed);
+                slot.zeroed.store(0, Relaxed);
                 slot.loading.store(0, Relaxed);
                 slot.before_exec.store(0, Relaxed);
                 slot.moving.store(0, Relaxed);
@@ -123,6 +138,7 @@ impl Shared {
                 slot.lifted.store(0, Relaxed);
                 slot.pager.store(PAGER_NONE, Relaxed);
                 slot.pageout.store(0, Relaxed);
+                slot.aside.store(0, Relaxed);
                 slot.pid.store(0, Release);
             }
         }

@@ -4,14 +4,16 @@
 use crate::limits::Limits;
 use crate::orders::Orders;
 use crate::shared::Shared;
-use antifreeze_cushion::page;
+use antifreeze_cushion::{page, sanitizer};
 use antifreeze_sense::Pid;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// How long the start of the command is waited for: it may lie on a slow disk.
@@ -66,6 +68,7 @@ pub fn spawn(
 ) -> std::io::Result<Held> {
     let (mut wait, go) = std::io::pipe()?;
     let (started, starting) = std::io::pipe()?;
+    let is_sanitized = is_sanitized(command);
     let arguments: Vec<CString> = command
         .iter()
         .filter_map(|word| CString::new(word.as_bytes()).ok())
@@ -83,17 +86,51 @@ pub fn spawn(
             }
             // Open until the program is executed, which closes it, or we end.
             let _starting = starting;
-            become_trainer(orders, shared, limits, &arguments)
+            become_trainer(orders, shared, limits, &arguments, is_sanitized)
         }
-        pid => Ok(Held {
-            pid: Pid(pid as u32),
-            go,
-            started,
-        }),
+        pid => {
+            if is_sanitized {
+                shared.step_aside(pid as u32);
+            }
+            Ok(Held {
+                pid: Pid(pid as u32),
+                go,
+                started,
+            })
+        }
     }
 }
 
-fn become_trainer(orders: &Orders, shared: Shared, limits: &Limits, arguments: &[CString]) -> ! {
+/// Whether the command is a program that antifreeze steps aside for.
+fn is_sanitized(command: &[OsString]) -> bool {
+    let preloaded = std::env::var_os("LD_PRELOAD");
+    if preloaded.is_some_and(|names| sanitizer::is_preloaded(names.as_bytes())) {
+        return true;
+    }
+    let Some(name) = command.first() else {
+        return false;
+    };
+    let folders = match name.as_bytes().contains(&b'/') {
+        true => OsString::new(),
+        false => std::env::var_os("PATH").unwrap_or_default(),
+    };
+    let file = std::env::split_paths(&folders).find_map(|folder| {
+        let path = folder.join(name);
+        // A named pipe would block.
+        path.is_file().then(|| File::open(path).ok()).flatten()
+    });
+    file.is_some_and(|file| {
+        sanitizer::is_sanitized(|bytes, offset| file.read_at(bytes, offset).unwrap_or(0))
+    })
+}
+
+fn become_trainer(
+    orders: &Orders,
+    shared: Shared,
+    limits: &Limits,
+    arguments: &[CString],
+    is_sanitized: bool,
+) -> ! {
     for (stream, fd) in orders.give.iter().enumerate().filter(|(_, fd)| **fd >= 0) {
         // SAFETY: plain descriptor numbers of this process.
         unsafe { libc::dup2(*fd, stream as i32 + 1) };
@@ -102,7 +139,7 @@ fn become_trainer(orders: &Orders, shared: Shared, limits: &Limits, arguments: &
     // Before the first thread: threads have a nice value each. At 19 it stays there.
     // SAFETY: a system call on a number.
     unsafe { libc::nice(orders.nice) };
-    set_environment(orders, shared);
+    set_environment(orders, shared, !is_sanitized);
     limits.restore();
     let mut pointers: Vec<*const libc::c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
     pointers.push(std::ptr::null());
@@ -136,7 +173,7 @@ fn raise_oom_score() {
     let _ = std::fs::write(PATH, (now + 500).min(1000).to_string());
 }
 
-fn set_environment(orders: &Orders, shared: Shared) {
+fn set_environment(orders: &Orders, shared: Shared, preloads: bool) {
     let guard = rustix::process::getppid().map_or(0, |guard| guard.as_raw_nonzero().get());
     let front = shared.head().front_pid.load(Acquire);
     let fd = orders.page;
@@ -144,7 +181,7 @@ fn set_environment(orders: &Orders, shared: Shared) {
     // SAFETY: one thread.
     unsafe {
         std::env::set_var(page::ENV, paths);
-        if !orders.preload.is_empty() {
+        if preloads && !orders.preload.is_empty() {
             let mut preload = OsString::from(&orders.preload);
             if let Some(theirs) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
                 preload.push(OsStr::new(":"));

@@ -13,6 +13,7 @@ use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
 use antifreeze_sense::{Name, Pid, Reading};
 use rustix::io::Errno;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// News of one look; beyond that, refusals are only counted.
@@ -98,7 +99,7 @@ impl Wall {
         let (strip, small) = terms.cushion();
         self.hear_refusals(footprint, tree, shared);
         self.candidates.clear();
-        greet_forks(tree);
+        greet_forks(tree, shared);
         for tracked in tree.processes_mut() {
             let process = &tracked.process;
             let counted = findings.file_data(process.pid, process.started);
@@ -176,6 +177,14 @@ impl Wall {
                 let pid = Pid(slot.pid.load(Acquire));
                 let name = tree.get(pid).map_or(Name::default(), |p| p.process.name);
                 let bytes = slot.refused_bytes.load(Relaxed);
+                // The limit that the program chose for itself is no wall of ours.
+                let beyond = tree
+                    .get(pid)
+                    .and_then(|p| p.state.wall.beyond_chosen(bytes));
+                if beyond == Some(true) {
+                    *told = refused;
+                    continue;
+                }
                 add(
                     &mut self.news,
                     What::Walled {
@@ -205,6 +214,14 @@ impl Wall {
         let slot = shared.slot(process.pid.0);
         mark.limits = None;
         if let Some((_, slot)) = slot {
+            mark.aside = is_aside(slot);
+        }
+        if mark.aside {
+            // It maps terabytes that it never touches, and cannot ask.
+            mark.wall = WallState::default();
+            return;
+        }
+        if let Some((_, slot)) = slot {
             let state = process.state;
             mark.loading.observe(slot.loading.load(SeqCst), state, now);
             if loads_libraries(slot, &mark.loading, now) {
@@ -212,11 +229,14 @@ impl Wall {
                 return;
             }
         }
-        let (files, libraries) = slot.map_or((0, 0), |(_, slot)| {
-            (slot.files.load(Acquire), slot.libraries.load(Acquire))
-        });
+        let word = |of: fn(&Slot) -> &AtomicU64| slot.map_or(0, |(_, slot)| of(slot).load(Acquire));
+        let (files, libraries) = (word(|slot| &slot.files), word(|slot| &slot.libraries));
+        let reserved = word(|slot| &slot.reserved);
         mark.files.observe(counted, files, libraries);
-        mark.wall.hear_of_files(files.saturating_add(libraries));
+        let no_growth = files.saturating_add(libraries).saturating_add(reserved);
+        mark.wall.hear_of_files(no_growth);
+        mark.wall
+            .hear_of_untouched(reserved, word(|slot| &slot.zeroed));
         mark.wall.observe(
             now,
             value(process.vm_data),
@@ -294,7 +314,7 @@ impl Wall {
 
 /// Gives a process that is new and looks like a fork of its parent what the parent's wall
 /// knows.
-fn greet_forks(tree: &mut Tree<Mark>) {
+fn greet_forks(tree: &mut Tree<Mark>, shared: Shared) {
     let stranger = |tree: &Tree<Mark>| {
         let mut all = tree.processes();
         all.find(|p| !p.state.met).map(|p| p.process.pid)
@@ -304,6 +324,7 @@ fn greet_forks(tree: &mut Tree<Mark>) {
         let parent = tree
             .get(pid)
             .and_then(|child| tree.get(child.process.parent));
+        let aside = is_started_aside(tree, pid, shared);
         // Those that are met together with their parent, at the first look, have limits of their own.
         let parent = parent
             .map(|parent| parent.state)
@@ -311,6 +332,7 @@ fn greet_forks(tree: &mut Tree<Mark>) {
         if let Some(child) = tree.processes_mut().find(|p| p.process.pid == pid) {
             child.state.wall = wall;
             child.state.met = true;
+            child.state.aside = aside;
             child.state.is_child = parent.is_some();
             child.state.limit_before = parent.and_then(|state| state.limit_before);
         }
@@ -341,6 +363,32 @@ fn loads_libraries(slot: &Slot, seen: &Loading, now: u64) -> bool {
 /// note away when it starts. Asked of a process that does not load libraries any more.
 fn lacks_cushion(slot: &Slot) -> bool {
     slot.before_exec.load(Acquire) != 0
+}
+
+/// Whether the process is left without a wall, as are those that it starts.
+fn is_aside(slot: &Slot) -> bool {
+    slot.aside.load(Acquire) == 1
+}
+
+/// Whether a process that is new was started by one that is left without a wall, or by a new one that was.
+fn is_started_aside(tree: &Tree<Mark>, pid: Pid, shared: Shared) -> bool {
+    let parent = |pid| tree.get(pid).map(|child| child.process.parent);
+    let mut next = parent(pid);
+    for _ in 0..CAPACITY {
+        let Some(tracked) = next.and_then(|pid| tree.get(pid)) else {
+            return false;
+        };
+        let pid = tracked.process.pid;
+        let slot = shared.slot(pid.0).map(|(_, slot)| is_aside(slot));
+        if slot.unwrap_or(tracked.state.aside) {
+            return true;
+        }
+        if tracked.state.met || slot.is_some() {
+            return false;
+        }
+        next = parent(pid);
+    }
+    false
 }
 
 /// Sets the limit of one process, unless it has begun to load libraries since it was looked at.

@@ -9,7 +9,7 @@ import os
 import struct
 
 MAGIC = 0x47465041
-VERSION = 6
+VERSION = 7
 
 # What a process is at, as one byte.
 NOTHING, DATA, FORWARD, BACKWARD, OPTIMIZER, EVALUATION, SAVING = range(7)

@@ -12,7 +12,7 @@ use crate::limit::{Limit, data_bytes, rounded};
 use crate::next::Next;
 use crate::page::Head;
 use crate::share::share;
-use crate::{guard, loader, pageout_signal, reserve, shared, sys};
+use crate::{guard, loader, pageout_signal, reserve, seccomp, shared, sys};
 
 // SAFETY: the signature of fork(2).
 static NEXT_FORK: Next<unsafe extern "C" fn() -> c_int> = unsafe { Next::new(c"fork") };
@@ -61,6 +61,7 @@ pub unsafe extern "C" fn fork() -> c_int {
     // much, and without a page a child's counting is lost to the next child.
     let errno = sys::KeptErrno::new();
     let birthright = match shared::head() {
+        _ if seccomp::is_filtered() => None,
         Some(head) => of_tree(head),
         None => of_parent(),
     };
@@ -71,6 +72,7 @@ pub unsafe extern "C" fn fork() -> c_int {
         let _errno = sys::KeptErrno::new();
         reserve::forget();
         loader::forget();
+        guard::find_clock();
         take(birthright);
         pageout_signal::after_fork();
     }

@@ -3,7 +3,8 @@
 use core::mem::offset_of;
 
 const MAGIC: [u8; 4] = *b"\x7fELF";
-/// `PT_LOAD` and `PF_X` of elf(5).
+/// `ET_EXEC`, `PT_LOAD` and `PF_X` of elf(5).
+const AT_FIXED_ADDRESS: u16 = 2;
 const LOAD: u32 = 1;
 const EXECUTABLE: u32 = 1;
 
@@ -51,9 +52,23 @@ pub unsafe fn text(base: *const u8) -> Option<(usize, usize)> {
         // SAFETY: the caller's promise; the table need not be aligned.
         let segment = unsafe { base.add(place).cast::<Segment>().read_unaligned() };
         let is_text = segment.kind == LOAD && segment.flags & EXECUTABLE != 0;
+        let moved_by = match header.kind {
+            AT_FIXED_ADDRESS => 0,
+            _ => base as usize,
+        };
         is_text.then_some((
-            base as usize + segment.address as usize,
+            moved_by + segment.address as usize,
             segment.memory_bytes as usize,
         ))
     })
+}
+
+/// The address of the segment table of the image at `base`; 0 where there is no image.
+///
+/// # Safety
+/// As [`text`].
+pub unsafe fn segments(base: *const u8) -> usize {
+    // SAFETY: the caller's promise; mappings are aligned to pages.
+    let header = unsafe { base.cast::<Header>().as_ref() };
+    header.map_or(0, |header| base as usize + header.segments_offset as usize)
 }

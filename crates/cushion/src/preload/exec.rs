@@ -3,17 +3,27 @@
 //! The limit was cut for what this program holds. The next one begins with nothing and maps its libraries before
 //! any code of ours runs in it, so it is given room for them, and takes its share afterwards ([`crate::birth`]).
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering::{Acquire, Release};
 
+use crate::aside::{self, Aside, Environment, Found, Words};
 use crate::limit::Limit;
 use crate::next::Next;
 use crate::page::Slot;
-use crate::{loader, pageout_signal, shared, sys};
+use crate::{loader, pageout_signal, seccomp, shared, sys};
 
-type Words = *const *const c_char;
 type Execve = unsafe extern "C" fn(*const c_char, Words, Words) -> c_int;
 type Execv = unsafe extern "C" fn(*const c_char, Words) -> c_int;
+/// File actions, attributes, arguments and variables.
+type SpawnRest = (*const c_void, *const c_void, Words, Words);
+type Spawn = unsafe extern "C" fn(
+    *mut c_int,
+    *const c_char,
+    *const c_void,
+    *const c_void,
+    Words,
+    Words,
+) -> c_int;
 
 // SAFETY: each with the signature that exec(3) gives it.
 static NEXT_EXECVE: Next<Execve> = unsafe { Next::new(c"execve") };
@@ -23,6 +33,10 @@ static NEXT_EXECVPE: Next<Execve> = unsafe { Next::new(c"execvpe") };
 static NEXT_EXECV: Next<Execv> = unsafe { Next::new(c"execv") };
 // SAFETY: as above.
 static NEXT_EXECVP: Next<Execv> = unsafe { Next::new(c"execvp") };
+// SAFETY: as posix_spawn(3) has it; actions and attributes pass through unseen.
+static NEXT_SPAWN: Next<Spawn> = unsafe { Next::new(c"posix_spawn") };
+// SAFETY: as above.
+static NEXT_SPAWNP: Next<Spawn> = unsafe { Next::new(c"posix_spawnp") };
 
 /// More data than the libraries of any program we know have: CUDA's are 400 MB. A program without a cushion is
 /// held to this for its first seconds.
@@ -33,7 +47,10 @@ const ROOM_TO_START: u64 = 1 << 30;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execve(path: *const c_char, argv: Words, envp: Words) -> c_int {
     // SAFETY: passed on as it came.
-    with_room(&NEXT_EXECVE, |next| unsafe { next(path, argv, envp) })
+    unsafe {
+        start_aside(path, argv, envp, false)
+            .unwrap_or_else(|| with_room(&NEXT_EXECVE, |next| next(path, argv, envp)))
+    }
 }
 
 /// # Safety
@@ -41,7 +58,10 @@ pub unsafe extern "C" fn execve(path: *const c_char, argv: Words, envp: Words) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvpe(file: *const c_char, argv: Words, envp: Words) -> c_int {
     // SAFETY: passed on as it came.
-    with_room(&NEXT_EXECVPE, |next| unsafe { next(file, argv, envp) })
+    unsafe {
+        start_aside(file, argv, envp, true)
+            .unwrap_or_else(|| with_room(&NEXT_EXECVPE, |next| next(file, argv, envp)))
+    }
 }
 
 /// # Safety
@@ -49,7 +69,10 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, argv: Words, envp: Words) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execv(path: *const c_char, argv: Words) -> c_int {
     // SAFETY: passed on as it came.
-    with_room(&NEXT_EXECV, |next| unsafe { next(path, argv) })
+    unsafe {
+        start_aside(path, argv, sys::all_environment(), false)
+            .unwrap_or_else(|| with_room(&NEXT_EXECV, |next| next(path, argv)))
+    }
 }
 
 /// # Safety
@@ -57,7 +80,140 @@ pub unsafe extern "C" fn execv(path: *const c_char, argv: Words) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvp(file: *const c_char, argv: Words) -> c_int {
     // SAFETY: passed on as it came.
-    with_room(&NEXT_EXECVP, |next| unsafe { next(file, argv) })
+    unsafe {
+        start_aside(file, argv, sys::all_environment(), true)
+            .unwrap_or_else(|| with_room(&NEXT_EXECVP, |next| next(file, argv)))
+    }
+}
+
+/// # Safety
+/// As posix_spawn(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_spawn(
+    pid: *mut c_int,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    argv: Words,
+    envp: Words,
+) -> c_int {
+    // SAFETY: passed on as it came.
+    unsafe {
+        let rest = (actions, attributes, argv, envp);
+        spawn_aside(pid, path, rest, false).unwrap_or_else(|| spawn(&NEXT_SPAWN, pid, path, rest))
+    }
+}
+
+/// # Safety
+/// As posix_spawnp(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_spawnp(
+    pid: *mut c_int,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    argv: Words,
+    envp: Words,
+) -> c_int {
+    // SAFETY: passed on as it came.
+    unsafe {
+        let rest = (actions, attributes, argv, envp);
+        spawn_aside(pid, file, rest, true).unwrap_or_else(|| spawn(&NEXT_SPAWNP, pid, file, rest))
+    }
+}
+
+unsafe fn spawn(
+    next: &Next<Spawn>,
+    pid: *mut c_int,
+    path: *const c_char,
+    (actions, attributes, argv, envp): SpawnRest,
+) -> c_int {
+    let Some(next) = next.get() else {
+        return sys::ENOMEM;
+    };
+    // SAFETY: passed on as it came.
+    unsafe { next(pid, path, actions, attributes, argv, envp) }
+}
+
+/// The file that is about to be executed, where it is one to step aside for.
+///
+/// # Safety
+/// `name` and `envp` as for execve(2).
+unsafe fn aside_for(name: *const c_char, envp: Words, is_searched: bool) -> Option<Found> {
+    if seccomp::is_filtered() || name.is_null() {
+        return None;
+    }
+    let _errno = sys::KeptErrno::new();
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) };
+    let found = Found::of(name, is_searched)?;
+    // SAFETY: as above.
+    unsafe { aside::is_due(found.path(), envp) }.then_some(found)
+}
+
+/// None where the program is none to step aside for; otherwise returns only when it could not be started.
+///
+/// # Safety
+/// As execve(2).
+unsafe fn start_aside(
+    name: *const c_char,
+    argv: Words,
+    envp: Words,
+    is_searched: bool,
+) -> Option<c_int> {
+    // SAFETY: the caller's promise.
+    let found = unsafe { aside_for(name, envp, is_searched) }?;
+    let next = NEXT_EXECVE.get()?;
+    let mut environment = Environment::EMPTY;
+    // SAFETY: as above.
+    let envp = unsafe { environment.fill(envp) }?;
+    let aside = Aside::step();
+    let pager = pageout_signal::before_exec();
+    // SAFETY: as above.
+    let code = unsafe { next(found.path().as_ptr(), argv, envp) };
+    let _errno = sys::KeptErrno::new();
+    pageout_signal::after_failed_exec(pager);
+    if let Some(aside) = aside {
+        aside.step_back();
+    }
+    Some(code)
+}
+
+/// None where the program is none to step aside for.
+///
+/// # Safety
+/// As posix_spawn(3).
+unsafe fn spawn_aside(
+    pid: *mut c_int,
+    name: *const c_char,
+    (actions, attributes, argv, envp): SpawnRest,
+    is_searched: bool,
+) -> Option<c_int> {
+    // SAFETY: the caller's promise.
+    let found = unsafe { aside_for(name, envp, is_searched) }?;
+    let next = NEXT_SPAWN.get()?;
+    let mut environment = Environment::EMPTY;
+    // SAFETY: as above.
+    let envp = unsafe { environment.fill(envp) }?;
+    let mut child = 0;
+    let aside = Aside::step();
+    // SAFETY: as above.
+    let code = unsafe {
+        let path = found.path().as_ptr();
+        next(&raw mut child, path, actions, attributes, argv, envp)
+    };
+    let _errno = sys::KeptErrno::new();
+    if code == 0 {
+        aside::note_child(child);
+        // SAFETY: null, or the caller's.
+        if let Some(pid) = unsafe { pid.as_mut() } {
+            *pid = child;
+        }
+    }
+    if let Some(aside) = aside {
+        aside.step_back();
+    }
+    Some(code)
 }
 
 /// Returns only when the program could not be started. Nothing but the stack and the page is written to: after
@@ -67,6 +223,9 @@ fn with_room<F: Copy>(next: &Next<F>, start: impl FnOnce(F) -> c_int) -> c_int {
         sys::set_errno(sys::ENOMEM);
         return -1;
     };
+    if seccomp::is_filtered() {
+        return start(next);
+    }
     let errno = sys::KeptErrno::new();
     let raised = make_room();
     let pager = pageout_signal::before_exec();
@@ -88,6 +247,7 @@ fn with_room<F: Copy>(next: &Next<F>, start: impl FnOnce(F) -> c_int) -> c_int {
 pub fn resolve() {
     let _ = (NEXT_EXECVE.get(), NEXT_EXECVPE.get());
     let _ = (NEXT_EXECV.get(), NEXT_EXECVP.get());
+    let _ = (NEXT_SPAWN.get(), NEXT_SPAWNP.get());
 }
 
 /// What was done to the limit for the next program.

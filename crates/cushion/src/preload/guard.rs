@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::page::{Head, STALE_NS};
-use crate::sys;
+use crate::{seccomp, shared, sys};
 
 /// The longest a small request waits for answers, all in all: the reserve is there for it.
 const SHORT_PATIENCE_NS: u64 = 60_000_000;
@@ -27,10 +27,45 @@ static ASK_AFTER: AtomicU64 = AtomicU64::new(0);
 /// From when on a large request may wait for memory that another thread frees.
 static WAIT_AFTER: AtomicU64 = AtomicU64::new(0);
 
+/// What the guard's clock is ahead of the one that this process sees, modulo 2^64. Not 0 in a time namespace of its own.
+static AHEAD: AtomicU64 = AtomicU64::new(0);
+/// Two readings of clocks differ by less than this where nobody has set a clock meanwhile.
+const SAME_CLOCK_NS: u64 = 1_000_000_000;
+
+/// CLOCK_MONOTONIC as the guard sees it, in which all times of the page are.
+pub fn now() -> u64 {
+    sys::now().wrapping_add(AHEAD.load(Relaxed))
+}
+
+/// Finds out whether this process is in another time namespace than the guard, which it may be from its first
+/// instruction on only. Called before `main`, and by a child after fork.
+pub fn find_clock() {
+    let Some(head) = shared::head().filter(|_| !seccomp::is_filtered()) else {
+        return;
+    };
+    let is_same = |ahead: u64| ahead.wrapping_add(SAME_CLOCK_NS) < 2 * SAME_CLOCK_NS;
+    if is_same(ahead(head).wrapping_sub(AHEAD.load(Relaxed))) {
+        return;
+    }
+    // The real time may have been set since the guard's last look.
+    have_a_look(head);
+    let ahead = ahead(head);
+    AHEAD.store(if is_same(ahead) { 0 } else { ahead }, Relaxed);
+}
+
+fn ahead(head: &Head) -> u64 {
+    match head.realtime_offset.load(Acquire) {
+        0 => 0,
+        offset => sys::realtime()
+            .wrapping_sub(sys::now())
+            .wrapping_sub(offset),
+    }
+}
+
 /// Nobody stands guard any more. A heartbeat from the future (the guard ticked meanwhile) is
 /// fresh.
 pub fn is_gone(head: &Head) -> bool {
-    sys::now().saturating_sub(head.heartbeat.load(Acquire)) > STALE_NS
+    now().saturating_sub(head.heartbeat.load(Acquire)) > STALE_NS
 }
 
 /// Whether a small request may ask now. Many fail in a row at the wall, and the reserve is

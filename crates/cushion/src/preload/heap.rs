@@ -10,8 +10,11 @@
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
 
 use crate::elf;
+use crate::files;
 use crate::loader;
 use crate::next::Next;
 use crate::sys;
@@ -63,6 +66,34 @@ pub fn is_used() -> bool {
     let text = unsafe { elf::text(&raw const __ehdr_start) };
     let calloc = sys::definition(c"calloc") as usize;
     text.is_some_and(|(begin, bytes)| calloc.wrapping_sub(begin) < bytes)
+}
+
+/// The text of the library that the program's allocator is in; empty where that is the executable.
+static ALLOCATOR_BEGIN: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATOR_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Finds the allocator. Called before `main`.
+pub fn find_allocator() {
+    let first = match is_used() {
+        true => NEXT_MALLOC
+            .get()
+            .map_or(core::ptr::null(), |next| next as *const c_void),
+        false => sys::definition(c"malloc").cast_const(),
+    };
+    let base = sys::object_base(first);
+    // SAFETY: an object is mapped from its first byte on, and this one stays.
+    let (segments, text) = unsafe { (elf::segments(base), elf::text(base)) };
+    if let Some((begin, bytes)) = text
+        && segments != sys::executable_segments()
+    {
+        ALLOCATOR_BEGIN.store(begin, Relaxed);
+        ALLOCATOR_BYTES.store(bytes, Relaxed);
+    }
+}
+
+/// Whether this return address is in a library that is the program's allocator.
+pub fn is_allocator(caller: usize) -> bool {
+    caller.wrapping_sub(ALLOCATOR_BEGIN.load(Relaxed)) < ALLOCATOR_BYTES.load(Relaxed)
 }
 
 #[cold]
@@ -138,14 +169,16 @@ unsafe extern "C" fn calloc_for(count: usize, size: usize, caller: usize) -> *mu
         return out_of_memory();
     }
     // SAFETY: as above.
-    let found = unsafe { next(count, size) };
-    if !found.is_null() {
-        return found;
+    let mut found = unsafe { next(count, size) };
+    let bytes = count.saturating_mul(size);
+    if found.is_null() {
+        // SAFETY: as above.
+        found = insist(bytes, &mut move || unsafe { next(count, size) });
     }
-    // SAFETY: as above.
-    insist(count.saturating_mul(size), &mut move || unsafe {
-        next(count, size)
-    })
+    if bytes >= files::LARGE && !found.is_null() {
+        files::report_zeroed(bytes);
+    }
+    found
 }
 
 unsafe extern "C" fn realloc_for(old: *mut c_void, bytes: usize, caller: usize) -> *mut c_void {

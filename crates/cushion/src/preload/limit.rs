@@ -27,6 +27,18 @@ impl Limit {
         self.hard.min(ceiling).max(self.soft)
     }
 
+    /// Whether so many bytes more are beyond a limit of the user's own, on data or on address space: `ulimit -d` and
+    /// `ulimit -v`.
+    pub fn is_users(self, bytes: u64, ceiling: u64) -> bool {
+        let is_beyond = |limit: u64, held: fn() -> Option<u64>| {
+            limit != u64::MAX && held().is_some_and(|held| held.saturating_add(bytes) > limit)
+        };
+        is_beyond(ceiling.min(self.hard), data_bytes)
+            || is_beyond(sys::address_space_limit().unwrap_or(u64::MAX), || {
+                bytes_of(statm::all_pages)
+            })
+    }
+
     /// The soft limit after raising by `bytes`; None when it stands at the hard one.
     pub fn raised(self, bytes: u64) -> Option<u64> {
         let soft = rounded(self.soft.saturating_add(bytes)).min(self.hard);
@@ -53,7 +65,11 @@ pub fn rounded(soft: u64) -> u64 {
 
 /// What the kernel counts against the limit, at most the main stack too high.
 pub fn data_bytes() -> Option<u64> {
+    bytes_of(statm::data_pages)
+}
+
+fn bytes_of(pages: fn(&[u8]) -> Option<u64>) -> Option<u64> {
     let file = sys::File::read_only(c"/proc/self/statm")?;
-    let pages = statm::data_pages(file.read(&mut [0; 160]))?;
+    let pages = pages(file.read(&mut [0; 160]))?;
     pages.checked_mul(sys::page_bytes())
 }

@@ -22,7 +22,7 @@ use crate::limit::{Limit, data_bytes};
 use crate::next::Next;
 use crate::page::{Head, LIMIT_UNIT, SMALL_REQUEST, Slot};
 use crate::reserve::Turn;
-use crate::{elf, guard, shared, sys};
+use crate::{elf, guard, seccomp, shared, sys};
 
 /// `RT_ADD` of `<link.h>`: libraries are being added.
 const ADDING: u32 = 1;
@@ -145,6 +145,9 @@ pub fn before_request(bytes: usize) -> bool {
 #[cold]
 #[inline(never)]
 fn settle(bytes: usize) -> bool {
+    if seccomp::is_filtered() {
+        return true;
+    }
     let _errno = sys::KeptErrno::new();
     let thread = sys::tid();
     let is_loading = || {
@@ -190,6 +193,9 @@ fn is_large(bytes: usize) -> bool {
 #[cold]
 #[inline(never)]
 fn raise() {
+    if seccomp::is_filtered() {
+        return;
+    }
     let _errno = sys::KeptErrno::new();
     let head = shared::head();
     // No wall of the guard's: the limit is the user's own.
@@ -236,7 +242,7 @@ fn raise() {
 /// Tells the guard that libraries are about to be mapped, after which it does not move the limit. Returns what stands
 /// in the slot: another thread may announce libraries of its own there, and each takes back only what it announced.
 pub fn begin(head: &Head, slot: &Slot) -> u64 {
-    let at = sys::now().max(1);
+    let at = guard::now().max(1);
     slot.loading.store(at, SeqCst);
     let is_moving = || slot.moving.load(SeqCst) == 1 && !guard::is_gone(head);
     wait_while(GUARD_PATIENCE_NS, is_moving);
@@ -357,6 +363,8 @@ fn is_raised() -> bool {
 /// A new program: all that is mapped by now is its libraries'.
 pub fn after_exec(slot: &Slot) {
     slot.files.store(0, Release);
+    slot.reserved.store(0, Release);
+    slot.zeroed.store(0, Release);
     slot.libraries.store(data_bytes().unwrap_or(0), Release);
 }
 

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use crate::limit::Limit;
 use crate::page::{SMALL_RESERVE, STRIP};
 use crate::shared::{head, slot};
-use crate::sys;
+use crate::{loader, sys};
 
 /// How often a thread yields to the one that is raising the limit before it goes on
 /// without: it must never hang, not even in a signal handler on top of that thread.
@@ -67,11 +67,13 @@ pub struct Room {
     raised: u64,
 }
 
-/// Raises the limit by what a file takes of it. None where it cannot be raised.
+/// Raises the limit by what a mapping takes of it that is not meant to be filled. None where it cannot be raised, or only
+/// beyond the limit that the user had set.
 pub fn make_room(bytes: u64) -> Option<Room> {
     let turn = Turn::take()?;
     let limit = turn.limit()?;
-    let raised = limit.raised(bytes)?;
+    let ceiling = loader::ceiling(head());
+    let raised = limit.raised(bytes).filter(|raised| *raised <= ceiling)?;
     turn.raise(limit, raised).then_some(Room {
         before: limit.soft,
         raised,

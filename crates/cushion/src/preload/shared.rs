@@ -4,7 +4,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::page::{ENV_C, HEAD_BYTES, Head, MAGIC, SLOTS, Slot, VERSION};
-use crate::sys;
+use crate::{guard, seccomp, sys};
 
 /// Set once before `main` and never unmapped; children keep the mapping.
 static HEAD: AtomicPtr<Head> = AtomicPtr::new(core::ptr::null_mut());
@@ -50,34 +50,45 @@ fn map(path: &[u8]) -> Option<*mut Head> {
 }
 
 /// The slot of this process, claimed at its first need. It is looked up each time rather
-/// than kept: only the number in the slot is right after any kind of fork.
+/// than kept: only the number in the slot is right after any kind of fork. None also where a
+/// filter of system calls may end the process for asking which one it is.
 pub fn slot() -> Option<&'static Slot> {
-    let slots = &head()?.slots;
-    let pid = sys::pid();
-    let from_home = || {
-        let (before, from) = slots.split_at(pid as usize % SLOTS);
-        from.iter().chain(before)
-    };
-    from_home()
-        .find(|slot| slot.pid.load(Ordering::Acquire) == pid)
-        .or_else(|| {
-            from_home().find(|slot| {
-                match slot
-                    .pid
-                    .compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire)
-                {
-                    Ok(_) => true,
-                    Err(holder) => holder == pid,
-                }
-            })
+    if seccomp::is_filtered() {
+        return None;
+    }
+    slot_of(sys::pid())
+}
+
+/// The slot of a process, claimed if it has none.
+pub fn slot_of(pid: u32) -> Option<&'static Slot> {
+    slot_with(pid).or_else(|| {
+        from_home(pid)?.find(|slot| {
+            match slot
+                .pid
+                .compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => true,
+                Err(holder) => holder == pid,
+            }
         })
+    })
+}
+
+/// The slot of a process, if it has one.
+pub fn slot_with(pid: u32) -> Option<&'static Slot> {
+    from_home(pid)?.find(|slot| slot.pid.load(Ordering::Acquire) == pid)
+}
+
+fn from_home(pid: u32) -> Option<impl Iterator<Item = &'static Slot>> {
+    let (before, from) = head()?.slots.split_at_checked(pid as usize % SLOTS)?;
+    Some(from.iter().chain(before))
 }
 
 /// Tells the guard that the wall refused `bytes`.
 pub fn report_refusal(bytes: u64) {
     if let Some(slot) = slot() {
         slot.refused_bytes.store(bytes, Ordering::Relaxed);
-        slot.refused_at.store(sys::now(), Ordering::Relaxed);
+        slot.refused_at.store(guard::now(), Ordering::Relaxed);
         slot.refused.fetch_add(1, Ordering::Release);
     }
     // The program may be over before the guard looks again by itself.

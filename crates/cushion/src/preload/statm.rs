@@ -1,10 +1,19 @@
-//! The one number of `/proc/self/statm` that concerns the wall. Pure.
+//! The numbers of `/proc/self/statm` that concern limits. Pure.
 
 /// Pages of data and stack, the sixth number. The kernel holds the data alone against the
 /// limit, so this errs upwards by the main stack; it is read in a tenth of the time that
 /// `VmData` in `status` takes.
 pub fn data_pages(statm: &[u8]) -> Option<u64> {
-    let field = statm.split(|b| b.is_ascii_whitespace()).nth(5)?;
+    number(statm, 5)
+}
+
+/// Pages of address space, which `RLIMIT_AS` limits.
+pub fn all_pages(statm: &[u8]) -> Option<u64> {
+    number(statm, 0)
+}
+
+fn number(statm: &[u8], place: usize) -> Option<u64> {
+    let field = statm.split(|b| b.is_ascii_whitespace()).nth(place)?;
     if field.is_empty() {
         return None;
     }

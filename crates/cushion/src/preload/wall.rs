@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::limit::{Limit, data_bytes, rounded};
 use crate::page::{Head, SMALL_REQUEST};
-use crate::{guard, reserve, shared, sys};
+use crate::{guard, loader, reserve, shared, sys};
 
 /// Allocators take more from the kernel than they were asked for (arenas, segments,
 /// alignment, a thread's stack). A request that fails with more room than this above its own
@@ -17,10 +17,11 @@ const OVERHEAD: u64 = 64 << 20;
 /// What an allocator takes beside a small request: the space it keeps at the top of its heap, and rounding.
 const SMALL_OVERHEAD: u64 = 256 << 10;
 /// The stack that glibc gives a thread by default, and what starting it takes besides.
-const THREAD_STEP: u64 = 9 << 20;
+const THREAD_STEP: u64 = (8 << 20) + THREAD_EXTRA;
+pub const THREAD_EXTRA: u64 = 1 << 20;
 /// Draws of one request; the reserve is used up long before.
 const MOST_DRAWS: u32 = 256;
-/// Moves of the wall for one file.
+/// Moves of the wall for one mapping.
 const MOST_MOVES: u32 = 4;
 
 #[derive(Clone, Copy)]
@@ -29,16 +30,25 @@ pub enum Request {
     Heap(usize),
     /// A private writable mapping.
     Mapping(usize),
-    /// The same of a file, and large.
-    File(usize),
-    Thread,
+    /// The same of a file, or reserved, and large.
+    Reserved(usize),
+    /// A thread, and the size of its stack.
+    Thread(usize),
 }
 
 impl Request {
     fn bytes(self) -> u64 {
         match self {
-            Self::Heap(bytes) | Self::Mapping(bytes) | Self::File(bytes) => bytes as u64,
-            Self::Thread => THREAD_STEP,
+            Self::Heap(bytes) | Self::Mapping(bytes) | Self::Reserved(bytes) => bytes as u64,
+            Self::Thread(stack) => THREAD_STEP.max((stack as u64).saturating_add(THREAD_EXTRA)),
+        }
+    }
+
+    /// What it maps and is not meant to fill.
+    fn reserves(self) -> Option<u64> {
+        match self {
+            Self::Heap(_) | Self::Mapping(_) => None,
+            Self::Reserved(_) | Self::Thread(_) => Some(self.bytes()),
         }
     }
 
@@ -47,8 +57,8 @@ impl Request {
         match self {
             Self::Heap(bytes) => (bytes as u64) < SMALL_REQUEST,
             Self::Mapping(bytes) => bytes as u64 <= SMALL_REQUEST,
-            Self::File(_) => false,
-            Self::Thread => true,
+            Self::Reserved(_) => false,
+            Self::Thread(_) => true,
         }
     }
 
@@ -56,8 +66,8 @@ impl Request {
     /// met there instead of being refused, as often as a small one comes before it.
     fn step(self) -> u64 {
         match self {
-            Self::Thread => THREAD_STEP,
-            Self::Heap(_) | Self::Mapping(_) | Self::File(_) => {
+            Self::Thread(_) => self.bytes(),
+            Self::Heap(_) | Self::Mapping(_) | Self::Reserved(_) => {
                 rounded(self.bytes().saturating_add(SMALL_OVERHEAD))
             }
         }
@@ -79,10 +89,15 @@ impl Request {
 #[inline(never)]
 pub fn rescue(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
     let _errno = sys::KeptErrno::new();
+    // None also where system calls are filtered: the cushion makes none there.
     let Some(limit) = Limit::read() else {
         return false;
     };
     if !request.fails_at(limit) {
+        return false;
+    }
+    let least = request.bytes().saturating_add(SMALL_OVERHEAD);
+    if limit.is_users(least, loader::ceiling(shared::head())) {
         return false;
     }
     if let Some(head) = shared::head() {
@@ -90,8 +105,8 @@ pub fn rescue(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
         if head.wall.load(Acquire) != 1 {
             return false;
         }
-        if let Request::File(bytes) = request
-            && make_room(bytes as u64, attempt)
+        if let Some(bytes) = request.reserves()
+            && make_room(bytes, attempt)
         {
             return true;
         }
@@ -128,8 +143,8 @@ fn appeal(head: &Head, request: Request, attempt: &mut dyn FnMut() -> bool) -> b
     guard::is_gone(head) && lift() && attempt()
 }
 
-/// Moves the wall by what a file takes of it. The guard may move it back in the same moment, and does not the next
-/// time, for it has heard of the file.
+/// Moves the wall by what is mapped and not meant to be filled. The guard may move it back in the same moment, and does not the next
+/// time, for it has heard of the mapping.
 fn make_room(bytes: u64, attempt: &mut dyn FnMut() -> bool) -> bool {
     for _ in 0..MOST_MOVES {
         match reserve::make_room(bytes) {
@@ -179,9 +194,9 @@ fn refuse(request: Request) {
             reserve::land();
             shared::report_refusal(bytes as u64);
         }
-        Request::Mapping(bytes) | Request::File(bytes) if !request.is_small() => {
+        Request::Mapping(bytes) | Request::Reserved(bytes) if !request.is_small() => {
             shared::report_refusal(bytes as u64);
         }
-        Request::Mapping(_) | Request::File(_) | Request::Thread => {}
+        Request::Mapping(_) | Request::Reserved(_) | Request::Thread(_) => {}
     }
 }

@@ -224,3 +224,54 @@ fn the_second_path_is_tried_when_the_first_is_gone() {
     assert_eq!(said.only("malloc"), 0);
     assert_ne!(sentry.head().kick.load(SeqCst), 0);
 }
+
+#[test]
+fn what_is_reserved_is_never_refused_and_the_guard_hears_of_it_first() {
+    let sentry = Sentry::with_headroom(PLENTY);
+    let steps = "reserve:1000000000 large_stack:536870912 make_code:268435456 make_writable:536870912 room wait";
+    let mut subject = Plan::steps(LIMIT, steps).with_page(&sentry).start();
+    assert_eq!(subject.says("reserve"), 1);
+    assert_eq!(subject.says("large_stack"), 0);
+    assert_eq!(subject.says("make_code"), 1);
+    assert_eq!(
+        subject.says("make_writable"),
+        0,
+        "memory is limited as before"
+    );
+    let room = subject.says("room");
+    assert!(room < (LIMIT + 4 * MB) as i64, "{room}");
+    subject.says("wait");
+    let slot = sentry.slot_of(subject.pid()).unwrap();
+    // Each in units of the limit, and the thread with what starting it takes besides.
+    assert_eq!(slot.reserved.load(SeqCst), 1_806_696_448);
+}
+
+#[test]
+fn a_reservation_beyond_the_limit_of_the_user_is_refused() {
+    let sentry = Sentry::with_headroom(PLENTY);
+    sentry.head().ceiling.store(LIMIT + 64 * MB, SeqCst);
+    let mut subject = Plan::steps(LIMIT, "reserve:300000000 wait")
+        .with_page(&sentry)
+        .start();
+    assert_eq!(subject.says("reserve"), 0);
+    subject.says("wait");
+    let slot = sentry.slot_of(subject.pid()).unwrap();
+    assert_eq!(
+        (slot.refused.load(SeqCst), slot.reserved.load(SeqCst)),
+        (0, 0)
+    );
+}
+
+#[test]
+fn large_zeroed_blocks_are_told() {
+    let sentry = Sentry::with_headroom(PLENTY);
+    let mut subject = Plan::steps(LIMIT, "calloc:80000000 malloc:40000000 calloc:1000000 wait")
+        .with_page(&sentry)
+        .start();
+    subject.says("calloc");
+    subject.says("malloc");
+    subject.says("calloc");
+    subject.says("wait");
+    let slot = sentry.slot_of(subject.pid()).unwrap();
+    assert_eq!(slot.zeroed.load(SeqCst), 80_000_000);
+}

@@ -11,12 +11,27 @@ mod share;
 #[path = "../../src/preload/statm.rs"]
 mod statm;
 
+use antifreeze_cushion::sanitizer::{is_preloaded, is_sanitized};
 use pageout_pace::{Pace, writeback_bytes};
 use regions::{Region, Regions};
 use share::share;
-use statm::data_pages;
+use statm::{all_pages, data_pages};
 
 use crate::MB;
+
+#[test]
+fn a_runtime_is_known_by_its_name_among_preloaded_libraries() {
+    for (preload, expected) in [
+        ("", false),
+        ("/run/antifreeze/cushion-1.so:libjemalloc.so.2", false),
+        ("/opt/libasan.so/libfoo.so", false),
+        ("/x/cushion.so:/usr/lib/gcc/libasan.so.8", true),
+        ("libtsan.so.2 /x.so", true),
+        ("/usr/lib/clang/14/libclang_rt.asan-x86_64.so", true),
+    ] {
+        assert_eq!(is_preloaded(preload.as_bytes()), expected, "{preload}");
+    }
+}
 
 #[test]
 fn shares_halve_down_to_the_floor() {
@@ -111,11 +126,27 @@ proptest! {
     fn the_sixth_number_is_the_data(fields in prop::array::uniform7(any::<u64>())) {
         let line = fields.map(|field| field.to_string()).join(" ") + "\n";
         prop_assert_eq!(data_pages(line.as_bytes()), Some(fields[5]));
+        prop_assert_eq!(all_pages(line.as_bytes()), Some(fields[0]));
     }
 
     #[test]
     fn any_bytes_are_read_without_harm(bytes: Vec<u8>) {
         let _ = data_pages(&bytes);
+    }
+
+    #[test]
+    fn any_file_is_looked_through_for_a_sanitizer(mut bytes: Vec<u8>, is_elf: bool) {
+        if is_elf {
+            bytes.splice(0..0, *b"\x7fELF\x02\x01");
+        }
+        is_sanitized(|buffer, offset| {
+            let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
+            let rest = rest.unwrap_or(&[]);
+            let read = rest.len().min(buffer.len());
+            buffer[..read].copy_from_slice(&rest[..read]);
+            read
+        });
+        is_preloaded(&bytes);
     }
 }
 

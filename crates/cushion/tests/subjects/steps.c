@@ -128,6 +128,21 @@ static void do_step(const char *word, size_t n, char **rest) {
     else if (!strcmp(word, "mmap")) {
         block = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         say(word, block != MAP_FAILED && keep(block, n));
+    } else if (!strcmp(word, "reserve")) {
+        block = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        say(word, block != MAP_FAILED && keep(block, 0));
+    } else if (!strcmp(word, "make_writable")) {
+        block = mmap(NULL, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        say(word, block != MAP_FAILED && mprotect(block, n, PROT_READ | PROT_WRITE) == 0);
+    } else if (!strcmp(word, "make_code")) {
+        block = mmap(NULL, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        say(word, block != MAP_FAILED && mprotect(block, n, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
+    } else if (!strcmp(word, "large_stack")) {
+        pthread_t thread;
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, n);
+        say(word, pthread_create(&thread, &attributes, stay, NULL));
     } else if (!strcmp(word, "fill")) { /* blocks of n until one is refused; says how many bytes */
         long long sum = 0;
         while (keep(malloc(n), 0)) sum += n;

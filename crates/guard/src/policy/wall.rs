@@ -8,6 +8,8 @@
 const BUCKET: u64 = 15_000_000_000;
 /// What a thread maps for its stack.
 const STACK: u64 = 8 << 20;
+/// Zeroed memory counts as used as far as it will be filled within so many seconds: the ladder needs less time to act.
+const FILLED_SECONDS: u64 = 4;
 /// A process younger than this may still be taking the limit it was born with, so that a
 /// limit other than ours is nobody's choice yet. Nanoseconds.
 const YOUNG: u64 = 300_000_000;
@@ -48,6 +50,27 @@ pub fn detect(found: u64, set: u64, own: OwnLimit) -> WallSign {
     }
 }
 
+/// A total that rises, and how much it has risen over the same two buckets as slack is remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lately {
+    total: u64,
+    /// At the start of this bucket and of the one before.
+    at_start: [u64; 2],
+}
+
+impl Lately {
+    fn bytes(&self) -> u64 {
+        self.total.saturating_sub(self.at_start[1])
+    }
+
+    /// A bucket is over, and nothing was seen in the one before unless `continues`.
+    fn next_bucket(&mut self, continues: bool) {
+        let [current, before] = &mut self.at_start;
+        *before = if continues { *current } else { self.total };
+        *current = self.total;
+    }
+}
+
 /// A limit that the process raised itself, by its strip or its small reserve, and what it
 /// had mapped then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +92,15 @@ pub struct WallState {
     files_awaited: u64,
     /// How far the limit may have been moved for files and libraries since the last look.
     moved_for_files: u64,
+    reserved: Lately,
+    zeroed: Lately,
     high_water: u64,
     growth: u64,
     shrank: bool,
     slack: u64,
+    /// What it held when it was last seen at another moment, and how much more a second since.
+    held: u64,
+    filled_a_second: u64,
     /// The least slack of this bucket and of the one before.
     floors: [Option<u64>; 2],
     bucket_since: u64,
@@ -112,6 +140,12 @@ impl WallState {
         self.files = files;
     }
 
+    /// Takes in how much the cushion says that was reserved and allocated zeroed so far.
+    pub fn hear_of_untouched(&mut self, reserved: u64, zeroed: u64) {
+        self.reserved.total = reserved;
+        self.zeroed.total = zeroed;
+    }
+
     /// Takes in one look at the process. A second one of the same moment goes on with the first.
     pub fn observe(&mut self, now_ns: u64, vm_data: u64, rss_anon: u64, swap: u64, threads: u64) {
         let (grown, shrank) = match self.last_seen == now_ns {
@@ -127,6 +161,16 @@ impl WallState {
             None => 0,
         };
         self.shrank = shrank || vm_data < self.vm_data;
+        let held = rss_anon.saturating_add(swap);
+        let since = now_ns.saturating_sub(self.last_seen);
+        if since > 0 {
+            let filled = held.saturating_sub(self.held);
+            self.filled_a_second = match self.first_seen {
+                Some(_) => a_second(filled, since),
+                None => 0,
+            };
+            self.held = held;
+        }
         self.first_seen.get_or_insert(now_ns);
         self.last_seen = now_ns;
         self.vm_data = vm_data;
@@ -154,6 +198,8 @@ impl WallState {
             *before = if age < 2 * BUCKET { *current } else { None };
             *current = None;
             self.bucket_since = now_ns;
+            self.reserved.next_bucket(age < 2 * BUCKET);
+            self.zeroed.next_bucket(age < 2 * BUCKET);
         }
         *current = Some(current.map_or(self.slack, |floor| floor.min(self.slack)));
     }
@@ -256,6 +302,18 @@ impl WallState {
         self.slack.saturating_sub(floor)
     }
 
+    /// How much of the recent slack was reserved and is not meant to be filled.
+    pub fn reserved_lately(&self) -> u64 {
+        self.reserved.bytes()
+    }
+
+    /// How much of the recent slack was allocated zeroed, less what the process would fill of it in the next seconds
+    /// at the rate at which it has filled memory since the last look.
+    pub fn zeroed_lately(&self) -> u64 {
+        let soon = self.filled_a_second.saturating_mul(FILLED_SECONDS);
+        self.zeroed.bytes().saturating_sub(soon)
+    }
+
     /// The limit as it stands, as far as we know.
     pub fn limit(&self) -> Option<u64> {
         self.set
@@ -266,8 +324,20 @@ impl WallState {
         self.opening.map(|opening| opening.limit)
     }
 
+    /// Whether so many bytes more are beyond the limit that the program chose for itself, if it did.
+    pub fn beyond_chosen(&self, bytes: u64) -> Option<bool> {
+        let chosen = self.chosen?;
+        Some(self.vm_data.saturating_add(bytes) > chosen)
+    }
+
     /// The limit the program chose for itself; ours is never above it.
     pub fn chosen(&self) -> Option<u64> {
         self.chosen
     }
+}
+
+/// A rate, from bytes and nanoseconds.
+fn a_second(bytes: u64, nanoseconds: u64) -> u64 {
+    let rate = u128::from(bytes) * 1_000_000_000 / u128::from(nanoseconds.max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
 }

@@ -223,7 +223,13 @@ impl Shares {
                 true => known.max(forgiven),
                 false => candidate.files,
             };
-            let slack = candidate.state.recent_slack();
+            let state = &candidate.state;
+            let slack = state.recent_slack();
+            let slack = slack.saturating_sub(state.reserved_lately());
+            let slack = match room.bound {
+                Bound::Budget => slack,
+                Bound::Machine | Bound::Cgroup => slack.saturating_sub(state.zeroed_lately()),
+            };
             sum.saturating_add(slack.saturating_sub(allowance))
         });
         let head = u64::try_from(room.left())

@@ -14,4 +14,5 @@ mod trace;
 #[path = "../../testing/trace_fields.rs"]
 mod trace_fields;
 mod traces;
+mod untouched;
 mod wall;

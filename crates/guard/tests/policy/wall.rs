@@ -6,12 +6,12 @@ use antifreeze_guard::policy::{
     Bound, Candidate, OwnLimit, Planned, WallRoom, WallSign, WallState, closed, detect, plan,
 };
 
-const TICK: u64 = SECOND / 10;
+pub const TICK: u64 = SECOND / 10;
 const STRIP: u64 = 32 * MB;
 const SMALL: u64 = 64 * MB;
 
 /// A process seen so long ago, and for the last time now; all it mapped is touched.
-fn process(mapped: u64) -> WallState {
+pub fn process(mapped: u64) -> WallState {
     let mut state = WallState::default();
     state.observe(BOOT - 10 * SECOND, mapped, mapped, 0, 1);
     state.observe(BOOT, mapped, mapped, 0, 1);
@@ -25,7 +25,7 @@ fn growing(mapped: u64, by: u64) -> WallState {
     state
 }
 
-fn room(bytes: i64) -> WallRoom {
+pub fn room(bytes: i64) -> WallRoom {
     WallRoom {
         resumed: false,
         leaving: false,
@@ -58,7 +58,7 @@ fn limits(room: &WallRoom, states: &[WallState]) -> Vec<Option<u64>> {
     limits
 }
 
-fn limit(room: &WallRoom, state: WallState) -> u64 {
+pub fn limit(room: &WallRoom, state: WallState) -> u64 {
     limits(room, &[state])[0].unwrap_or_else(|| panic!("no new limit"))
 }
 
