@@ -88,6 +88,16 @@ ENTRIES = [
         ("bash", "-c", "ulimit -f 1; head -c 100000 /dev/zero > big; echo $?"),
         masks=(r"line 1: +\d+",),
     ),
+    Entry(
+        "a program in another root folder",
+        (
+            "bash",
+            "-c",
+            "for file in /bin/echo $(ldd /bin/echo | grep -o '/[^ ]*'); do install -D $file root$file; done;"
+            " chroot root /bin/echo inside",
+        ),
+        needs=("root", "chroot"),
+    ),
     limited("-S -n 24"),
     limited("-S -f 1"),
     *(of_user(limited(limit)) for limit in ("-n 24", "-f 1", "-u 20")),

@@ -45,6 +45,14 @@ pub unsafe fn is_due(path: &CStr, envp: Words) -> bool {
         .is_some_and(|file| sanitizer::is_sanitized(|bytes, offset| file.read_at(bytes, offset)))
 }
 
+/// Whether the next program's loader could not open the cushion, and would complain: the process has another root folder
+/// by now, or is another user's.
+pub fn is_out_of_reach() -> bool {
+    let path = CUSHION.load(Relaxed);
+    // SAFETY: null, or the loader's copy of the path, which stays.
+    !path.is_null() && sys::is_out_of_reach(unsafe { CStr::from_ptr(path) })
+}
+
 /// The file that a name without a slash stands for.
 pub struct Found([u8; LONGEST_PATH]);
 

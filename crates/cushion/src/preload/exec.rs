@@ -49,6 +49,7 @@ pub unsafe extern "C" fn execve(path: *const c_char, argv: Words, envp: Words) -
     // SAFETY: passed on as it came.
     unsafe {
         start_aside(path, argv, envp, false)
+            .or_else(|| start_without_cushion(path, argv, envp, false))
             .unwrap_or_else(|| with_room(&NEXT_EXECVE, |next| next(path, argv, envp)))
     }
 }
@@ -60,6 +61,7 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, argv: Words, envp: Words) 
     // SAFETY: passed on as it came.
     unsafe {
         start_aside(file, argv, envp, true)
+            .or_else(|| start_without_cushion(file, argv, envp, true))
             .unwrap_or_else(|| with_room(&NEXT_EXECVPE, |next| next(file, argv, envp)))
     }
 }
@@ -71,6 +73,7 @@ pub unsafe extern "C" fn execv(path: *const c_char, argv: Words) -> c_int {
     // SAFETY: passed on as it came.
     unsafe {
         start_aside(path, argv, sys::all_environment(), false)
+            .or_else(|| start_without_cushion(path, argv, sys::all_environment(), false))
             .unwrap_or_else(|| with_room(&NEXT_EXECV, |next| next(path, argv)))
     }
 }
@@ -82,6 +85,7 @@ pub unsafe extern "C" fn execvp(file: *const c_char, argv: Words) -> c_int {
     // SAFETY: passed on as it came.
     unsafe {
         start_aside(file, argv, sys::all_environment(), true)
+            .or_else(|| start_without_cushion(file, argv, sys::all_environment(), true))
             .unwrap_or_else(|| with_room(&NEXT_EXECVP, |next| next(file, argv)))
     }
 }
@@ -131,8 +135,15 @@ unsafe fn spawn(
     let Some(next) = next.get() else {
         return sys::ENOMEM;
     };
+    let mut environment = Environment::EMPTY;
     // SAFETY: passed on as it came.
-    unsafe { next(pid, path, actions, attributes, argv, envp) }
+    unsafe {
+        let envp = match is_cushion_out_of_reach() {
+            true => environment.fill(envp).unwrap_or(envp),
+            false => envp,
+        };
+        next(pid, path, actions, attributes, argv, envp)
+    }
 }
 
 /// The file that is about to be executed, where it is one to step aside for.
@@ -177,6 +188,35 @@ unsafe fn start_aside(
         aside.step_back();
     }
     Some(code)
+}
+
+/// None where the program can load the cushion; otherwise returns only when it could not be started.
+///
+/// # Safety
+/// As execve(2).
+unsafe fn start_without_cushion(
+    name: *const c_char,
+    argv: Words,
+    envp: Words,
+    is_searched: bool,
+) -> Option<c_int> {
+    if !is_cushion_out_of_reach() {
+        return None;
+    }
+    let mut environment = Environment::EMPTY;
+    // SAFETY: the caller's promise.
+    let envp = unsafe { environment.fill(envp) }?;
+    let next = if is_searched {
+        &NEXT_EXECVPE
+    } else {
+        &NEXT_EXECVE
+    };
+    // SAFETY: as above.
+    Some(with_room(next, |next| unsafe { next(name, argv, envp) }))
+}
+
+fn is_cushion_out_of_reach() -> bool {
+    !seccomp::is_filtered() && aside::is_out_of_reach()
 }
 
 /// None where the program is none to step aside for.

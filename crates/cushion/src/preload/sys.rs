@@ -9,6 +9,9 @@ use core::sync::atomic::AtomicU32;
 
 use crate::seccomp;
 
+const ENOENT: c_int = 2;
+const EACCES: c_int = 13;
+const ENOTDIR: c_int = 20;
 pub const EAGAIN: c_int = 11;
 pub const ENOMEM: c_int = 12;
 pub const EINVAL: c_int = 22;
@@ -342,6 +345,10 @@ impl File {
     }
 
     fn open(path: &CStr, flags: c_int) -> Option<Self> {
+        Self::try_open(path, flags).ok()
+    }
+
+    fn try_open(path: &CStr, flags: c_int) -> Result<Self, c_int> {
         // SAFETY: the path ends in NUL.
         let fd = unsafe {
             let path = path.as_ptr() as usize;
@@ -350,7 +357,10 @@ impl File {
                 [AT_FDCWD as usize, path, flags as usize, 0, 0, 0],
             )
         };
-        (fd >= 0).then_some(Self(fd as c_int))
+        match fd >= 0 {
+            true => Ok(Self(fd as c_int)),
+            false => Err(-fd as c_int),
+        }
     }
 
     pub fn read<'a>(&self, buffer: &'a mut [u8]) -> &'a [u8] {
@@ -412,6 +422,14 @@ impl Drop for File {
         // SAFETY: the descriptor is ours and is used no more.
         unsafe { call(number::CLOSE, [self.0 as usize, 0, 0, 0, 0, 0]) };
     }
+}
+
+/// Whether a file is not there for this process. That no descriptor is left, for example, says nothing.
+pub fn is_out_of_reach(path: &CStr) -> bool {
+    matches!(
+        File::try_open(path, O_CLOEXEC),
+        Err(ENOENT | EACCES | ENOTDIR)
+    )
 }
 
 /// Sleeps while `word` holds `value`, at most `nanoseconds`. May wake early.
