@@ -1,5 +1,6 @@
 //! The guard as the front sees it: started from memory, watched, and replaced if it dies.
 
+use super::inherited;
 use super::streams::Streams;
 use antifreeze_guard::orders::Orders;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -71,6 +72,7 @@ impl GuardProcess {
         // SAFETY: only calls that are safe between fork and exec, on values moved in.
         unsafe {
             command.pre_exec(move || {
+                inherited::restore_sigchld();
                 libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
                 for fd in &inherited {
                     libc::fcntl(*fd, libc::F_SETFD, 0);

@@ -4,6 +4,7 @@
 pub mod attach;
 pub mod attach_policy;
 mod front;
+mod group_signals;
 mod guard_process;
 mod inherited;
 mod notify;
@@ -83,6 +84,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     orders.nice = arguments.nice.unwrap_or(NICE);
     orders.closed_streams = inherited::closed_streams();
     orders.ignore_sigpipe = inherited::ignored_sigpipe();
+    orders.timers = inherited::take_timers();
     orders.preload = store
         .as_ref()
         .filter(|_| orders.wall)
@@ -137,6 +139,9 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         }
         Again::InVain(why) if retries > 0 => eprintln!("antifreeze: not started again: {why}"),
         _ => {}
+    }
+    if let Some(signal) = closed.signal {
+        signals::end_by(signal);
     }
     closed.status
 }
