@@ -27,13 +27,15 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
+/// The exit status as a shell gives it.
 fn ends(scene: &Scene, child: &mut Child) -> Option<i32> {
     let mut status = None;
     scene.until("the end of the run", LIMIT, || {
         status = child.try_wait().unwrap();
         status.is_some()
     });
-    status.unwrap().code()
+    let status = status.unwrap();
+    status.code().or(status.signal().map(|signal| 128 + signal))
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use support::Scene;
 
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(15);
 
 /// A shell in a terminal of its own. The scene ends it if the test does not.
 struct Terminal {
@@ -31,6 +31,11 @@ struct Terminal {
 
 impl Terminal {
     fn open(scene: &Scene) -> Terminal {
+        Terminal::open_with(scene, &["bash", "--norc", "--noprofile", "-i"])
+    }
+
+    /// A terminal whose session leader is this program.
+    fn open_with(scene: &Scene, program: &[&str]) -> Terminal {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -42,8 +47,8 @@ impl Terminal {
             .open(&name)
             .unwrap();
         let mut command = scene.command("setsid");
-        command.args(["--ctty", "--wait", "bash", "--norc", "--noprofile", "-i"]);
-        command.env("PS1", "").env("TERM", "dumb");
+        command.args(["--ctty", "--wait"]).args(program);
+        command.env("PS1", "").env("TERM", "xterm");
         command.stdin(slave.try_clone().unwrap());
         command.stdout(slave.try_clone().unwrap()).stderr(slave);
         let shell = command.spawn().expect("starting bash");
@@ -184,6 +189,86 @@ fn the_job_stops_and_comes_back() {
     terminal.shows("tick");
     terminal.types("\x03");
     terminal.shows("status=7");
+}
+
+/// A program that draws puts the screen back before it stops, and the shell draws afterwards.
+#[test]
+fn what_is_printed_before_a_stop_is_shown_before_the_shell_continues() {
+    let scene = Scene::new();
+    let script = scene.script(
+        "draws.py",
+        "
+import os, signal
+def stop(*_):
+    os.write(1, b'.' * 50_000 + b'put back')
+    signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    os.kill(0, signal.SIGTSTP)
+signal.signal(signal.SIGTSTP, stop)
+print('ready', flush=True)
+while True:
+    signal.pause()
+",
+    );
+    let terminal = Terminal::open(&scene);
+    let antifreeze = env!("CARGO_BIN_EXE_antifreeze");
+    terminal.types(&format!(
+        "{antifreeze} run -- python3 {}\n",
+        script.display()
+    ));
+    terminal.shows("ready");
+    terminal.types("\x1a");
+    terminal.shows("put back");
+    terminal.shows("Stopped");
+    terminal.types("kill -TERM %1; fg; echo status=$?\n");
+    terminal.shows("status=143");
+}
+
+/// The guard is the command's parent and learns that it was stopped; when the guard is dead, the front is.
+#[test]
+fn the_job_stops_and_comes_back_after_the_guard_was_replaced() {
+    let scene = Scene::new();
+    let terminal = started(&scene);
+    let guard = scene
+        .living()
+        .into_iter()
+        .find(|pid| {
+            std::fs::read(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name == b"antifreeze-guar\n")
+        })
+        .expect("a guard");
+    let guard = rustix::process::Pid::from_raw(guard as i32).unwrap();
+    rustix::process::kill_process(guard, rustix::process::Signal::KILL).unwrap();
+    terminal.shows("guard");
+    terminal.types("\x1a");
+    terminal.shows("Stopped");
+    terminal.types("fg; echo status=$?\n");
+    terminal.shows("\r\ntick ");
+    terminal.types("\x03");
+    terminal.shows("status=7");
+}
+
+/// When a terminal goes, the kernel sends SIGHUP to the session leader alone. A terminal emulator and ssh make the
+/// program that they start one.
+#[test]
+fn a_hang_up_of_the_session_leader_reaches_the_command() {
+    let scene = Scene::new();
+    let script = scene.script(
+        "saves.py",
+        "
+import signal, sys
+signal.signal(signal.SIGHUP, lambda *_: (open('saved', 'w').close(), sys.exit(0)))
+print('ready', flush=True)
+while True:
+    signal.pause()
+",
+    );
+    let antifreeze = env!("CARGO_BIN_EXE_antifreeze");
+    let script = script.display().to_string();
+    let terminal = Terminal::open_with(&scene, &[antifreeze, "run", "--", "python3", &script]);
+    terminal.shows("ready");
+    terminal.close();
+    scene.until("the save", LIMIT, || scene.path("saved").exists());
+    scene.until("the end of everything", LIMIT, || scene.living().is_empty());
 }
 
 #[test]

@@ -184,6 +184,23 @@ pub mod attached {
     pub const ENDED_SEEN: u32 = 1 << 18;
 }
 
+/// `root_stops`: how often the root was stopped, and by which signal the last time.
+pub mod stop_signal {
+    use super::AtomicU32;
+    use core::sync::atomic::Ordering::{AcqRel, Acquire};
+
+    /// Counts one more stop. The root's parent reports it, and there is one.
+    pub fn report(word: &AtomicU32, signal: u32) {
+        let _ = word.fetch_update(AcqRel, Acquire, |stops| {
+            Some((stops | 0xff).wrapping_add(1) | signal & 0xff)
+        });
+    }
+
+    pub fn signal(stops: u32) -> u32 {
+        stops & 0xff
+    }
+}
+
 #[repr(C)]
 pub struct EventSlot {
     /// Number of the event plus one, written last; 0 when empty.
@@ -246,6 +263,9 @@ pub struct Head {
     pub footprint: AtomicU64,
     pub rung: AtomicU32,
 
+    /// The last stop of the root, as [`stop_signal`] writes it.
+    pub root_stops: AtomicU32,
+
     /// 1 when the cushion should install its handler for [`PAGEOUT_SIGNAL`]. Written before the command starts.
     pub pages_out: AtomicU32,
     /// The limit that the user had set before us, which the cushion does not exceed; 0 for none.
@@ -267,6 +287,10 @@ pub struct Head {
     pub front_done: AtomicU32,
     /// Rises with each `antifreeze resume`.
     pub resume_requests: AtomicU32,
+    /// The process that counts signals to the process group; 0 where there is none.
+    pub listener_pid: AtomicU32,
+    /// 1 while the front is stopped, or about to be, because the root was stopped.
+    pub front_stops: AtomicU32,
 
     // The probe's, for the guard.
     pub cards: Probed,

@@ -237,8 +237,11 @@ fn prepare<'a>(
     let front = Pid(shared.head().front_pid.load(Relaxed));
     let _ = tree.exclude(ours);
     let _ = tree.exclude(front);
-    if let probe @ 1.. = shared.head().probe_pid.load(Relaxed) {
-        let _ = tree.exclude(Pid(probe));
+    let head = shared.head();
+    for helper in [&head.probe_pid, &head.listener_pid] {
+        if let pid @ 1.. = helper.load(Relaxed) {
+            let _ = tree.exclude(Pid(pid));
+        }
     }
     let _ = tree.add_reaper(ours);
     let _ = tree.add_reaper(front);

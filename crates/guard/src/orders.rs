@@ -4,6 +4,10 @@
 use std::fmt::Write as _;
 use std::os::fd::RawFd;
 
+/// The interval timers of setitimer(2), real, virtual and profiling, each with the time left and the interval in
+/// microseconds; 0 where a timer is not set.
+pub type Timers = [[u64; 2]; 3];
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
     /// The page, and the eventfd that wakes the front.
@@ -41,6 +45,8 @@ pub struct Orders {
     pub closed_streams: u32,
     /// 1 where the trainer is started with SIGPIPE ignored.
     pub ignore_sigpipe: u32,
+    /// The timers of the caller, which become the trainer's.
+    pub timers: Timers,
     pub pause_deadline_s: u64,
     pub stop_deadline_s: u64,
     /// The preload library; empty when there is none.
@@ -103,6 +109,9 @@ impl Orders {
         ] {
             let _ = write!(text, "{name}={},{} ", pair[0], pair[1]);
         }
+        let [real, virtual_, profiling] =
+            self.timers.map(|[left, every]| format!("{left},{every}"));
+        let _ = write!(text, "timers={real},{virtual_},{profiling} ");
         let _ = write!(text, "wall={} ", self.wall);
         let _ = write!(text, "run_id={} ", self.run_id);
         // Last, and to the end: a path may hold spaces.
@@ -129,6 +138,12 @@ impl Orders {
             numbers!(orders, take);
             take!(wall);
             take!(run_id);
+            if name == "timers" {
+                let mut numbers = value.split(',').map(str::parse);
+                for number in orders.timers.as_flattened_mut() {
+                    *number = numbers.next()?.ok()?;
+                }
+            }
             let pair = match name {
                 "read" => &mut orders.read,
                 "pass" => &mut orders.pass,
@@ -174,6 +189,7 @@ mod tests {
             nice: 10,
             closed_streams: 5,
             ignore_sigpipe: 1,
+            timers: [[1, 2], [3, 0], [0, 4]],
             pause_deadline_s: 60,
             stop_deadline_s: 10,
             preload: "/a folder/with preload= in it/cushion.so".to_owned(),

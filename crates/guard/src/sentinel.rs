@@ -9,6 +9,7 @@ use crate::keeper::Keeper;
 use crate::mark::Mark;
 use crate::moment;
 use crate::orders::Orders;
+use crate::others;
 use crate::policy::{BACK_OFF, Decision, History, Moment, Motion, Save, decide};
 use crate::room::{Room, Terms};
 use crate::scout::{Desk, Errand, Findings, NAMED, now, realtime};
@@ -17,13 +18,15 @@ use crate::takeover::Bells;
 use crate::trainers;
 use crate::voice::Voice;
 use crate::wall::{Motive, Wall};
-use antifreeze_cushion::page::attached;
+use antifreeze_cushion::page::{attached, stop_signal};
 use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::cgroup::{Above, Own};
 use antifreeze_sense::footprint::Footprint;
 use antifreeze_sense::tree::{Tracked, Tree};
 use antifreeze_sense::{Machine, Pid, Reading, Reason, Sample};
-use rustix::process::{WaitOptions, test_kill_process, wait};
+use rustix::process::{
+    Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, test_kill_process, wait, waitid,
+};
 use rustix::thread::futex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
@@ -85,6 +88,8 @@ pub struct Ends {
     said_overflow: bool,
     said_trouble: bool,
     user_stopped: bool,
+    /// The root was stopped because the front was.
+    stopped_with_front: bool,
     broken: [u32; 2],
     announced: bool,
     /// When an attached process was first missed.
@@ -115,6 +120,7 @@ impl Sentinel<'_> {
         let offset = realtime().wrapping_sub(self::now());
         head.realtime_offset.store(offset, Release);
         self.reap();
+        self.notice_stops(now);
         self.wall.hear_wants(self.shared);
         self.look(now);
         let mut room = self.terms.room(&self.sample);
@@ -318,6 +324,63 @@ impl Sentinel<'_> {
         let told = self.shared.head().root_status.load(Acquire);
         if told != 0 && self.ends.root_status.is_none() {
             self.ends.root_status = Some(told - 1);
+        }
+    }
+
+    /// Keeps the front and the root in step: the shell sees the front alone.
+    fn notice_stops(&mut self, now: u64) {
+        let head = self.shared.head();
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
+        let root = rustix::process::Pid::from_raw(self.root.0 as i32);
+        let follows = self.orders.attach == 0 && !self.ends.front_gone;
+        let Some(root) = root.filter(|_| follows && self.ends.root_status.is_none()) else {
+            return;
+        };
+        let is_paused = self
+            .tree
+            .get(self.root)
+            .is_some_and(|root| root.state.paused);
+        // Not our child after the guard before us has died; the front reports it then.
+        while let Ok(Some(status)) = waitid(WaitId::Pid(root), options) {
+            if let Some(signal) = status.stopping_signal()
+                && !is_paused
+                && !self.ends.stopped_with_front
+            {
+                stop_signal::report(&head.root_stops, signal as u32);
+                self.voice.wake_front();
+            }
+        }
+        self.follow_front(now, root);
+    }
+
+    /// A job that is continued, or whose front alone is stopped and continued, is stopped and continued as a whole.
+    fn follow_front(&mut self, now: u64, root: rustix::process::Pid) {
+        let stops_with_root = self.shared.head().front_stops.load(Acquire) == 1;
+        if !stops_with_root && !self.ends.stopped_with_front && !self.is_recorded(now) {
+            return;
+        }
+        // The kernel's word and not the page's: signals are sent to it.
+        let Some(front) = rustix::process::getppid() else {
+            return;
+        };
+        let is_stopped = |pid: rustix::process::Pid| {
+            others::state(Pid(pid.as_raw_nonzero().get() as u32)) == Some(b'T')
+        };
+        match (is_stopped(front), is_stopped(root)) {
+            (true, false) if stops_with_root || self.ends.stopped_with_front => {
+                self.ends.stopped_with_front = false;
+                let _ = kill_process(front, Signal::CONT);
+            }
+            (true, false) => {
+                self.ends.stopped_with_front = true;
+                let _ = kill_process(root, Signal::STOP);
+            }
+            (false, true) if self.ends.stopped_with_front => {
+                self.ends.stopped_with_front = false;
+                let _ = kill_process(root, Signal::CONT);
+            }
+            (false, _) => self.ends.stopped_with_front = false,
+            (true, true) => {}
         }
     }
 

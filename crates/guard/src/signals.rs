@@ -9,34 +9,36 @@ use std::sync::atomic::{AtomicPtr, AtomicU32};
 /// The word the deciding thread sleeps on.
 static KICK: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
 
-/// Ignores what is meant for the trainer or the front, and lets a child's end interrupt
+/// Signals that are not ignored: faults, and what the guard uses itself.
+const KEPT: [i32; 9] = [
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGSEGV,
+    libc::SIGSYS,
+    libc::SIGCHLD,
+    libc::SIGCONT,
+];
+
+/// Ignores what is meant for the trainer or the front, and lets a child that ends, stops or continues interrupt
 /// the deciding thread's sleep.
 pub fn settle(shared: Shared) {
     KICK.store(std::ptr::from_ref(&shared.head().kick).cast_mut(), Release);
     // SAFETY: plain calls; the handler only adds to an atomic.
     unsafe {
-        for signal in [
-            libc::SIGHUP,
-            libc::SIGINT,
-            libc::SIGQUIT,
-            libc::SIGTERM,
-            libc::SIGTSTP,
-            libc::SIGTTIN,
-            libc::SIGTTOU,
-            libc::SIGUSR1,
-            libc::SIGUSR2,
-            libc::SIGALRM,
-            libc::SIGPIPE,
-            // The user's limits on files and CPU time are for the command.
-            libc::SIGXFSZ,
-            libc::SIGXCPU,
-        ] {
+        for signal in (1..=libc::SIGRTMAX()).filter(|signal| !KEPT.contains(signal)) {
             libc::signal(signal, libc::SIG_IGN);
         }
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = wake as *const () as libc::sighandler_t;
-        action.sa_flags = libc::SA_NOCLDSTOP;
         libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
+        // The caller may have blocked it, and that is for the trainer.
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &set, null_mut());
     }
 }
 

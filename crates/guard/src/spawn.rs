@@ -146,6 +146,7 @@ fn become_trainer(
     // SAFETY: a null-terminated list of C strings that outlive the call. The Rust runtime ignores SIGPIPE and opens
     // closed streams; the trainer finds both as the front did.
     let errno = unsafe {
+        set_timers(orders);
         for stream in (0..3).filter(|stream| orders.closed_streams & (1 << stream) != 0) {
             libc::close(stream);
         }
@@ -161,6 +162,26 @@ fn become_trainer(
     let status = if errno == libc::ENOENT { 127 } else { 126 };
     // SAFETY: ends the child without running what belongs to the guard.
     unsafe { libc::_exit(status) }
+}
+
+/// Sets the timers that the caller had set.
+fn set_timers(orders: &Orders) {
+    let timers = [libc::ITIMER_REAL, libc::ITIMER_VIRTUAL, libc::ITIMER_PROF];
+    for (timer, [left, every]) in timers.into_iter().zip(orders.timers) {
+        let time = |micros: u64| libc::timeval {
+            tv_sec: (micros / 1_000_000) as libc::time_t,
+            tv_usec: (micros % 1_000_000) as libc::suseconds_t,
+        };
+        let value = libc::itimerval {
+            it_value: time(left),
+            it_interval: time(every),
+        };
+        if left > 0 {
+            let none = std::ptr::null_mut::<libc::itimerval>();
+            // SAFETY: a system call on a structure that lives here.
+            unsafe { libc::syscall(libc::SYS_setitimer, timer, &raw const value, none) };
+        }
+    }
 }
 
 /// If the kernel has to kill after all, it should be the trainer.

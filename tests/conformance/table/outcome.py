@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from ..entry import KnownDifference
-from ..observe import OWN_LINES, signal_number
-
-
-def died(name: str) -> KnownDifference:
-    """The program is killed by a signal."""
-    return KnownDifference(
-        "status",
-        f"exit status {128 + signal_number(name)}",
-        "antifreeze exits with 128 + the signal that killed the command, as a shell does (README.md)",
-    )
+from ..observe import OWN_LINES
 
 
 def message(words: str, reason: str) -> KnownDifference:

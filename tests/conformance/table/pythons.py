@@ -10,7 +10,6 @@ from typing import List
 from ..entry import Entry, Send
 from .initial_state import shell
 from .interpreter import PYTHON
-from .outcome import died
 
 #: Says which interpreter it is and what a script can see of its start.
 SHOW_START = (
@@ -100,7 +99,6 @@ ENTRIES = [
         (PYTHON, "-X", "faulthandler", "-c", "import os; os.abort()"),
         needs=(PYTHON,),
         masks=(r"0x[0-9a-f]+",),
-        known=(died("ABRT"),),
     ),
     Entry(
         "input() on a terminal",

@@ -1,6 +1,9 @@
 //! The front at work: one loop over signals, the guard's words and the guard's death.
 
+mod job;
+
 use super::attach::{Tether, Word};
+use super::group_signals::GroupListener;
 use super::guard_process::{Equipment, GuardProcess};
 use super::inherited;
 use super::notify;
@@ -8,7 +11,7 @@ use super::outcome;
 use super::probe_process::ProbeProcess;
 use super::relays::Relays;
 use super::screen::Screen;
-use super::signals::{self, Arrived, Signals};
+use super::signals::{Arrived, Signals, has_job_control};
 use super::standing;
 use super::streams::Streams;
 use super::target::Target;
@@ -64,6 +67,14 @@ pub struct Front {
     /// A pipe whose writing end is ours alone: it ends when we do.
     lives: (OwnedFd, OwnedFd),
     signals: Signals,
+    /// None also when it has ended.
+    listener: Option<GroupListener>,
+    /// Signals that came before the command was there.
+    undelivered: Vec<Arrived>,
+    /// The last value of the page's `root_stops` that was acted on.
+    stops_seen: u32,
+    /// The shell can stop the command and continue it.
+    has_job_control: bool,
     streams: Streams,
     screen: Arc<Screen>,
     relays: Relays,
@@ -104,6 +115,8 @@ struct Live {
 pub struct Closed {
     /// What we exit with.
     pub status: u8,
+    /// The signal that has ended the command.
+    pub signal: Option<i32>,
     pub again: Again,
     /// The script asked for a checkpoint to continue from.
     pub can_resume: bool,
@@ -127,6 +140,10 @@ impl Front {
         let signals = Signals::watch().map_err(|error| format!("watching signals: {error}"))?;
         set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(tried("becoming a subreaper"))?;
+        let listener = match orders.attach {
+            0 => GroupListener::start(),
+            _ => None,
+        };
         let mut streams = match orders.attach {
             0 => Streams::open().map_err(tried("opening the output"))?,
             // What it prints is not ours to pass on.
@@ -138,6 +155,10 @@ impl Front {
         let lives = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(tried("making a pipe"))?;
         shared.head().front_pid.store(std::process::id(), Release);
+        if let Some(listener) = &listener {
+            let pid = listener.pid.as_raw_nonzero().get() as u32;
+            shared.head().listener_pid.store(pid, Release);
+        }
         if !facts.record.as_os_str().is_empty() {
             // Where the disk is full it is so for the record as well, and that is said.
             let _ = facts.terms().write(&facts.record);
@@ -186,6 +207,10 @@ impl Front {
             wake,
             lives,
             signals,
+            listener,
+            undelivered: Vec::new(),
+            stops_seen: 0,
+            has_job_control: has_job_control(),
             streams,
             screen,
             relays,
@@ -290,6 +315,7 @@ impl Front {
             self.say(&opening(&self.facts, self.means(), self.look.glyphs));
         }
         self.tell_all();
+        self.deliver_earlier();
         if let Some(tether) = &self.tether {
             let guard = self.shared.head().guard_pid.load(Acquire);
             let strip = self.shared.head().strip.load(Acquire);
@@ -457,57 +483,6 @@ impl Front {
         }
     }
 
-    fn signals_arrived(&mut self) {
-        while let Some(arrived) = self.signals.next() {
-            match arrived.signal {
-                libc::SIGCHLD => self.somebody_ended(),
-                libc::SIGWINCH => {
-                    self.streams.resize();
-                    self.pass_signal(libc::SIGWINCH);
-                }
-                libc::SIGCONT => {}
-                signal if self.orders.attach != 0 => {
-                    if [
-                        libc::SIGHUP,
-                        libc::SIGINT,
-                        libc::SIGQUIT,
-                        libc::SIGTERM,
-                        libc::SIGABRT,
-                    ]
-                    .contains(&signal)
-                    {
-                        self.report_status(attached::LEFT_ALIVE);
-                    }
-                }
-                signal => self.deliver(Arrived { signal, ..arrived }),
-            }
-        }
-    }
-
-    /// Passes a signal on. A paused trainer could not act on it, so it goes on first.
-    fn deliver(&mut self, arrived: Arrived) {
-        if self.root_status().is_some() && signals::ends_by_default(arrived.signal) {
-            self.abandoned.get_or_insert(arrived.signal);
-        }
-        let head = self.shared.head();
-        head.resume_requests.fetch_add(1, Release);
-        self.shared.kick();
-        if arrived.sent {
-            self.pass_signal(arrived.signal);
-        }
-    }
-
-    fn pass_signal(&self, signal: i32) {
-        let root = Pid::from_raw(self.shared.head().root_pid.load(Acquire) as i32);
-        if let Some(root) = root
-            && self.root_status().is_none()
-        {
-            // Real-time signals have no name, so the number is passed to the system call as it came.
-            // SAFETY: plain numbers.
-            unsafe { libc::kill(root.as_raw_nonzero().get(), signal) };
-        }
-    }
-
     /// A child of ours ended: the guard, or what the guard left to us when it died.
     fn somebody_ended(&mut self) {
         let root = self.shared.head().root_pid.load(Acquire);
@@ -523,8 +498,12 @@ impl Front {
                 self.shared.kick();
             } else if self.probe.is_some_and(|probe| probe.pid == pid) {
                 self.probe = None;
+            } else if let Some(listener) = self.listener.take_if(|listener| listener.pid == pid) {
+                // Its number may be another's soon.
+                std::mem::forget(listener);
             }
         }
+        self.command_may_have_stopped();
         let head = self.shared.head();
         if guard_ended && head.closed.load(Acquire) == 0 && self.root_status().is_none() {
             self.replace_guard(root);
@@ -614,13 +593,16 @@ impl Front {
             return self.closed(status, Again::No);
         }
         let again = self.closing_words(json);
-        let status = match self.root_status() {
-            _ if self.orders.attach != 0 => 0,
-            _ if self.ended_by_guard => 75,
-            Some(status) => outcome::exit_status(status as i32, cut_off, self.relays.loss()),
-            None => super::OWN_FAILURE,
+        let (status, signal) = match self.root_status() {
+            _ if self.orders.attach != 0 => (0, None),
+            _ if self.ended_by_guard => (75, None),
+            Some(status) => outcome::of(status as i32, cut_off, self.relays.loss()),
+            None => (super::OWN_FAILURE, None),
         };
-        self.closed(status, again)
+        Closed {
+            signal,
+            ..self.closed(status, again)
+        }
     }
 
     fn closed(mut self, status: u8, again: Again) -> Closed {
@@ -628,6 +610,7 @@ impl Front {
         let abandoned = self.abandoned.is_some();
         Closed {
             status,
+            signal: None,
             again: if abandoned { Again::No } else { again },
             can_resume: abandoned || Told::read(&self.facts.record).resumes.is_some(),
             signal_mask: self.signals.before(),

@@ -85,6 +85,7 @@ impl GuardProcess {
         // SAFETY: only calls that are safe between fork and exec, on values moved in.
         unsafe {
             command.pre_exec(move || {
+                inherited::restore_sigchld();
                 libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
                 for fd in &handed_over {
                     libc::fcntl(*fd, libc::F_SETFD, 0);

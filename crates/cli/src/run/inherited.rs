@@ -1,7 +1,9 @@
-//! What this process was started with and the command has to find as it was: closed standard streams and an ignored
-//! SIGPIPE, which are read before Rust's runtime changes them, limits that antifreeze raises for itself, and descriptors.
+//! What this process was started with, read before Rust's runtime and the front change it: the runtime opens
+//! `/dev/null` in place of a standard stream that is closed, and ignores SIGPIPE; the front needs SIGCHLD, raises limits for
+//! itself, and lets inherited descriptors go. The command has to find all of it as it was.
 
 use antifreeze_guard::limits::{self, Limits};
+use antifreeze_guard::orders::Timers;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::OnceLock;
@@ -12,6 +14,8 @@ use std::sync::atomic::Ordering::Relaxed;
 static CLOSED: AtomicU32 = AtomicU32::new(0);
 /// 1 where SIGPIPE was ignored.
 static IGNORED_SIGPIPE: AtomicU32 = AtomicU32::new(0);
+/// 1 where SIGCHLD was ignored.
+static IGNORED_SIGCHLD: AtomicU32 = AtomicU32::new(0);
 
 /// The loader calls this before `main`, and so before Rust's runtime starts.
 #[used]
@@ -26,11 +30,16 @@ extern "C" fn read() {
                 CLOSED.fetch_or(1 << fd, Relaxed);
             }
         }
-        let mut action: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut action) == 0
-            && action.sa_sigaction == libc::SIG_IGN
-        {
-            IGNORED_SIGPIPE.store(1, Relaxed);
+        for (signal, ignored) in [
+            (libc::SIGPIPE, &IGNORED_SIGPIPE),
+            (libc::SIGCHLD, &IGNORED_SIGCHLD),
+        ] {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &mut action) == 0
+                && action.sa_sigaction == libc::SIG_IGN
+            {
+                ignored.store(1, Relaxed);
+            }
         }
     }
 }
@@ -121,6 +130,51 @@ pub fn let_go() {
     }
 }
 
+/// Ignores SIGCHLD again where it was ignored, between `fork` and `exec`.
+pub fn restore_sigchld() {
+    if IGNORED_SIGCHLD.load(Relaxed) != 0 {
+        // SAFETY: a system call on plain numbers.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    }
+}
+
+/// Takes the interval timers, such as an alarm that the caller has set before it became us: they are the command's, and
+/// a process does not inherit them from its parent.
+pub fn take_timers() -> Timers {
+    [libc::ITIMER_REAL, libc::ITIMER_VIRTUAL, libc::ITIMER_PROF].map(|timer| {
+        let micros = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+        // SAFETY: system calls on structures that live here; zeroes disarm a timer.
+        unsafe {
+            let none: libc::itimerval = std::mem::zeroed();
+            let mut was = none;
+            match libc::syscall(libc::SYS_setitimer, timer, &raw const none, &raw mut was) {
+                0 => [micros(was.it_value), micros(was.it_interval)],
+                _ => [0; 2],
+            }
+        }
+    })
+}
+
+/// Puts the interval timers back, for a command that takes the place of this process.
+pub fn put_back_timers(timers: Timers) {
+    let clocks = [libc::ITIMER_REAL, libc::ITIMER_VIRTUAL, libc::ITIMER_PROF];
+    for (timer, [value, interval]) in clocks.into_iter().zip(timers) {
+        let time = |micros: u64| libc::timeval {
+            tv_sec: (micros / 1_000_000) as libc::time_t,
+            tv_usec: (micros % 1_000_000) as libc::suseconds_t,
+        };
+        let new = libc::itimerval {
+            it_value: time(value),
+            it_interval: time(interval),
+        };
+        if value > 0 {
+            let none = std::ptr::null_mut::<libc::itimerval>();
+            // SAFETY: a system call on structures that live here.
+            unsafe { libc::syscall(libc::SYS_setitimer, timer, &raw const new, none) };
+        }
+    }
+}
+
 /// Puts all of it back, between `fork` and `exec`, for a program that takes this one's place.
 pub fn restore() -> io::Result<()> {
     restore_limits();
@@ -133,5 +187,6 @@ pub fn restore() -> io::Result<()> {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
         }
     }
+    restore_sigchld();
     Ok(())
 }

@@ -5,6 +5,7 @@ mod alone;
 pub mod attach;
 pub mod attach_policy;
 mod front;
+mod group_signals;
 mod guard_process;
 mod inherited;
 mod notify;
@@ -91,6 +92,8 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     orders.nice = arguments.nice.unwrap_or(NICE);
     orders.closed_streams = inherited::closed_streams();
     orders.ignore_sigpipe = inherited::ignored_sigpipe();
+    let timers = inherited::take_timers();
+    orders.timers = timers;
     orders.preload = store
         .as_ref()
         .filter(|_| orders.wall)
@@ -109,7 +112,10 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         .and_then(|store| crate::embed::shim(&store.library_folders()));
     let front = match Front::start(orders, facts, detail, look, arguments.live, shim) {
         Ok(front) => front,
-        Err(message) => return alone::run(&arguments.command, mask, &message),
+        Err(message) => {
+            inherited::put_back_timers(timers);
+            return alone::run(&arguments.command, mask, &message);
+        }
     };
     if let Some(source) = &source {
         front.say(&source.announcement());
@@ -127,6 +133,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     // A restart takes the place of this process, and gives the command what this one was given.
     let closed = front.watch(arguments.json.as_deref(), retries == 0);
     if let Some(reason) = closed.not_started {
+        inherited::put_back_timers(timers);
         return alone::run(&arguments.command, mask, &reason);
     }
     if let Some(store) = store {
@@ -148,6 +155,9 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         }
         Again::InVain(why) if retries > 0 => complain(&format!("not started again: {why}")),
         _ => {}
+    }
+    if let Some(signal) = closed.signal {
+        signals::end_by(signal);
     }
     closed.status
 }

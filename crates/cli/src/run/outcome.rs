@@ -6,14 +6,20 @@ use rustix::io::Errno;
 /// Output was lost and the command's own status does not tell: an input/output error, `EX_IOERR` of sysexits(3).
 const OUTPUT_LOST: u8 = 74;
 
-/// The command's own status, as a shell gives it. `cut_off` is a signal that came while output was waited for that the
-/// command would have written itself, and `loss` the reason why output did not arrive.
-pub fn exit_status(status: i32, cut_off: Option<i32>, loss: Option<Errno>) -> u8 {
+/// What `run` exits with, and the signal that it ends by as the command did, if any. `cut_off` is a signal that came
+/// while output was waited for that the command would have written itself, and `loss` the reason why output did not
+/// arrive.
+pub fn of(status: i32, cut_off: Option<i32>, loss: Option<Errno>) -> (u8, Option<i32>) {
     outcome(status, cut_off, loss, inherited::ignored_sigpipe() != 0)
 }
 
-fn outcome(status: i32, cut_off: Option<i32>, loss: Option<Errno>, ignores_pipe: bool) -> u8 {
-    let killed = |signal: i32| 128 + signal as u8;
+fn outcome(
+    status: i32,
+    cut_off: Option<i32>,
+    loss: Option<Errno>,
+    ignores_pipe: bool,
+) -> (u8, Option<i32>) {
+    let killed = |signal: i32| (128 + signal as u8, Some(signal));
     let has_succeeded = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
     let has_died_of_pipe = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGPIPE;
     match (cut_off, loss) {
@@ -21,8 +27,8 @@ fn outcome(status: i32, cut_off: Option<i32>, loss: Option<Errno>, ignores_pipe:
         // The command met our pipe where it would have met the limit.
         (None, Some(Errno::FBIG)) if has_succeeded || has_died_of_pipe => killed(libc::SIGXFSZ),
         (None, Some(Errno::PIPE)) if has_succeeded && !ignores_pipe => killed(libc::SIGPIPE),
-        (None, Some(_)) if has_succeeded => OUTPUT_LOST,
-        _ if libc::WIFEXITED(status) => libc::WEXITSTATUS(status) as u8,
+        (None, Some(_)) if has_succeeded => (OUTPUT_LOST, None),
+        _ if libc::WIFEXITED(status) => (libc::WEXITSTATUS(status) as u8, None),
         _ => killed(libc::WTERMSIG(status)),
     }
 }
@@ -49,8 +55,10 @@ mod tests {
             (libc::SIGTERM, None, Some(Errno::FBIG), false, 143),
             (SUCCESS, Some(libc::SIGTERM), None, false, 143),
         ] {
-            let status = outcome(status, cut_off, loss, ignores_pipe);
+            let (status, signal) = outcome(status, cut_off, loss, ignores_pipe);
             assert_eq!(status, expected, "{cut_off:?} {loss:?}");
+            let ended_by = Some(i32::from(status) - 128).filter(|number| *number > 0);
+            assert_eq!(signal, ended_by, "{cut_off:?} {loss:?}");
         }
     }
 }

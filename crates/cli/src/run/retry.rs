@@ -42,8 +42,11 @@ impl Restart {
     /// Replaces this process by one that runs the command again and continues the run. Returns only when it cannot be
     /// done, and says why.
     pub fn start(&self, mask: libc::sigset_t) -> String {
-        // SAFETY: a plain call on a set that lives here.
-        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut()) };
+        // SAFETY: plain calls, one on a set that lives here. A line of ours that nobody has read must not end us now.
+        unsafe {
+            libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+            libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
+        }
         let error = match std::env::current_exe() {
             Ok(ours) => {
                 let mut command = Command::new(ours);

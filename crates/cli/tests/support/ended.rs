@@ -30,6 +30,13 @@ impl Ended {
         self
     }
 
+    /// Fails the test unless the command was ended by this signal.
+    #[track_caller]
+    pub fn is_ended_by(&self, signal: i32) -> &Ended {
+        assert_eq!(self.status.signal(), Some(signal), "signal\n{self}");
+        self
+    }
+
     /// Fails the test unless standard output holds this text.
     #[track_caller]
     pub fn prints(&self, text: &str) -> &Ended {

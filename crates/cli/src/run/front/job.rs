@@ -1,0 +1,170 @@
+//! The front as a member of the shell's job: signals that reach it are passed on to the command, and when the command
+//! is stopped or continued, so is the front, because the front is what the shell knows.
+
+use super::Front;
+use crate::run::signals::{Arrived, ends_by_default, stops, take_default_action};
+use antifreeze_cushion::page::{attached, stop_signal};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::{Duration, Instant};
+
+/// What the command printed before it was stopped is passed on for this long, before the front is stopped as well.
+const SETTLING: Duration = Duration::from_millis(500);
+/// These leave a paused command paused: it could not act on them, or they stop it anyway.
+const NOT_RESUMING: [i32; 3] = [libc::SIGWINCH, libc::SIGCONT, libc::SIGCHLD];
+
+impl Front {
+    pub(super) fn signals_arrived(&mut self) {
+        while let Some(arrived) = self.signals.next() {
+            match arrived.signal {
+                _ if arrived.is_our_own() => {}
+                // The command was continued, and the guard continues us.
+                libc::SIGCONT if arrived.sender == self.shared.head().guard_pid.load(Acquire) => {}
+                libc::SIGCHLD if !arrived.was_sent() => self.somebody_ended(),
+                _ if self.orders.attach != 0 => self.leave_attached(arrived.signal),
+                signal => {
+                    if signal == libc::SIGWINCH {
+                        self.streams.resize();
+                    }
+                    // Another child may have ended at the same moment, and that is one signal.
+                    if signal == libc::SIGCHLD {
+                        self.somebody_ended();
+                    }
+                    self.deliver(arrived);
+                }
+            }
+        }
+        self.stop_with_command();
+    }
+
+    /// Nobody started the process for us, so no signal is passed on: these end the guarding, and no more.
+    fn leave_attached(&mut self, signal: i32) {
+        if stops(signal) {
+            take_default_action(signal);
+        }
+        let ending = [
+            libc::SIGHUP,
+            libc::SIGINT,
+            libc::SIGQUIT,
+            libc::SIGTERM,
+            libc::SIGABRT,
+        ];
+        if ending.contains(&signal) {
+            self.report_status(attached::LEFT_ALIVE);
+        }
+    }
+
+    /// Passes a signal on, unless the command has received it as well. A paused command could not act on it, so it is
+    /// resumed first.
+    fn deliver(&mut self, arrived: Arrived) {
+        let signal = arrived.signal;
+        if self.root_status().is_some() && ends_by_default(signal) {
+            // The command would be waiting where we wait, and end by it.
+            self.abandoned.get_or_insert(signal);
+        }
+        let head = self.shared.head();
+        let root = head.root_pid.load(Acquire) as i32;
+        if stops(signal) && head.paused.iter().any(|pid| pid.load(Relaxed) != 0) {
+            // It is stopped already, by the guard; now the user wants it to stay so.
+            self.settle();
+            take_default_action(signal);
+            return;
+        }
+        if !stops(signal) && !NOT_RESUMING.contains(&signal) {
+            head.resume_requests.fetch_add(1, Release);
+            self.shared.kick();
+        }
+        if root <= 0 {
+            self.undelivered.push(arrived);
+        } else if !self.command_has_received(arrived, root) {
+            self.pass_signal(signal);
+        }
+    }
+
+    /// Passes on what came before there was a command.
+    pub(super) fn deliver_earlier(&mut self) {
+        if self.shared.head().root_pid.load(Acquire) != 0 {
+            for arrived in std::mem::take(&mut self.undelivered) {
+                self.deliver(arrived);
+            }
+        }
+    }
+
+    fn command_has_received(&mut self, arrived: Arrived, root: i32) -> bool {
+        let was_sent_to_group = self
+            .listener
+            .as_mut()
+            .and_then(|listener| listener.was_sent_to_group(arrived.signal))
+            // The terminal sends its signals to the group, people mostly to a process.
+            .unwrap_or(!arrived.was_sent());
+        // A shell with job control is in a process group of its own.
+        // SAFETY: system calls on plain numbers.
+        was_sent_to_group && unsafe { libc::getpgid(root) == libc::getpgrp() }
+    }
+
+    fn pass_signal(&self, signal: i32) {
+        let root = Pid::from_raw(self.shared.head().root_pid.load(Acquire) as i32);
+        if let Some(root) = root
+            && self.root_status().is_none()
+        {
+            // Real-time signals have no name, so the number is passed to the system call as it came.
+            // SAFETY: plain numbers.
+            unsafe { libc::kill(root.as_raw_nonzero().get(), signal) };
+        }
+    }
+
+    /// Reads whether the command was stopped or continued, where it is our child: its guard has died.
+    pub(super) fn command_may_have_stopped(&self) {
+        let head = self.shared.head();
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
+        let Some(root) = Pid::from_raw(head.root_pid.load(Acquire) as i32) else {
+            return;
+        };
+        while let Ok(Some(status)) = waitid(WaitId::Pid(root), options) {
+            if let Some(signal) = status.stopping_signal() {
+                stop_signal::report(&head.root_stops, signal as u32);
+            }
+        }
+    }
+
+    /// Stops when the command was stopped, by the same signal, so that the shell sees a stopped job.
+    fn stop_with_command(&mut self) {
+        let head = self.shared.head();
+        let stops_seen = head.root_stops.load(Acquire);
+        if stops_seen == self.stops_seen {
+            return;
+        }
+        self.stops_seen = stops_seen;
+        let signal = stop_signal::signal(stops_seen) as i32;
+        if signal == libc::SIGTSTP && !self.has_job_control {
+            // Alone it would not have been stopped, and nobody would continue it.
+            self.pass_signal(libc::SIGCONT);
+            return;
+        }
+        self.settle();
+        // The guard continues us if the command is continued before we are stopped.
+        head.front_stops.store(1, Release);
+        let root = antifreeze_sense::Pid(head.root_pid.load(Acquire));
+        if antifreeze_guard::others::state(root) == Some(b'T') {
+            take_default_action(signal);
+        }
+        head.front_stops.store(0, Release);
+    }
+
+    /// Waits until what has been printed is passed on: a program that draws puts the screen back before it stops.
+    fn settle(&self) {
+        let began = Instant::now();
+        let is_settled = || {
+            self.streams.each().all(|(index, stream)| {
+                let mut ready = [PollFd::new(&stream.read, PollFlags::IN)];
+                let nothing_comes = matches!(poll(&mut ready, Some(&super::AT_ONCE)), Ok(0));
+                let output = self.shared.output(index);
+                nothing_comes && output.passed.load(Acquire) >= output.filled.load(Acquire)
+            })
+        };
+        while !is_settled() && began.elapsed() < SETTLING {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
