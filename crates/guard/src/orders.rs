@@ -6,8 +6,9 @@ use std::os::fd::RawFd;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// The page, and the eventfd that wakes the front.
+    /// The page that the tree sees as well, the state of the run, and the eventfd that wakes the front.
     pub page: RawFd,
+    pub state: RawFd,
     pub wake: RawFd,
     /// A pipe that ends when the front does.
     pub front_lives: RawFd,
@@ -46,6 +47,7 @@ pub struct Orders {
 macro_rules! numbers {
     ($self:ident, $f:ident) => {
         $f!(page);
+        $f!(state);
         $f!(wake);
         $f!(front_lives);
         $f!(adopt);
@@ -126,6 +128,7 @@ mod tests {
     fn orders_survive_the_command_line() {
         let orders = Orders {
             page: 5,
+            state: 12,
             wake: 6,
             front_lives: 11,
             read: [7, -1],

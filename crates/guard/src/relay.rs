@@ -4,7 +4,7 @@
 //! in the page with a mark of how much of it was passed on, so nothing is lost.
 
 use crate::shared::OutputRing;
-use antifreeze_cushion::page::Output;
+use crate::state::Output;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;

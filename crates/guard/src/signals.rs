@@ -12,7 +12,7 @@ static KICK: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
 /// Ignores what is meant for the trainer or the front, and lets a child's end interrupt
 /// the deciding thread's sleep.
 pub fn settle(shared: Shared) {
-    KICK.store(std::ptr::from_ref(&shared.head().kick).cast_mut(), Release);
+    KICK.store(std::ptr::from_ref(&shared.page().kick).cast_mut(), Release);
     // SAFETY: plain calls; the handler only adds to an atomic.
     unsafe {
         for signal in [

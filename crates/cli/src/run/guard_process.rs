@@ -2,6 +2,7 @@
 
 use super::streams::Streams;
 use antifreeze_guard::orders::Orders;
+use antifreeze_guard::shared::Memory;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
@@ -24,7 +25,9 @@ pub struct GuardProcess {
 /// What every guard of this run is given.
 pub struct Equipment<'a> {
     pub orders: &'a Orders,
-    pub page: BorrowedFd<'a>,
+    /// The guard's program. Keepers of one guard are known by it to the next.
+    pub program: BorrowedFd<'a>,
+    pub memory: &'a Memory,
     pub wake: BorrowedFd<'a>,
     pub front_lives: BorrowedFd<'a>,
     pub streams: &'a Streams,
@@ -38,9 +41,9 @@ pub struct Equipment<'a> {
 impl GuardProcess {
     /// Starts a guard; with `adopt`, for a trainer that runs already.
     pub fn start(equipment: &Equipment<'_>, adopt: Option<Pid>) -> io::Result<GuardProcess> {
-        let executable = crate::embed::guard()?;
         let mut orders = equipment.orders.clone();
-        orders.page = equipment.page.as_raw_fd();
+        orders.page = equipment.memory.page.as_raw_fd();
+        orders.state = equipment.memory.state.as_raw_fd();
         orders.wake = equipment.wake.as_raw_fd();
         orders.front_lives = equipment.front_lives.as_raw_fd();
         orders.read = [-1; 2];
@@ -55,12 +58,13 @@ impl GuardProcess {
         if equipment.streams.joined {
             orders.give[1] = orders.give[0];
         }
-        let mut inherited: Vec<RawFd> = vec![orders.page, orders.wake, orders.front_lives];
+        let mut inherited: Vec<RawFd> =
+            vec![orders.page, orders.state, orders.wake, orders.front_lives];
         for fd in orders.read.iter().chain(&orders.pass).chain(&orders.give) {
             inherited.extend((*fd >= 0).then_some(*fd));
         }
 
-        let mut command = Command::new(format!("/proc/self/fd/{}", executable.as_raw_fd()));
+        let mut command = Command::new(format!("/proc/self/fd/{}", equipment.program.as_raw_fd()));
         command
             .arg0("antifreeze-guard")
             .arg(orders.to_argument())

@@ -4,9 +4,9 @@
 
 use super::screen::Screen;
 use super::streams::Streams;
-use antifreeze_cushion::page::Output;
 use antifreeze_guard::relay::{Flow, fill};
 use antifreeze_guard::shared::{OutputRing, Shared};
+use antifreeze_guard::state::Output;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
