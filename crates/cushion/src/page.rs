@@ -17,9 +17,9 @@
 //! - **What is read is bounded** where it is read: counts by the length of the array, sizes and times by saturating
 //!   arithmetic, waiting by deadlines of the guard's own.
 //! - **What is left to a process that scribbles** concerns the run that it belongs to: processes of the tree can be
-//!   refused memory that there is, or be let grow until the guard's next sample; a save, a pause or an end can be asked
-//!   for in vain; an attached process can be let go; the guard can be kept busy with samples, 500 a second at most. The
-//!   ladder decides from what the kernel counts, so the machine's reserve is kept.
+//!   refused memory that there is, or grow without a wall, held by the ladder alone; a save or an end can be waited for in
+//!   vain, until its deadline; an attached process can be let go; the guard can be kept busy with samples, 500 a second at
+//!   most. The ladder decides from what the kernel counts, so the machine's reserve is kept.
 //!
 //! A process that still has the guard's user and privileges needs no page to harm it, and is not defended against.
 

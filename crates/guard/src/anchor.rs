@@ -38,8 +38,12 @@ impl Anchor {
         !matches!(waitpid(Some(self.pid), WaitOptions::NOHANG), Ok(None))
     }
 
-    pub fn weigh(self) {
+    /// Ends it; [`Anchor::collect`] waits for that.
+    pub fn end(&self) {
         let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+    }
+
+    pub fn collect(self) {
         let _ = waitpid(Some(self.pid), WaitOptions::empty());
     }
 

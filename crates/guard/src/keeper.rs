@@ -256,7 +256,8 @@ impl Watch<'_> {
     }
 
     /// Front and guard are dead.
-    fn stand_in(&self) {
+    fn stand_in(&mut self) {
+        self.set_up();
         let (shared, head) = (self.shared, self.shared.head());
         let is_over = || head.front_done.load(Acquire) == 1 && head.root_status.load(Acquire) != 0;
         if !is_over() {
@@ -278,11 +279,15 @@ impl Watch<'_> {
         // From here on nobody is to take our place.
         let keeper = &self.shared.head().keeper_pid;
         let _ = keeper.compare_exchange(std::process::id(), 0, AcqRel, Acquire);
+        // They end side by side.
+        if let Some(anchor) = &self.anchor {
+            anchor.end();
+        }
         if let Some(second) = self.second {
             second.dismiss();
         }
         if let Some(anchor) = self.anchor {
-            anchor.weigh();
+            anchor.collect();
         }
         // SAFETY: ends the child without running what belongs to the guard.
         unsafe { libc::_exit(0) }

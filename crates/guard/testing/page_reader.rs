@@ -31,7 +31,7 @@ pub struct Reader {
 
 impl Reader {
     pub fn new(shared: Shared, pace: Duration) -> Reader {
-        let child = sleeper();
+        let child = waiter();
         let mut tree = Tree::new(CAPACITY).unwrap();
         tree.add_root(Pid(child.id()), now()).unwrap();
         Reader {
@@ -114,9 +114,11 @@ impl Drop for Reader {
     }
 }
 
-pub fn sleeper() -> Child {
-    let mut command = Command::new("sleep");
-    let child = command.arg("1000").stdout(Stdio::null()).spawn().unwrap();
+/// A process that does nothing, and ends with us.
+pub fn waiter() -> Child {
+    let mut command = Command::new("cat");
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
+    let child = command.spawn().unwrap();
     // Until its exec is done it is what it was forked from, with all of its memory.
     let exe = format!("/proc/{}/exe", child.id());
     let own = std::fs::read_link("/proc/self/exe").unwrap();
@@ -136,12 +138,7 @@ pub fn write(shared: Shared, place: u64, value: u64) {
 
 /// The soft and the hard limit on the data of a process.
 pub fn data_limit(pid: Pid) -> (u64, u64) {
-    let pid = rustix::process::Pid::from_raw(pid.0 as i32);
-    let limits = std::fs::read_to_string(format!(
-        "/proc/{}/limits",
-        pid.unwrap().as_raw_nonzero().get()
-    ));
-    let limits = limits.unwrap();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", pid.0)).unwrap();
     let line = limits
         .lines()
         .find(|line| line.starts_with("Max data size"));

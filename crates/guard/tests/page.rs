@@ -49,7 +49,7 @@ impl Dice {
 fn a_page_that_is_scribbled_over_harms_neither_the_guard_nor_a_stranger() {
     let (shared, memory) = Shared::create().unwrap();
     let mut reader = Reader::new(shared, Duration::ZERO);
-    let mut stranger = page_reader::sleeper();
+    let mut stranger = page_reader::waiter();
     let pids = [reader.child(), Pid(stranger.id())];
     let limits = page_reader::data_limit(pids[1]);
     let mut dice = Dice(0x5eed);

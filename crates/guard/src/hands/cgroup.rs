@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// How often the removal of a cgroup is tried.
+const MAX_REMOVALS: usize = 10;
+
 /// The trainer's own cgroup.
 #[derive(Default)]
 pub struct Home {
@@ -84,10 +87,17 @@ impl Home {
         Ok(path)
     }
 
-    /// Removes what was made. The kernel refuses while somebody is left inside.
+    /// Removes what was made. The kernel refuses while somebody is left inside, and for a moment after the last process
+    /// has ended.
     pub fn remove(&self) {
         for path in self.made.iter().rev() {
-            let _ = std::fs::remove_dir(path);
+            for _ in 0..MAX_REMOVALS {
+                let removed = std::fs::remove_dir(path);
+                if !removed.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
         }
     }
 }
