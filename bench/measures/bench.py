@@ -106,7 +106,7 @@ class GuardedRun:
             for path in glob.glob(os.path.join(self.home, "runs/*/guard")):
                 with open(path) as file:
                     numbers = file.read().split()
-                if len(numbers) == 3:
+                if len(numbers) == 4:
                     return int(numbers[0]), int(numbers[2])
             if self.front.poll() is not None:
                 break

@@ -37,8 +37,10 @@ pub enum Command {
     /// Read NVIDIA's graphics cards for a run
     #[command(hide = true)]
     ProbeCards {
-        /// The descriptor of its page
+        /// The descriptor of the page
         page: i32,
+        /// The descriptor of the run's state
+        state: i32,
     },
 }
 

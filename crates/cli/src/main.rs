@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Runs(arguments) => runs::runs(arguments),
         Command::Resume(arguments) => runs::resume(arguments.run.as_deref()),
-        Command::ProbeCards { page } => probe::probe(page),
+        Command::ProbeCards { page, state } => probe::probe([page, state]),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -89,7 +89,9 @@ impl SavedCommands {
 pub struct Guardian {
     pub pid: u32,
     pub started: u64,
-    pub page_fd: u32,
+    /// Its descriptors of the page and of the state of the run.
+    page: u32,
+    state: u32,
 }
 
 impl Store {
@@ -259,7 +261,8 @@ impl Run {
         let guardian = Guardian {
             pid: numbers.next()?.parse().ok()?,
             started: numbers.next()?.parse().ok()?,
-            page_fd: numbers.next()?.parse().ok()?,
+            page: numbers.next()?.parse().ok()?,
+            state: numbers.next()?.parse().ok()?,
         };
         let stat = std::fs::read(format!("/proc/{}/stat", guardian.pid)).ok()?;
         let stat = parse::stat(&stat)?;
@@ -311,12 +314,14 @@ impl Run {
 impl Guardian {
     /// The page of its run.
     pub fn page(&self) -> Result<Shared, String> {
-        let path = format!("/proc/{}/fd/{}", self.pid, self.page_fd);
-        let page = std::fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(|error| format!("reaching the guard: {error}"))?;
-        Shared::open(page).map_err(|error| format!("the guard's page: {error}"))
+        let open = |fd: u32| {
+            std::fs::OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(format!("/proc/{}/fd/{fd}", self.pid))
+                .map_err(|error| format!("reaching the guard: {error}"))
+        };
+        Shared::open(open(self.page)?, open(self.state)?)
+            .map_err(|error| format!("the guard's page: {error}"))
     }
 }

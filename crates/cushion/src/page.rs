@@ -1,16 +1,30 @@
-//! The page: one piece of shared memory (a memfd) through which the guard, the front and
-//! the cushion inside every process of the trainer talk without a file, pipe or lock.
+//! The page: one piece of shared memory (a memfd) through which the guard and the cushion and the shim inside every
+//! process of the trainer exchange numbers without a file, pipe or lock.
 //!
-//! The guard writes the heartbeat, the head-room and the end; the cushion writes its slot
-//! and kicks; the front writes its own flags; the probe what it read of graphics cards.
-//! Everything is an atomic, every field is valid when zero, and nobody trusts what another
-//! wrote further than its own safety allows: the trainer can scribble over the page and harm
-//! only itself.
+//! The guard writes the heartbeat, the head-room and what it asks for; the cushion and the shim write their slots and
+//! kick. Everything is an atomic, and every field is valid when zero.
 //!
-//! The cushion maps only [`HEAD_BYTES`]; the output rings behind it belong to front and guard.
+//! # Who may write, and what that can do
+//!
+//! Every process of the tree maps the page for writing, and keeps the mapping when it gives up privileges: a server that
+//! root starts and that becomes another user can still write to the page of root's guard. So the page holds claims, and
+//! front, guard and keeper treat it as input from an untrusted process:
+//!
+//! - **No process is found through it.** Whom the guard limits, pauses, signals or ends, and whom the front passes signals
+//!   to, comes from the kernel (children, start times, pidfds) and from `State` of crates/guard, which is another memfd
+//!   that is not mapped in the tree. A number in the page selects among the processes that are known already, or nothing.
+//! - **It cannot be cut short.** The memfd is sealed against a change of its size, so that no access faults.
+//! - **What is read is bounded** where it is read: counts by the length of the array, sizes and times by saturating
+//!   arithmetic, waiting by deadlines of the guard's own.
+//! - **What is left to a process that scribbles** concerns the run that it belongs to: processes of the tree can be
+//!   refused memory that there is, or grow without a wall, held by the ladder alone; a save or an end can be waited for in
+//!   vain, until its deadline; an attached process can be let go; the guard can be kept busy with samples, 500 a second at
+//!   most. The ladder decides from what the kernel counts, so the machine's reserve is kept.
+//!
+//! A process that still has the guard's user and privileges needs no page to harm it, and is not defended against.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// "AFPG".
 pub const MAGIC: u32 = 0x4746_5041;
@@ -25,16 +39,6 @@ pub const ENV_C: &CStr = c"ANTIFREEZE_PAGE";
 pub const SLOTS: usize = 640;
 /// How many processes can say that they train.
 pub const TRAINERS: usize = 64;
-/// How many paused processes are remembered for the keeper.
-pub const PAUSED: usize = 512;
-/// Events on their way from the guard to the front.
-pub const EVENTS: usize = 64;
-/// What is read of graphics cards, each a [`CardReading`].
-pub const CARD_READINGS: usize = 10;
-/// The longest encoded event.
-pub const EVENT_BYTES: usize = 248;
-/// What is kept of the trainer's output, of each stream.
-pub const OUTPUT_BYTES: usize = 256 * 1024;
 /// Every soft limit that antifreeze sets is a multiple of this: 8 pages of the largest size. Chromium's renderer dies at
 /// a limit below 4 GB that is not a multiple of 8 pages.
 pub const LIMIT_UNIT: u64 = 512 * 1024;
@@ -48,7 +52,7 @@ pub const STALE_NS: u64 = 5_000_000_000;
 pub const STRIP: u64 = 32 << 20;
 /// The small reserve when the page does not say.
 pub const SMALL_RESERVE: u64 = 64 << 20;
-/// The part the cushion maps, a multiple of any page size in use.
+/// Size of the page, a multiple of any page size in use.
 pub const HEAD_BYTES: usize = 128 * 1024;
 
 /// The signal by which a paused process is asked to page itself out: a real-time signal that no C library keeps for
@@ -155,59 +159,6 @@ pub struct Trainer {
     pub save_failed: AtomicU32,
 }
 
-/// One number of the graphics cards. The value is written first, so that it is there when it is said to be.
-#[repr(C)]
-pub struct CardReading {
-    /// 0: not read yet; 1: it is in `value`; else 2 and the number of a `Reason` of crates/sense.
-    pub state: AtomicU64,
-    pub value: AtomicU64,
-}
-
-/// What the probe has read of the graphics cards. Two looks may be mixed for a moment: each number
-/// is whole by itself, and says little that a look two seconds later would not.
-#[repr(C)]
-pub struct Probed {
-    /// CLOCK_MONOTONIC of the last look, or of the start of the probe; `u64::MAX` for a word that
-    /// stays true; 0 where there is no probe.
-    pub at: AtomicU64,
-    /// In the order of crates/guard/src/cards.rs.
-    pub readings: [CardReading; CARD_READINGS],
-}
-
-/// What `root_status` holds of an attached process, beyond any wait status.
-pub mod attached {
-    /// The process lives on unguarded, because the front has left.
-    pub const LEFT_ALIVE: u32 = 1 << 16;
-    /// It has ended, and its status is not known.
-    pub const ENDED_UNSEEN: u32 = 1 << 17;
-    /// It has ended, and the wait status in the lower bits was seen.
-    pub const ENDED_SEEN: u32 = 1 << 18;
-}
-
-/// `root_stops`: how often the root was stopped, and by which signal the last time.
-pub mod stop_signal {
-    use super::AtomicU32;
-    use core::sync::atomic::Ordering::{AcqRel, Acquire};
-
-    /// Counts one more stop. The root's parent reports it, and there is one.
-    pub fn report(word: &AtomicU32, signal: u32) {
-        let _ = word.fetch_update(AcqRel, Acquire, |stops| {
-            Some((stops | 0xff).wrapping_add(1) | signal & 0xff)
-        });
-    }
-
-    pub fn signal(stops: u32) -> u32 {
-        stops & 0xff
-    }
-}
-
-#[repr(C)]
-pub struct EventSlot {
-    /// Number of the event plus one, written last; 0 when empty.
-    pub number: AtomicU64,
-    pub bytes: [AtomicU64; EVENT_BYTES / 8],
-}
-
 #[repr(C)]
 pub struct Head {
     pub magic: AtomicU32,
@@ -237,34 +188,14 @@ pub struct Head {
     /// [`SMALL_RESERVE`].
     pub small_reserve: AtomicU64,
 
-    // Who is who.
+    // For the shim, which looks for the program that it has started. Nothing of ours reads them.
     pub front_pid: AtomicU32,
     pub guard_pid: AtomicU32,
-    pub root_pid: AtomicU32,
-    pub root_started: AtomicU64,
-    pub keeper_pid: AtomicU32,
-    pub probe_pid: AtomicU32,
-
-    // The guard's, for the front.
-    /// 1 once a guard has said that the run has begun. The first may die before it comes to that.
-    pub begun: AtomicU32,
-    /// errno of a command that could not be started; 0 otherwise.
-    pub exec_errno: AtomicI32,
-    /// The root's wait status plus one, once it has ended; 0 before. Of an attached process: one of the values of
-    /// [`attached`] plus one, or, where the process itself wants to be guarded no more, the status that it names.
-    pub root_status: AtomicU32,
-    /// 1 once the guard has nothing more to say: the record is closed. A futex word.
-    pub closed: AtomicU32,
-    /// Allocations made after start. Stays 0.
+    /// An attached process whose front is gone writes here that it is not to be guarded any more: 1 where what was guarded
+    /// went well, 257 where it failed. 0 before.
+    pub leave: AtomicU32,
+    /// Allocations that the guard has made after its start, for the benchmark. Stays 0.
     pub allocations: AtomicU32,
-    /// Events written so far.
-    pub events: AtomicU64,
-    /// What the tree holds, and the rung it is on.
-    pub footprint: AtomicU64,
-    pub rung: AtomicU32,
-
-    /// The last stop of the root, as [`stop_signal`] writes it.
-    pub root_stops: AtomicU32,
 
     /// 1 when the cushion should install its handler for [`PAGEOUT_SIGNAL`]. Written before the command starts.
     pub pages_out: AtomicU32,
@@ -274,28 +205,6 @@ pub struct Head {
     /// knows the guard's clock. 0: not known.
     pub realtime_offset: AtomicU64,
 
-    // The guard's, for the keeper.
-    /// The processes that are paused; 0 where there is none.
-    pub paused: [AtomicU32; PAUSED],
-
-    // The front's, for the guard.
-    /// 1 when a stream of the trainer is over, because its reader or all of its writers have
-    /// closed it: front, guard and keeper close their descriptors of it, so that the other side
-    /// sees the end as it would without us.
-    pub broken: [AtomicU32; 2],
-    /// 1 when the front leaves on purpose.
-    pub front_done: AtomicU32,
-    /// Rises with each `antifreeze resume`.
-    pub resume_requests: AtomicU32,
-    /// The process that counts signals to the process group; 0 where there is none.
-    pub listener_pid: AtomicU32,
-    /// 1 while the front is stopped, or about to be, because the root was stopped.
-    pub front_stops: AtomicU32,
-
-    // The probe's, for the guard.
-    pub cards: Probed,
-
-    pub event_slots: [EventSlot; EVENTS],
     pub slots: [Slot; SLOTS],
     pub trainers: [Trainer; TRAINERS],
 }
@@ -304,40 +213,6 @@ pub struct Head {
 const _: () = {
     assert!(core::mem::offset_of!(Head, front_pid) == 72);
     assert!(core::mem::offset_of!(Head, guard_pid) == 76);
-    assert!(core::mem::offset_of!(Head, root_status) == 112);
+    assert!(core::mem::offset_of!(Head, leave) == 80);
+    assert!(core::mem::size_of::<Head>() <= HEAD_BYTES);
 };
-
-/// The trainer's output on its way to where it was going, and the tail that is kept of it.
-/// One side at a time relays: the front, or the guard once the front is gone. All counts are
-/// of bytes since the start; `antifreeze-guard`'s `relay` says what a relay that is killed
-/// leaves in them.
-#[repr(C)]
-pub struct Output {
-    /// Bytes read from the trainer.
-    pub filled: AtomicU64,
-    /// Bytes of those that have been passed on.
-    pub passed: AtomicU64,
-    /// Bytes that `filled` will count once the piece in the intake has been read.
-    pub taken: AtomicU64,
-    /// The end of the piece that is being passed on,
-    pub sending: AtomicU64,
-    /// and the same once the piece is in the outlet.
-    pub staged: AtomicU64,
-    /// The size of the file that is appended to, before the piece.
-    pub size_before: AtomicU64,
-    pub ring: [AtomicU8Cell; OUTPUT_BYTES],
-}
-
-/// A byte of shared memory.
-pub type AtomicU8Cell = core::sync::atomic::AtomicU8;
-
-#[repr(C)]
-pub struct Page {
-    pub head: Head,
-    _pad: [u8; HEAD_BYTES - core::mem::size_of::<Head>()],
-    /// Standard output (or both, when they go to the same place) and standard error.
-    pub output: [Output; 2],
-}
-
-/// Size of the whole page.
-pub const BYTES: usize = core::mem::size_of::<Page>();

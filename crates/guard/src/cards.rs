@@ -1,9 +1,9 @@
 //! Graphics cards that only a library can read. The guard is static and locked in memory and loads none: a
-//! process of its own, the probe, reads them, and what it reads comes through the page. A driver that hangs
+//! process of its own, the probe, reads them, and what it reads comes through the state of the run. A driver that hangs
 //! hangs the probe alone, and its readings grow old.
 
 use crate::shared::Shared;
-use antifreeze_cushion::page::{CARD_READINGS, Probed};
+use crate::state::{CARD_READINGS, Probed};
 use antifreeze_sense::{Cards, Reading, Reason};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

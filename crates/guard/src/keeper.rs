@@ -1,36 +1,61 @@
-//! The keeper: a small process that sleeps beside the guard and wakes only if the guard
-//! dies. Then a paused trainer must go on; and should the front be dead as well, somebody
-//! has to take the trainer's output, or its next line would kill it.
+//! The keepers: two small processes that sleep beside the guard, for the case that it dies.
+//!
+//! Then a paused trainer must be continued; and should the front be dead as well, its limits must be put back, its output
+//! has to be taken, or its next line would kill it, and its cgroup removed when the last process has left.
+//!
+//! The first keeper acts. The second is its child and does nothing until the first dies: then it takes its place and
+//! starts another second. Each holds an [`Anchor`] in the trainer's process group.
 
+use crate::anchor::Anchor;
 use crate::descriptors;
-use crate::hands::{cgroup, limit};
+use crate::hands::cgroup;
 use crate::orders::Orders;
 use crate::shared::Shared;
 use crate::spawn::Held;
-use crate::takeover;
+use crate::{takeover, undo};
 use antifreeze_cushion::page::STALE_NS;
 use antifreeze_sense::Pid;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::process::{Signal, kill_process, test_kill_process};
-use std::sync::atomic::Ordering::{Acquire, Release};
+use rustix::process::{Signal, WaitOptions, kill_process, test_kill_process, waitpid};
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 /// A replaced guard has shown itself after this long.
 const REPLACED: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
+/// How often it is looked whether a cgroup is empty.
+const CGROUP_POLL: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
+/// Seconds and anchors that were killed are replaced so often, all in all.
+const MAX_REPLACEMENTS: u32 = 200;
+/// A second that is told to leave has done so after this long.
+const LEAVING: rustix::time::Timespec = rustix::time::Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
-/// The keeper, and the end of a pipe that closes when the guard dies.
+/// The first keeper as the guard sees it, and the end of a pipe that closes when the guard dies.
 pub struct Keeper {
     pub pid: Pid,
     guard_lives: OwnedFd,
 }
 
 impl Keeper {
-    /// Forks the keeper. Must be called before any thread is started. None when there is no
-    /// process to spare: all then rests on guard and front.
-    pub fn stand(shared: Shared, orders: &Orders, held: Option<&Held>) -> Option<Keeper> {
+    /// Forks the keepers. Must be called before any thread is started, and in another process group than `group`, the
+    /// trainer's. None when there is no process to spare: all then rests on guard and front.
+    pub fn stand(
+        shared: Shared,
+        orders: &Orders,
+        held: Option<&Held>,
+        group: Option<Pid>,
+    ) -> Option<Keeper> {
         let guard = std::process::id();
         let (guard_lives, ours) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
         // SAFETY: the process has one thread, so the child may use everything.
@@ -41,7 +66,18 @@ impl Keeper {
                 if let Some(held) = held {
                     held.close_in_child();
                 }
-                keep(shared, orders, guard_lives.as_fd(), guard)
+                let watch = Watch {
+                    shared,
+                    orders,
+                    guard,
+                    guard_lives: guard_lives.as_fd(),
+                    group,
+                    anchor: None,
+                    second: None,
+                    replacements: 0,
+                };
+                shared.head().keeper_pid.store(std::process::id(), Release);
+                watch.keep()
             }
             pid => {
                 // Here as well: a guard that takes our place must not count it as the command's.
@@ -53,81 +89,251 @@ impl Keeper {
             }
         }
     }
-}
 
-impl Keeper {
-    /// Has the keeper close the streams that are over.
+    /// Has the keepers close the streams that are over.
     pub fn close_broken(&self) {
         let _ = rustix::io::write(&self.guard_lives, &[0]);
     }
 
-    /// Lets the keeper end with us, and collects it. The page must say that all is over.
-    pub fn dismiss(self) {
+    /// Lets the keepers end with us, and collects them. The state must say that all is over.
+    pub fn dismiss(self, shared: Shared) {
+        // The second has its place where it was killed.
+        let present = shared.head().keeper_pid.load(Acquire);
         drop(self.guard_lives);
-        let pid = rustix::process::Pid::from_raw(self.pid.0 as i32);
-        let _ = rustix::process::waitpid(pid, rustix::process::WaitOptions::empty());
+        for pid in [present, self.pid.0] {
+            if let Some(pid) = number(pid) {
+                let _ = waitpid(Some(pid), WaitOptions::empty());
+            }
+        }
     }
 }
 
-fn keep(shared: Shared, orders: &Orders, guard_lives: BorrowedFd<'_>, guard: u32) -> ! {
-    let _ = rustix::thread::set_name(c"af-keeper");
-    crate::title::set(b"af-keeper");
-    descriptors::let_go_of_standard_streams();
-    let head = shared.head();
-    head.keeper_pid.store(std::process::id(), Release);
-    // A byte means that a stream is over; the end, that the guard is gone.
-    while rustix::io::read(guard_lives, &mut [0u8]) != Ok(0) {
-        takeover::close_broken(shared, orders);
-    }
-    if head.closed.load(Acquire) == 0 {
-        continue_paused(shared);
-        if !front_ends(takeover::front_lives(orders), shared) {
-            // SAFETY: as below.
-            unsafe { libc::_exit(0) }
+/// One of the keepers at work.
+struct Watch<'a> {
+    shared: Shared,
+    orders: &'a Orders,
+    /// The guard that it was started by.
+    guard: u32,
+    /// A byte means that a stream is over; the end, that the guard is gone.
+    guard_lives: BorrowedFd<'a>,
+    /// The trainer's process group, where it is ours to hold together.
+    group: Option<Pid>,
+    anchor: Option<Anchor>,
+    second: Option<Second>,
+    replacements: u32,
+}
+
+/// The second keeper as the first sees it.
+struct Second {
+    pid: rustix::process::Pid,
+    /// Ends when it does; it closes the streams of which it is told here.
+    lives: UnixStream,
+}
+
+impl Watch<'_> {
+    /// Stays until the guard has closed the record, or everything was done in its place.
+    fn keep(mut self) -> ! {
+        name(c"af-keeper");
+        descriptors::let_go_of_standard_streams();
+        self.set_up();
+        self.wait_for_guard();
+        if self.shared.head().closed.load(Acquire) == 0 {
+            undo::continue_paused(self.shared);
+            if self.front_ends() {
+                self.stand_in();
+            }
         }
-        let _ = rustix::thread::nanosleep(&REPLACED);
-        if !somebody_guards(shared, guard) {
-            let root = Pid(head.root_pid.load(Acquire));
-            limit::lift(root, None);
-            cgroup::let_go(root, &orders.run_id);
-            std::thread::scope(|threads| {
-                for index in takeover::STREAMS {
-                    // Without a thread to spare, one after the other.
-                    let relay = move || takeover::relay(shared, orders, index);
-                    if std::thread::Builder::new()
-                        .spawn_scoped(threads, relay)
-                        .is_err()
-                    {
-                        relay();
-                    }
+        self.leave()
+    }
+
+    /// Starts the second and the anchor, where there is none.
+    fn set_up(&mut self) {
+        if self.anchor.as_ref().is_some_and(Anchor::is_gone) {
+            self.anchor = None;
+        }
+        if self.second.as_ref().is_some_and(Second::is_gone) {
+            self.second = None;
+        }
+        if self.replacements > MAX_REPLACEMENTS {
+            return;
+        }
+        if self.anchor.is_none() {
+            self.replacements += 1;
+            self.anchor = self.group.and_then(Anchor::cast);
+        }
+        if self.second.is_none() {
+            self.replacements += 1;
+            self.second = self.start_second();
+        }
+    }
+
+    fn start_second(&mut self) -> Option<Second> {
+        let (ours, theirs) = UnixStream::pair().ok()?;
+        // Not to wait for one that is stopped.
+        ours.set_nonblocking(true).ok()?;
+        let first = std::process::id();
+        // SAFETY: the process has one thread, so the child may use everything.
+        match unsafe { libc::fork() } {
+            -1 => None,
+            0 => {
+                drop(ours);
+                let watch = Watch {
+                    anchor: self.group.and_then(Anchor::cast),
+                    second: None,
+                    ..*self
+                };
+                watch.stand_by(first, theirs)
+            }
+            pid => Some(Second {
+                pid: rustix::process::Pid::from_raw(pid)?,
+                lives: ours,
+            }),
+        }
+    }
+
+    /// The second's part: waits for the end of the first.
+    fn stand_by(self, first: u32, mut first_lives: UnixStream) -> ! {
+        name(c"af-keeper-2");
+        loop {
+            match first_lives.read(&mut [0]) {
+                Ok(1..) => takeover::close_broken(self.shared, self.orders),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                _ => break,
+            }
+        }
+        let keeper = &self.shared.head().keeper_pid;
+        let taken = keeper.compare_exchange(first, std::process::id(), AcqRel, Acquire);
+        if taken.is_err() {
+            // All is over, or the keeper of another guard has its place.
+            self.leave()
+        }
+        takeover::close_broken(self.shared, self.orders);
+        self.keep()
+    }
+
+    /// Returns when the guard has ended. Replaces the second and the anchor when they are killed.
+    fn wait_for_guard(&mut self) {
+        loop {
+            let mut all = vec![PollFd::from_borrowed_fd(self.guard_lives, PollFlags::IN)];
+            all.extend(self.anchor.as_ref().map(Anchor::ends));
+            all.extend(self.second.as_ref().map(Second::ends));
+            if poll(&mut all, None).is_err() {
+                continue;
+            }
+            let has_news = !all[0].revents().is_empty();
+            let has_loss = all[1..].iter().any(|ended| !ended.revents().is_empty());
+            drop(all);
+            if has_loss {
+                self.set_up();
+            }
+            if has_news {
+                match rustix::io::read(self.guard_lives, &mut [0u8]) {
+                    Ok(0) => return,
+                    _ => self.close_broken(),
                 }
-            });
+            }
         }
     }
-    // SAFETY: ends the child without running what belongs to the guard.
-    unsafe { libc::_exit(0) }
+
+    fn close_broken(&mut self) {
+        takeover::close_broken(self.shared, self.orders);
+        if let Some(second) = &mut self.second {
+            let _ = second.lives.write(&[0]);
+        }
+    }
+
+    /// Waits for the front's end. False when the keeper of another guard stands there in our place.
+    fn front_ends(&mut self) -> bool {
+        let lives = takeover::front_lives(self.orders);
+        loop {
+            let mut ended = [PollFd::new(&lives, PollFlags::IN)];
+            if matches!(poll(&mut ended, Some(&REPLACED)), Ok(1..)) {
+                return true;
+            }
+            if self.shared.head().keeper_pid.load(Acquire) != std::process::id() {
+                return false;
+            }
+            self.set_up();
+        }
+    }
+
+    /// Front and guard are dead.
+    fn stand_in(&mut self) {
+        self.set_up();
+        let (shared, head) = (self.shared, self.shared.head());
+        let is_over = || head.front_done.load(Acquire) == 1 && head.root_status.load(Acquire) != 0;
+        if !is_over() {
+            let _ = rustix::thread::nanosleep(&REPLACED);
+        }
+        if somebody_guards(shared, self.guard) {
+            return;
+        }
+        let root = Pid(head.root_pid.load(Acquire));
+        undo::undo_all(shared, &[Pid(std::process::id())]);
+        cgroup::let_go(root, &self.orders.run_id);
+        let orders = self.orders;
+        std::thread::scope(|threads| {
+            for index in takeover::STREAMS {
+                // Without a thread to spare, one after the other.
+                let relay = move || takeover::relay(shared, orders, index);
+                if std::thread::Builder::new()
+                    .spawn_scoped(threads, relay)
+                    .is_err()
+                {
+                    relay();
+                }
+            }
+        });
+        while cgroup::is_left(root, &self.orders.run_id) {
+            let _ = rustix::thread::nanosleep(&CGROUP_POLL);
+        }
+    }
+
+    fn leave(self) -> ! {
+        // From here on nobody is to take our place.
+        let keeper = &self.shared.head().keeper_pid;
+        let _ = keeper.compare_exchange(std::process::id(), 0, AcqRel, Acquire);
+        // They end side by side.
+        if let Some(anchor) = &self.anchor {
+            anchor.end();
+        }
+        if let Some(second) = self.second {
+            second.dismiss();
+        }
+        if let Some(anchor) = self.anchor {
+            anchor.collect();
+        }
+        // SAFETY: ends the child without running what belongs to the guard.
+        unsafe { libc::_exit(0) }
+    }
 }
 
-/// Waits for the front's end. False when the keeper of another guard stands there in our place.
-fn front_ends(lives: BorrowedFd<'_>, shared: Shared) -> bool {
-    loop {
-        let mut ended = [PollFd::new(&lives, PollFlags::IN)];
-        if matches!(poll(&mut ended, Some(&REPLACED)), Ok(1..)) {
-            return true;
+impl Second {
+    /// Whether it was killed; it is collected then.
+    fn is_gone(&self) -> bool {
+        !matches!(waitpid(Some(self.pid), WaitOptions::NOHANG), Ok(None))
+    }
+
+    fn ends(&self) -> PollFd<'_> {
+        PollFd::from_borrowed_fd(self.lives.as_fd(), PollFlags::IN)
+    }
+
+    fn dismiss(self) {
+        let _ = self.lives.shutdown(Shutdown::Write);
+        if poll(&mut [self.ends()], Some(&LEAVING)) == Ok(0) {
+            let _ = kill_process(self.pid, Signal::KILL);
         }
-        if shared.head().keeper_pid.load(Acquire) != std::process::id() {
-            return false;
-        }
+        let _ = waitpid(Some(self.pid), WaitOptions::empty());
     }
 }
 
-fn continue_paused(shared: Shared) {
-    shared.withdraw_pageouts();
-    for pid in &shared.head().paused {
-        if let Some(pid) = rustix::process::Pid::from_raw(pid.load(Acquire) as i32) {
-            let _ = kill_process(pid, Signal::CONT);
-        }
-    }
+fn name(name: &std::ffi::CStr) {
+    let _ = rustix::thread::set_name(name);
+    crate::title::set(name.to_bytes());
+}
+
+fn number(pid: u32) -> Option<rustix::process::Pid> {
+    rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
 /// Whether another guard has taken the place of ours.
@@ -135,7 +341,6 @@ fn somebody_guards(shared: Shared, ours: u32) -> bool {
     let head = shared.head();
     let guard = head.guard_pid.load(Acquire);
     let age = crate::scout::now().saturating_sub(head.heartbeat.load(Acquire));
-    let lives = rustix::process::Pid::from_raw(guard as i32)
-        .is_some_and(|guard| test_kill_process(guard).is_ok());
+    let lives = number(guard).is_some_and(|guard| test_kill_process(guard).is_ok());
     guard != ours && lives && age < STALE_NS
 }

@@ -24,6 +24,7 @@ use antifreeze_guard::sentinel::{Ends, Sentinel};
 use antifreeze_guard::shared::Shared;
 use antifreeze_guard::spawn::{self, Held};
 use antifreeze_guard::takeover::{self, Bells};
+use antifreeze_guard::undo::{self, Noted};
 use antifreeze_guard::voice::{Voice, stamp};
 use antifreeze_guard::wall::Wall;
 use antifreeze_guard::writer::{self, Trouble, Writer};
@@ -31,7 +32,7 @@ use antifreeze_record::event::{Lack, What};
 use antifreeze_record::{Head, SCHEMA, ring};
 use antifreeze_sense::cgroup::{Above, Location, Own};
 use antifreeze_sense::footprint::Footprint;
-use antifreeze_sense::tree::{CAPACITY, Tree};
+use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
 use antifreeze_sense::{Machine, Pid, Sample};
 use rustix::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use rustix::process::set_child_subreaper;
@@ -72,12 +73,14 @@ fn guard() -> Result<(), String> {
     let _ = rustix::thread::set_name(c"antifreeze-guar");
     one_arena();
     keep_descriptors(orders);
-    // SAFETY: the front opened it for us, and nothing else owns the number.
-    let page = unsafe { BorrowedFd::borrow_raw(orders.page) };
-    let shared = Shared::open(page).map_err(|error| format!("the page: {error}"))?;
+    // SAFETY: the front opened them for us, and nothing else owns the numbers.
+    let memory = [orders.page, orders.state].map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
+    let shared =
+        Shared::open(memory[0], memory[1]).map_err(|error| format!("the page: {error}"))?;
     let head = shared.head();
     head.guard_pid.store(std::process::id(), Release);
-    counting::count_in(head);
+    shared.page().guard_pid.store(std::process::id(), Release);
+    counting::count_in(shared.page());
     set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("becoming a subreaper: {error}"))?;
 
@@ -91,13 +94,20 @@ fn guard() -> Result<(), String> {
     };
     let root = held.as_ref().map_or(there, |held| held.pid);
     head.root_pid.store(root.0, Release);
+    // The trainer's as well, unless it was there before us.
+    let group = Pid(rustix::process::getpgrp().as_raw_nonzero().get() as u32);
+    let group = (orders.attach == 0).then_some(group);
     step_aside(orders);
     let of_held = held.as_ref().map_or([-1; 2], Held::descriptors);
     descriptors::close_others(orders, &of_held);
     descriptors::let_go_of_input_and_output();
     signals::settle(shared);
     let earlier_keeper = Pid(head.keeper_pid.load(Acquire));
-    let keeper = Keeper::stand(shared, orders, held.as_ref());
+    let keeper = Keeper::stand(shared, orders, held.as_ref(), group);
+    if orders.adopt != 0 {
+        // The keeper may have died together with the guard before us.
+        undo::continue_paused(shared);
+    }
 
     let (frames, consumer) = ring();
     let trouble: &'static Trouble = Box::leak(Box::default());
@@ -131,7 +141,7 @@ fn guard() -> Result<(), String> {
         shared,
     });
     if recording {
-        let _ = writer::announce(&folder, orders.page);
+        let _ = writer::announce(&folder, [orders.page, orders.state]);
     }
 
     lock_memory(&mut sentinel.voice);
@@ -166,6 +176,9 @@ fn guard() -> Result<(), String> {
         Some(writer) => Some(thread("writer", move || writer.run(trouble))?),
         None => None,
     };
+    if orders.attach != 0 {
+        undo::raise_oom_score(shared, root);
+    }
     begin(&mut sentinel, held);
     descriptors::let_go_of_standard_streams();
     counting::start_is_over();
@@ -182,20 +195,21 @@ fn guard() -> Result<(), String> {
         let _ = relay.join();
     }
     if let Some(keeper) = keeper {
-        keeper.dismiss();
+        keeper.dismiss(shared);
     }
     Ok(())
 }
 
 /// The first tick sets the limits, so the trainer never runs without them.
 fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
-    let head = sentinel.shared.head();
+    let (head, page) = (sentinel.shared.head(), sentinel.shared.page());
     let (strip, small) = sentinel.terms.cushion();
-    head.strip.store(strip, Relaxed);
-    head.small_reserve.store(small, Relaxed);
-    head.ceiling
+    page.strip.store(strip, Relaxed);
+    page.small_reserve.store(small, Relaxed);
+    page.ceiling
         .store(sentinel.wall.ceiling.unwrap_or(0), Relaxed);
-    head.wall.store(u32::from(sentinel.wall.on), Relaxed);
+    head.limits.store(u32::from(sentinel.wall.on), Release);
+    page.wall.store(u32::from(sentinel.wall.on), Relaxed);
     if let Some(root) = sentinel.tree.get(sentinel.root) {
         head.root_started.store(root.process.started, Relaxed);
     }
@@ -246,14 +260,19 @@ fn prepare<'a>(
     let _ = tree.add_reaper(ours);
     let _ = tree.add_reaper(front);
     let _ = tree.add_root(root, scout::now());
-    let has_started = |started| started == orders.attach_started;
-    if orders.attach != 0
-        && !tree
-            .get(root)
-            .is_some_and(|tracked| has_started(tracked.process.started))
-    {
+    let root_started = match orders.attach {
+        0 => shared.head().root_started.load(Relaxed),
+        _ => orders.attach_started,
+    };
+    let is_another = |tracked: &Tracked<Mark>| tracked.process.started != root_started;
+    if root_started != 0 && tree.get(root).is_none_or(is_another) {
         // It has ended, and its number may be another's by now.
         let _ = tree.exclude(root);
+    }
+    // What the guard before us guarded. Below a process that was attached to, orphans do not come to us.
+    let inherited: Vec<Noted> = shared.guarded().filter(Noted::lives).collect();
+    for noted in inherited.iter().filter(|_| orders.attach != 0) {
+        let _ = tree.add_root(noted.pid, scout::now());
     }
 
     let has_cushion = orders.attach == 0 && !orders.preload.is_empty();
@@ -261,7 +280,7 @@ fn prepare<'a>(
     let swaps = swaps_to_disk();
     let pages_out_inside = swaps && has_cushion && !can_reclaim;
     shared
-        .head()
+        .page()
         .pages_out
         .store(pages_out_inside.into(), Release);
     let wall_works = !limit::ignored_by_kernel();
@@ -293,6 +312,7 @@ fn prepare<'a>(
             orders.wall && wall_works,
             Limits::of(ours).ok().and_then(|limits| limits.soft),
             orders.attach != 0,
+            inherited,
         ),
         hands: Hands {
             config: Config {

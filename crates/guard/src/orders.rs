@@ -10,8 +10,9 @@ pub type Timers = [[u64; 2]; 3];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// The page, and the eventfd that wakes the front.
+    /// The page that the tree sees as well, the state of the run, and the eventfd that wakes the front.
     pub page: RawFd,
+    pub state: RawFd,
     pub wake: RawFd,
     /// A pipe that ends when the front does.
     pub front_lives: RawFd,
@@ -57,6 +58,7 @@ pub struct Orders {
 macro_rules! numbers {
     ($self:ident, $f:ident) => {
         $f!(page);
+        $f!(state);
         $f!(wake);
         $f!(front_lives);
         $f!(adopt);
@@ -85,7 +87,7 @@ impl Orders {
             self.outlet_read,
             self.outlet_write,
         ];
-        [self.page, self.wake, self.front_lives]
+        [self.page, self.state, self.wake, self.front_lives]
             .into_iter()
             .chain(pairs.into_iter().flatten())
     }
@@ -169,6 +171,7 @@ mod tests {
     fn orders_survive_the_command_line() {
         let orders = Orders {
             page: 5,
+            state: 12,
             wake: 6,
             front_lives: 11,
             read: [7, -1],

@@ -16,7 +16,7 @@
 //! none for another reason is written to directly, and there a kill in the middle of a write may repeat bytes.
 
 use crate::shared::OutputRing;
-use antifreeze_cushion::page::{OUTPUT_BYTES, Output};
+use crate::state::{OUTPUT_BYTES, Output};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{FileType, OFlags};

@@ -5,6 +5,7 @@
 use crate::act::{Hands, Scene};
 use crate::cards;
 use crate::hands::limit;
+use crate::identity;
 use crate::keeper::Keeper;
 use crate::mark::Mark;
 use crate::moment;
@@ -14,18 +15,20 @@ use crate::policy::{BACK_OFF, Decision, History, Moment, Motion, Save, decide};
 use crate::room::{Room, Terms};
 use crate::scout::{Desk, Errand, Findings, NAMED, now, realtime};
 use crate::shared::Shared;
+use crate::state::{attached, stop_signal};
 use crate::takeover::Bells;
 use crate::trainers;
+use crate::undo;
 use crate::voice::Voice;
 use crate::wall::{Motive, Wall};
-use antifreeze_cushion::page::{attached, stop_signal};
 use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::cgroup::{Above, Own};
 use antifreeze_sense::footprint::Footprint;
 use antifreeze_sense::tree::{Tracked, Tree};
 use antifreeze_sense::{Machine, Pid, Reading, Reason, Sample};
 use rustix::process::{
-    Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, test_kill_process, wait, waitid,
+    Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, kill_process, test_kill_process,
+    wait, waitid,
 };
 use rustix::thread::futex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -46,6 +49,8 @@ const RECORDED_EVERY: u64 = 190 * MILLISECOND;
 const MAPPED_MORE: u64 = 64 << 20;
 /// The front sees an attached process end, and may see its status. It has this long to report it.
 const REPORTING: u64 = 1_000 * MILLISECOND;
+/// The wait status of what failed.
+const FAILED: u32 = 1 << 8;
 /// Slow readings older than this are not trusted.
 const STALE: u64 = 30_000 * MILLISECOND;
 
@@ -103,7 +108,7 @@ impl Sentinel<'_> {
     /// Guards until the tree has ended.
     pub fn guard(&mut self) {
         loop {
-            let kick = self.shared.head().kick.load(Acquire);
+            let kick = self.shared.page().kick.load(Acquire);
             let began = now();
             let pace = self.tick(began);
             if self.is_over() {
@@ -117,8 +122,9 @@ impl Sentinel<'_> {
     pub fn tick(&mut self, now: u64) -> Duration {
         let head = self.shared.head();
         head.heartbeat.store(now, Release);
+        self.shared.page().heartbeat.store(now, Release);
         let offset = realtime().wrapping_sub(self::now());
-        head.realtime_offset.store(offset, Release);
+        self.shared.page().realtime_offset.store(offset, Release);
         self.reap();
         self.notice_stops(now);
         self.wall.hear_wants(self.shared);
@@ -138,7 +144,7 @@ impl Sentinel<'_> {
         if !self.keep_wall(now, &room, false) {
             // Whoever is born meanwhile takes nothing unseen: it would be open to it twice in a
             // row, and who asks would be refused what is there.
-            self.shared.head().headroom.store(0, Release);
+            self.shared.page().headroom.store(0, Release);
             self.look(now);
             room = self.terms.room(&self.sample);
             self.keep_wall(now, &room, true);
@@ -179,11 +185,11 @@ impl Sentinel<'_> {
     fn look(&mut self, now: u64) {
         if self.is_recorded(now) {
             self.machine.read(&mut self.sample);
-            self.tree.follow(self.sample.cpu.newest, now);
+            self.follow(now);
             self.tree.read(now, &mut self.sample);
         } else {
             self.machine.glance(&mut self.sample);
-            self.tree.follow(self.sample.cpu.newest, now);
+            self.follow(now);
             self.tree.glance(now, &mut self.sample);
         }
         self.above.read(&mut self.sample.cgroup);
@@ -201,6 +207,26 @@ impl Sentinel<'_> {
         trainers::read(self.shared, &mut self.sample);
         self.hands.config.dies_at_wall = self.findings.fragile;
         self.hands.config.can_save = self.hands.can_ask_to_save(&self.sample);
+    }
+
+    /// Finds new processes of the tree. A keeper that lost its parent comes to the reapers as orphans of the tree do, and
+    /// with it what it starts.
+    fn follow(&mut self, now: u64) {
+        self.tree.follow(self.sample.cpu.newest, now);
+        // The root runs our program as well, until it is let go.
+        let may_be = |tracked: &&Tracked<Mark>| {
+            tracked.first_seen == now && tracked.process.pid != self.root
+        };
+        let is_helper = |pid: &Pid| identity::is_helper(*pid);
+        while let Some(helper) = {
+            let mut new = self.tree.processes().filter(may_be);
+            new.find_map(|tracked| Some(tracked.process.pid).filter(is_helper))
+        } {
+            if self.tree.exclude(helper).is_err() {
+                // It has ended.
+                break;
+            }
+        }
     }
 
     fn take_slow(&mut self, now: u64) {
@@ -227,8 +253,13 @@ impl Sentinel<'_> {
     }
 
     /// Undoes what outlives the run. The voice goes with us, which lets the writer end.
-    pub fn finish(self) -> Option<Keeper> {
-        self.wall.lift(&self.tree);
+    pub fn finish(mut self) -> Option<Keeper> {
+        // Processes that are born from now on inherit what is put back.
+        self.shared.page().wall.store(0, Release);
+        if self.wall.on {
+            self.wall.put_back(&mut self.tree);
+        }
+        undo::put_back_oom_scores(self.shared, &mut self.tree);
         if let Some(home) = &self.hands.home {
             home.remove();
         }
@@ -315,15 +346,29 @@ impl Sentinel<'_> {
     /// Collects the dead: the root, whose status the front waits for, and orphans that were
     /// given to us.
     fn reap(&mut self) {
+        let head = self.shared.head();
+        // The root's status is noted before it is collected: should we die in between, it would be lost.
+        let root = rustix::process::Pid::from_raw(self.root.0 as i32);
+        let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if self.ends.root_status.is_none()
+            && let Some(root) = root
+            && let Ok(Some(ended)) = waitid(WaitId::Pid(root), peek)
+        {
+            head.root_seen.store(wait_status(&ended) + 1, Release);
+        }
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            if pid.as_raw_nonzero().get() as u32 == self.root.0 {
-                self.ends.root_status = Some(status.as_raw() as u32);
+            if Some(pid) == root {
+                head.root_seen.store(status.as_raw() as u32 + 1, Release);
             }
         }
-        // A guard that took over is not the root's parent; the front tells it.
-        let told = self.shared.head().root_status.load(Acquire);
-        if told != 0 && self.ends.root_status.is_none() {
-            self.ends.root_status = Some(told - 1);
+        // A guard that took over is not the root's parent; the front reports its end.
+        let seen = [&head.root_seen, &head.root_status].map(|status| status.load(Acquire));
+        let seen = seen.into_iter().find(|status| *status != 0);
+        self.ends.root_status = self.ends.root_status.or(seen.map(|status| status - 1));
+        // An attached process without a front says itself that it is not to be guarded any more, and how it went.
+        let leave = self.shared.page().leave.load(Acquire);
+        if self.orders.attach != 0 && leave != 0 && self.ends.root_status.is_none() {
+            self.ends.root_status = Some((leave - 1) & FAILED);
         }
     }
 
@@ -492,7 +537,7 @@ impl Sentinel<'_> {
         }
         // What lost its place in the table is no longer ours to limit.
         for lost in self.tree.evicted() {
-            limit::lift(lost.process.pid, self.wall.ceiling);
+            limit::lift(lost.process.pid, self.wall.limit_before(lost));
         }
         let tree = &self.tree;
         // One that was born since we looked is not in the tree yet.
@@ -516,25 +561,27 @@ impl Sentinel<'_> {
     }
 
     fn publish(&mut self, now: u64) {
-        let head = self.shared.head();
-        head.headroom.store(self.wall.left, Relaxed);
+        let (head, page) = (self.shared.head(), self.shared.page());
+        page.headroom.store(self.wall.left, Relaxed);
         head.footprint.store(self.footprint_bytes(), Relaxed);
         head.rung.store(self.history.acts.rung as u32, Relaxed);
         trainers::tell_rung(self.shared, self.history.acts.rung as u32);
         // While one after the other is born, the next takes less: the last may not be seen yet.
-        let births = head.births.load(Relaxed);
+        let births = page.births.load(Relaxed);
         if births == self.ends.births {
-            head.births.store(0, Relaxed);
+            page.births.store(0, Relaxed);
         }
         self.ends.births = births;
         head.heartbeat.store(now, Release);
+        page.heartbeat.store(now, Release);
         head.tick.fetch_add(1, Release);
-        let _ = futex::wake(&head.tick, futex::Flags::empty(), u32::MAX >> 1);
+        page.tick.fetch_add(1, Release);
+        let _ = futex::wake(&page.tick, futex::Flags::empty(), u32::MAX >> 1);
     }
 
     fn sleep(&mut self, began: u64, pace: Duration, kick: u32) {
         let wanted = pace.as_nanos() as u64;
-        let word = &self.shared.head().kick;
+        let word = &self.shared.page().kick;
         let left = wanted.saturating_sub(now() - began);
         let _ = futex::wait(word, futex::Flags::empty(), kick, Some(&timespec(left)));
         let spent = now() - began;
@@ -544,6 +591,14 @@ impl Sentinel<'_> {
         let late = (now() - began).saturating_sub(wanted.max(SHORTEST));
         self.ends.worst_delay = self.ends.worst_delay.max(late);
     }
+}
+
+/// The wait status of a process that `waitid` describes in parts.
+fn wait_status(ended: &WaitIdStatus) -> u32 {
+    let exited = ended.exit_status().map(|code| (code as u32 & 0xff) << 8);
+    let killed = ended.terminating_signal().map(|signal| signal as u32);
+    let core = if ended.dumped() { 0x80 } else { 0 };
+    exited.or(killed).unwrap_or(0) | core
 }
 
 /// Whether this status of an attached process says that it has ended.

@@ -1,10 +1,9 @@
-//! The page as guard and front hold it: mapped from a memfd, for as long as they live.
+//! The memory that guard and front share, mapped for as long as they live: the page, which every process of the tree can
+//! write to, and the state, which is theirs alone.
 
-use antifreeze_cushion::page::{
-    self, EVENT_BYTES, EVENTS, Head, OUTPUT_BYTES, Output, PAGER_NONE, Page, SLOTS, Slot, TRAINERS,
-    Trainer,
-};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use crate::state::{self, EVENT_BYTES, EVENTS, OUTPUT_BYTES, Output, State};
+use antifreeze_cushion::page::{self, HEAD_BYTES, PAGER_NONE, SLOTS, Slot, TRAINERS, Trainer};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::thread::futex;
@@ -12,73 +11,92 @@ use std::mem::offset_of;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-pub use antifreeze_cushion::page::BYTES;
+/// The longer of the two, which a limit for files has to allow.
+pub const BYTES: usize = if HEAD_BYTES > size_of::<State>() {
+    HEAD_BYTES
+} else {
+    size_of::<State>()
+};
 
-/// The page, mapped whole.
+/// Both, mapped whole.
 #[derive(Clone, Copy)]
 pub struct Shared {
-    page: &'static Page,
+    page: &'static page::Head,
+    state: &'static State,
+}
+
+/// The memfds behind a [`Shared`].
+pub struct Memory {
+    pub page: OwnedFd,
+    pub state: OwnedFd,
 }
 
 impl Shared {
-    /// Makes a new page, all zero but for its magic and version.
-    pub fn create() -> Result<(Shared, OwnedFd), Errno> {
-        let fd = memfd_create("antifreeze-page", MemfdFlags::CLOEXEC)?;
-        ftruncate(&fd, page::BYTES as u64)?;
-        let shared = Shared::map(&fd)?;
-        let head = shared.head();
-        head.trainers_at
-            .store(offset_of!(Head, trainers) as u32, Relaxed);
-        head.trainer_bytes
+    /// Makes new memory, all zero but for magic, version and places.
+    pub fn create() -> Result<(Shared, Memory), Errno> {
+        let memory = Memory {
+            page: sealed("antifreeze-page", HEAD_BYTES)?,
+            state: sealed("antifreeze-state", size_of::<State>())?,
+        };
+        let shared = Shared::map(&memory.page, &memory.state)?;
+        let (page, head) = (shared.page(), shared.head());
+        page.trainers_at
+            .store(offset_of!(page::Head, trainers) as u32, Relaxed);
+        page.trainer_bytes
             .store(size_of::<Trainer>() as u32, Relaxed);
-        head.trainers_number.store(TRAINERS as u32, Relaxed);
-        head.version.store(page::VERSION, Relaxed);
-        head.magic.store(page::MAGIC, Release);
-        Ok((shared, fd))
+        page.trainers_number.store(TRAINERS as u32, Relaxed);
+        page.version.store(page::VERSION, Relaxed);
+        page.magic.store(page::MAGIC, Release);
+        head.version.store(state::VERSION, Relaxed);
+        head.magic.store(state::MAGIC, Release);
+        Ok((shared, memory))
     }
 
-    /// Maps a page that is already there.
-    pub fn open(fd: impl AsFd) -> Result<Shared, Errno> {
-        if rustix::fs::fstat(&fd)?.st_size < page::BYTES as i64 {
+    /// Maps memory that is already there.
+    pub fn open(page: impl AsFd, state: impl AsFd) -> Result<Shared, Errno> {
+        let bytes = |fd: &dyn AsFd| rustix::fs::fstat(fd.as_fd()).map(|stat| stat.st_size);
+        if bytes(&page)? < HEAD_BYTES as i64 || bytes(&state)? < size_of::<State>() as i64 {
             return Err(Errno::INVAL);
         }
-        let shared = Shared::map(fd)?;
+        let shared = Shared::map(page, state)?;
+        // The state's alone: the page's may have been scribbled over, and is as old as the state.
         let head = shared.head();
-        if head.magic.load(Acquire) != page::MAGIC || head.version.load(Relaxed) != page::VERSION {
+        if head.magic.load(Acquire) != state::MAGIC || head.version.load(Relaxed) != state::VERSION
+        {
             return Err(Errno::INVAL);
         }
         Ok(shared)
     }
 
-    fn map(fd: impl AsFd) -> Result<Shared, Errno> {
-        // SAFETY: a fresh shared mapping of a file that is at least as long as the page;
-        // every byte pattern is a valid Page, all its fields are atomics, and it is never
-        // unmapped.
-        let page = unsafe {
-            let address = mmap(
-                std::ptr::null_mut(),
-                page::BYTES,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-                fd,
-                0,
-            )?;
-            &*address.cast::<Page>()
-        };
-        Ok(Shared { page })
+    fn map(page: impl AsFd, state: impl AsFd) -> Result<Shared, Errno> {
+        // SAFETY: fresh shared mappings of files that are at least as long and cannot be cut short; every byte pattern
+        // is valid for both types, all their fields are atomics, and they are never unmapped.
+        unsafe {
+            Ok(Shared {
+                page: &*map(page, HEAD_BYTES)?.cast(),
+                state: &*map(state, size_of::<State>())?.cast(),
+            })
+        }
     }
 
-    pub fn head(&self) -> &'static Head {
-        &self.page.head
+    /// What processes of the tree write to as well. Nothing here names a process that something is done to, and what is
+    /// read is bounded by the reader.
+    pub fn page(&self) -> &'static page::Head {
+        self.page
+    }
+
+    /// The state of the run.
+    pub fn head(&self) -> &'static state::Head {
+        &self.state.head
     }
 
     pub fn output(&self, stream: usize) -> &'static Output {
-        &self.page.output[stream & 1]
+        &self.state.output[stream & 1]
     }
 
     /// Asks the guard for a tick now.
     pub fn kick(&self) {
-        let kick = &self.head().kick;
+        let kick = &self.page().kick;
         kick.fetch_add(1, Release);
         let _ = futex::wake(kick, futex::Flags::empty(), u32::MAX >> 1);
     }
@@ -86,7 +104,7 @@ impl Shared {
     /// What the cushion of this process reports, and where. The search begins where the
     /// cushion's own began.
     pub fn slot(&self, pid: u32) -> Option<(usize, &'static Slot)> {
-        let slots = &self.head().slots;
+        let slots = &self.page().slots;
         let home = pid as usize % SLOTS;
         (home..SLOTS)
             .chain(0..home)
@@ -96,7 +114,7 @@ impl Shared {
 
     /// Reports that a process has no cushion, and is to have no wall.
     pub fn step_aside(&self, pid: u32) {
-        let slots = &self.head().slots;
+        let slots = &self.page().slots;
         let home = pid as usize % SLOTS;
         let free = (home..SLOTS).chain(0..home).find(|place| {
             let claimed = slots[*place].pid.compare_exchange(0, pid, AcqRel, Acquire);
@@ -109,7 +127,7 @@ impl Shared {
 
     /// Withdraws all requests to page out: the processes that serve one return to what they were at.
     pub fn withdraw_pageouts(&self) {
-        for slot in &self.head().slots {
+        for slot in &self.page().slots {
             if slot.pageout.swap(0, AcqRel) != 0 {
                 let _ = futex::wake(&slot.pageout, futex::Flags::empty(), u32::MAX >> 1);
             }
@@ -118,7 +136,7 @@ impl Shared {
 
     /// Gives the slots of processes that are gone back.
     pub fn free_slots(&self, alive: impl Fn(u32) -> bool) {
-        for slot in &self.head().slots[..SLOTS] {
+        for slot in &self.page().slots[..SLOTS] {
             let pid = slot.pid.load(Acquire);
             if pid != 0 && !alive(pid) {
                 slot.refused.store(0, Relaxed);
@@ -142,7 +160,7 @@ impl Shared {
                 slot.pid.store(0, Release);
             }
         }
-        for trainer in &self.head().trainers {
+        for trainer in &self.page().trainers {
             let pid = trainer.pid.load(Acquire);
             if pid != 0 && !alive(pid) {
                 let Trainer {
@@ -223,7 +241,23 @@ impl Shared {
     }
 }
 
-/// The trainer's output in the page: filled by whoever relays, kept by the writer.
+/// A memfd of this size that nobody can make shorter or longer: an access beyond its end would be a SIGBUS.
+fn sealed(name: &str, bytes: usize) -> Result<OwnedFd, Errno> {
+    let fd = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&fd, bytes as u64)?;
+    fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(fd)
+}
+
+/// # Safety
+/// The file has at least so many bytes, and keeps them.
+unsafe fn map(fd: impl AsFd, bytes: usize) -> Result<*mut std::ffi::c_void, Errno> {
+    let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+    // SAFETY: a fresh mapping, where the kernel chooses.
+    unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, fd, 0) }
+}
+
+/// The trainer's output in the state: filled by whoever relays, kept by the writer.
 pub trait OutputRing {
     /// The longest piece that can be put at the end without wrapping around.
     fn space(&self) -> &[std::sync::atomic::AtomicU8];

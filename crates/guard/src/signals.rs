@@ -25,7 +25,7 @@ const KEPT: [i32; 9] = [
 /// Ignores what is meant for the trainer or the front, and lets a child that ends, stops or continues interrupt
 /// the deciding thread's sleep.
 pub fn settle(shared: Shared) {
-    KICK.store(std::ptr::from_ref(&shared.head().kick).cast_mut(), Release);
+    KICK.store(std::ptr::from_ref(&shared.page().kick).cast_mut(), Release);
     // SAFETY: plain calls; the handler only adds to an atomic.
     unsafe {
         for signal in (1..=libc::SIGRTMAX()).filter(|signal| !KEPT.contains(signal)) {

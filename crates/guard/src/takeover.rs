@@ -65,12 +65,12 @@ pub fn wait_until_passed(shared: Shared, orders: &Orders, bells: &Bells) {
     let is_passing =
         |index: usize| orders.read[index] >= 0 && head.broken[index].load(Acquire) == 0;
     loop {
-        let kick = head.kick.load(Acquire);
+        let kick = shared.page().kick.load(Acquire);
         bells.ring();
         if !STREAMS.into_iter().any(is_passing) {
             return;
         }
-        let _ = futex::wait(&head.kick, futex::Flags::empty(), kick, None);
+        let _ = futex::wait(&shared.page().kick, futex::Flags::empty(), kick, None);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The processes that train, as they say of themselves in the page, and what they are asked there.
 
+use crate::hands::save::catches;
 use crate::mark::Mark;
 use crate::shared::Shared;
 use antifreeze_cushion::page::{HEARS, SHOWS_STACKS, Trainer};
@@ -11,6 +12,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// Sent only to a process that has a handler for it (see python/antifreeze/_shim/trainer.py).
 pub const SIGNAL: Signal = Signal::URG;
 
+/// No save is taken to last longer, whatever the page says: a guard waits for the next one three times as long.
+pub const LONGEST_SAVE_MS: u64 = 600_000;
+
 /// What came of a save that all of them were asked for.
 pub enum Answer {
     /// In so many milliseconds, the slowest.
@@ -21,7 +25,7 @@ pub enum Answer {
 impl Shared {
     /// Those that train.
     pub fn trainers(&self) -> impl Iterator<Item = (Pid, &'static Trainer)> {
-        self.head()
+        self.page()
             .trainers
             .iter()
             .map(|trainer| (Pid(trainer.pid.load(Acquire)), trainer))
@@ -85,7 +89,8 @@ pub fn answer_of(shared: Shared) -> Option<Answer> {
         if asked != trainer.save_answered.load(Acquire) {
             return None;
         }
-        slowest = slowest.max(trainer.save_ms.load(Relaxed).into());
+        let millis = u64::from(trainer.save_ms.load(Relaxed));
+        slowest = slowest.max(millis.min(LONGEST_SAVE_MS));
         failed |= asked != 0 && trainer.save_failed.load(Relaxed) == asked;
     }
     Some(match failed {
@@ -149,13 +154,15 @@ pub fn insist(shared: Shared, tree: &Tree<Mark>) {
     }
 }
 
-/// Has them write where they are.
+/// Has them write where they are. The signal ends a process without a handler, so the page is not believed about that.
 pub fn ask_for_stacks(shared: Shared, tree: &Tree<Mark>) {
     for (pid, _) in shared
         .trainers()
         .filter(|(_, trainer)| shows_stacks(trainer))
     {
-        let _ = tree.signal(pid, stacks_signal());
+        if tree.get(pid).is_some() && catches(pid, stacks_signal()) {
+            let _ = tree.signal(pid, stacks_signal());
+        }
     }
 }
 
@@ -196,7 +203,7 @@ mod tests {
     /// A page with two that train: one has made steps, the other none.
     fn scene() -> (Shared, &'static Trainer, &'static Trainer) {
         let (shared, _) = Shared::create().unwrap();
-        let [stepping, waiting, ..] = &shared.head().trainers;
+        let [stepping, waiting, ..] = &shared.page().trainers;
         stepping.pid.store(7, Release);
         stepping.steps.store(3, Release);
         waiting.pid.store(8, Release);

@@ -2,8 +2,8 @@
 //! samples to the record. Nothing here waits for anybody.
 
 use crate::shared::Shared;
+use crate::state::EVENT_BYTES;
 use crate::writer::Trouble;
-use antifreeze_cushion::page::EVENT_BYTES;
 use antifreeze_record::Producer;
 use antifreeze_record::codec::encode_event;
 use antifreeze_record::event::{Event, Lack, What};

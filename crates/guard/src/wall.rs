@@ -1,17 +1,18 @@
 //! Keeps the wall: the soft limit of every process of the tree, moved at each look to what
 //! it has plus what the machine can still spare.
 
-use crate::hands::limit::{self, Limits};
+use crate::hands::limit::Limits;
 use crate::mark::{Loading, Mark};
 use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, WallState, closed, plan};
 use crate::room::{Room, Terms};
 use crate::scout::{FileData, Findings};
 use crate::shared::Shared;
 use crate::stride::Stride;
+use crate::undo::{Noted, put_back_limits};
 use antifreeze_cushion::page::{LIMIT_UNIT, LOADING_NS, SLOTS, Slot};
 use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
-use antifreeze_sense::{Name, Pid, Reading};
+use antifreeze_sense::{Name, Pid, Process, Reading};
 use rustix::io::Errno;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -45,6 +46,8 @@ pub struct Wall {
     news: [Option<What>; NEWS],
     stride: Stride,
     said_refused: bool,
+    /// What a guard noted that this one replaces.
+    inherited: Vec<Noted>,
     /// Refusals told so far, for each slot of the page.
     told: [u32; SLOTS],
     /// What each slot wanted when this look began.
@@ -55,7 +58,7 @@ pub struct Wall {
 }
 
 impl Wall {
-    pub fn new(on: bool, ceiling: Option<u64>, attached: bool) -> Wall {
+    pub fn new(on: bool, ceiling: Option<u64>, attached: bool, inherited: Vec<Noted>) -> Wall {
         Wall {
             on,
             ceiling,
@@ -65,6 +68,7 @@ impl Wall {
             news: [None; NEWS],
             stride: Stride::default(),
             said_refused: false,
+            inherited,
             told: [0; SLOTS],
             wants: [0; SLOTS],
             left: 0,
@@ -75,7 +79,7 @@ impl Wall {
     /// more has taken what it was granted, and the reading shows it. The other way round a
     /// grant could be seen in neither, and be promised a second time.
     pub fn hear_wants(&mut self, shared: Shared) {
-        for (slot, wants) in shared.head().slots.iter().zip(&mut self.wants) {
+        for (slot, wants) in shared.page().slots.iter().zip(&mut self.wants) {
             *wants = slot.wanted.load(Acquire);
         }
     }
@@ -121,6 +125,8 @@ impl Wall {
                 },
             });
         }
+        // Before any limit is set.
+        shared.note_guarded(tree, |tracked| self.limit_before(tracked));
         let wall_room = WallRoom {
             wall: self.on,
             room: room.bytes,
@@ -171,7 +177,7 @@ impl Wall {
     /// Tells what the cushions have refused since the last look. The process may have ended
     /// meanwhile; its slot is still there.
     fn hear_refusals(&mut self, footprint: u64, tree: &Tree<Mark>, shared: Shared) {
-        for (slot, told) in shared.head().slots.iter().zip(&mut self.told) {
+        for (slot, told) in shared.page().slots.iter().zip(&mut self.told) {
             let refused = slot.refused.load(Acquire);
             if refused != *told && refused != 0 {
                 let pid = Pid(slot.pid.load(Acquire));
@@ -249,7 +255,10 @@ impl Wall {
             match Limits::of(process.pid) {
                 Ok(limits) => {
                     if mark.wall.limit().is_none() && !mark.is_child {
-                        mark.limit_before = limits.soft;
+                        mark.limit_before = match inherited_limit(&self.inherited, process) {
+                            Some(before) => before,
+                            None => limits.soft,
+                        };
                     }
                     mark.limits = Some(limits);
                 }
@@ -300,16 +309,30 @@ impl Wall {
         self.news.iter_mut().find_map(Option::take)
     }
 
-    /// Gives every process the limit that it would have without the guard.
-    pub fn lift(&self, tree: &Tree<Mark>) {
-        for tracked in tree.processes() {
-            let limit = match self.attached {
-                true => tracked.state.limit_before,
-                false => self.ceiling,
-            };
-            limit::lift(tracked.process.pid, limit);
+    /// The soft limit that a process would have without the guard.
+    pub fn limit_before(&self, tracked: &Tracked<Mark>) -> Option<u64> {
+        match self.attached {
+            true => tracked.state.limit_before,
+            false => self.ceiling,
         }
     }
+
+    /// Gives every process the limit that it would have without the guard.
+    pub fn put_back(&self, tree: &mut Tree<Mark>) {
+        // One that was born since the last sample has what its parent has.
+        put_back_limits(tree, |tracked| {
+            (tracked.state.met || !self.attached).then(|| self.limit_before(tracked))
+        });
+    }
+}
+
+/// The soft limit that a process had before the guard that this one replaces. One that was born since has that of its
+/// parent. None where this is the first guard.
+fn inherited_limit(inherited: &[Noted], process: &Process) -> Option<Option<u64>> {
+    let noted = |pid: Pid| inherited.iter().find(move |noted| noted.pid == pid);
+    let own = noted(process.pid).filter(|noted| noted.started == process.started);
+    let noted = own.or(noted(process.parent)).or(inherited.first());
+    noted.map(|noted| noted.limit_before)
 }
 
 /// Gives a process that is new and looks like a fork of its parent what the parent's wall

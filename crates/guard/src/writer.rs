@@ -131,11 +131,11 @@ pub fn complete_tails(folder: &Path, shared: Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the number of this guard into the run's folder, for `antifreeze resume` and for
+/// Puts the number of this guard, and those of its page and its state, into the run's folder, for `antifreeze resume` and for
 /// whoever asks whether the run goes on.
-pub fn announce(folder: &Path, page_fd: i32) -> io::Result<()> {
+pub fn announce(folder: &Path, [page, state]: [i32; 2]) -> io::Result<()> {
     let stat = std::fs::read("/proc/self/stat")?;
     let started = antifreeze_sense::parse::stat(&stat).map_or(0, |stat| stat.started);
-    let text = format!("{} {started} {page_fd}\n", std::process::id());
+    let text = format!("{} {started} {page} {state}\n", std::process::id());
     std::fs::write(folder.join("guard"), text)
 }

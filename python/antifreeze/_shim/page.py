@@ -22,8 +22,8 @@ RUNG, LOOK_ASKED, LISTENS, SAVE_FAILED = range(12, 16)
 # In LISTENS: it has a handler for our signal, and shows its stacks for another.
 HEARS, SHOWS_STACKS = 1, 2
 WORDS = 16
-# Of the head, as places in the page: who the front and the guard are, and how what is guarded ended.
-FRONT_PID, GUARD_PID, ROOT_STATUS = 72, 76, 112
+# Of the head, as places in the page: who the front and the guard are, and that the guard is to leave.
+FRONT_PID, GUARD_PID, LEAVE = 72, 76, 80
 
 
 class Slot:
@@ -56,7 +56,7 @@ def let_go(paths, front, status):
         pids = struct.unpack("=2I", os.pread(descriptor, 8, FRONT_PID))
         if pids != (front, int(paths.split("/")[2])):
             return False
-        os.pwrite(descriptor, struct.pack("=I", (status << 8) + 1), ROOT_STATUS)
+        os.pwrite(descriptor, struct.pack("=I", (status << 8) + 1), LEAVE)
         return True
 
     return bool(_in_page(paths, tell))

@@ -40,10 +40,10 @@ pub fn is_worth_it() -> bool {
 }
 
 /// Reads until the guard is gone.
-pub fn probe(page: RawFd) -> Result<(), String> {
-    // SAFETY: the front opened it for us, and nothing else owns the number.
-    let page = unsafe { BorrowedFd::borrow_raw(page) };
-    let shared = Shared::open(page).map_err(|errno| {
+pub fn probe(memory: [RawFd; 2]) -> Result<(), String> {
+    // SAFETY: the front opened them for us, and nothing else owns the numbers.
+    let [page, state] = memory.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
+    let shared = Shared::open(page, state).map_err(|errno| {
         format!("the page: {errno}; this command is started by `antifreeze run`")
     })?;
     let _ = rustix::thread::set_name(c"af-probe");

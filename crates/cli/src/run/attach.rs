@@ -68,9 +68,7 @@ fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
         front.hold(Tether, arguments.tersely);
     }
     notes.iter().for_each(|note| front.say(note));
-    let score = OomScore::raise(&target);
     let closed = front.watch(None, false);
-    score.put_back();
     if let Some(message) = closed.not_started {
         return Err(Failure::Own(message));
     }
@@ -108,31 +106,6 @@ fn admitted(arguments: &AttachArguments) -> Result<Target, String> {
         Err(errno) => Err(format!("process {pid} cannot be limited: {errno}")),
     }
 }
-
-/// Makes the kernel kill what is guarded first, as long as it is guarded.
-struct OomScore<'a> {
-    target: &'a Target,
-    before: Option<i32>,
-}
-
-impl OomScore<'_> {
-    fn raise(target: &Target) -> OomScore<'_> {
-        let text = target.read(OOM_SCORE).unwrap_or_default();
-        let before: Option<i32> = String::from_utf8_lossy(&text).trim().parse().ok();
-        if let Some(before) = before {
-            target.write(OOM_SCORE, &(before + 500).min(1000).to_string());
-        }
-        OomScore { target, before }
-    }
-
-    fn put_back(self) {
-        if let Some(before) = self.before {
-            self.target.write(OOM_SCORE, &before.to_string());
-        }
-    }
-}
-
-const OOM_SCORE: &str = "oom_score_adj";
 
 /// To the process that has us guard it.
 pub struct Tether;

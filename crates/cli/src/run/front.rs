@@ -18,13 +18,14 @@ use super::target::Target;
 use crate::report::Report;
 use crate::store::Run;
 use crate::usage;
-use antifreeze_cushion::page::{EVENT_BYTES, attached};
 use antifreeze_diagnose::{Again, Facts, Told, lacks_brake};
 use antifreeze_guard::cards;
-use antifreeze_guard::hands::limit;
+use antifreeze_guard::hands::cgroup;
 use antifreeze_guard::orders::Orders;
-use antifreeze_guard::shared::Shared;
+use antifreeze_guard::shared::{Memory, Shared};
+use antifreeze_guard::state::{EVENT_BYTES, EVENTS, attached};
 use antifreeze_guard::takeover::OVER;
+use antifreeze_guard::undo;
 use antifreeze_guard::voice::stamp;
 use antifreeze_guard::writer::complete_tails;
 use antifreeze_record::codec::decode_event;
@@ -62,7 +63,9 @@ pub struct Front {
     facts: Facts,
     look: Look,
     shared: Shared,
-    page: OwnedFd,
+    memory: Memory,
+    /// The program of all guards of this run.
+    program: OwnedFd,
     wake: OwnedFd,
     /// A pipe whose writing end is ours alone: it ends when we do.
     lives: (OwnedFd, OwnedFd),
@@ -149,7 +152,7 @@ impl Front {
             // What it prints is not ours to pass on.
             _ => Streams::default(),
         };
-        let (shared, page) = Shared::create().map_err(tried("making the shared page"))?;
+        let (shared, memory) = Shared::create().map_err(tried("making the shared page"))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(tried("making an eventfd"))?;
         let lives = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
@@ -159,13 +162,16 @@ impl Front {
             let pid = listener.pid.as_raw_nonzero().get() as u32;
             shared.head().listener_pid.store(pid, Release);
         }
+        shared.page().front_pid.store(std::process::id(), Release);
+        let program =
+            crate::embed::guard().map_err(|error| format!("starting the guard: {error}"))?;
         if !facts.record.as_os_str().is_empty() {
             // Where the disk is full it is so for the record as well, and that is said.
             let _ = facts.terms().write(&facts.record);
         }
         // Before the guard, which has to know that it is none of the command's.
         let probe = crate::probe::is_worth_it()
-            .then(|| ProbeProcess::start(page.as_fd(), signals.before()).ok())
+            .then(|| ProbeProcess::start(&memory, signals.before()).ok())
             .flatten();
         if let Some(probe) = probe {
             let pid = probe.pid.as_raw_nonzero().get() as u32;
@@ -178,7 +184,8 @@ impl Front {
         let relays = Relays::start(&streams, shared, &screen, &wake).map_err(a_thread)?;
         let equipment = Equipment {
             orders: &orders,
-            page: page.as_fd(),
+            program: program.as_fd(),
+            memory: &memory,
             wake: wake.as_fd(),
             front_lives: lives.0.as_fd(),
             streams: &streams,
@@ -203,7 +210,8 @@ impl Front {
             facts,
             look,
             shared,
-            page,
+            memory,
+            program,
             wake,
             lives,
             signals,
@@ -318,8 +326,8 @@ impl Front {
         self.deliver_earlier();
         if let Some(tether) = &self.tether {
             let guard = self.shared.head().guard_pid.load(Acquire);
-            let strip = self.shared.head().strip.load(Acquire);
-            tether.say(guard, self.page.as_fd(), strip, &self.facts);
+            let strip = self.shared.page().strip.load(Acquire);
+            tether.say(guard, self.memory.page.as_fd(), strip, &self.facts);
         }
         Ok(())
     }
@@ -421,6 +429,8 @@ impl Front {
     fn hear(&mut self) {
         let written = self.shared.head().events.load(Acquire);
         let mut bytes = [0; EVENT_BYTES];
+        // Older ones were overwritten.
+        self.heard = self.heard.max(written.saturating_sub(EVENTS as u64));
         while self.heard < written {
             if let Some(len) = self.shared.event(self.heard, &mut bytes)
                 && let Some(event) = decode_event(&bytes[..len])
@@ -514,7 +524,8 @@ impl Front {
         self.restarts += 1;
         let equipment = Equipment {
             orders: &self.orders,
-            page: self.page.as_fd(),
+            program: self.program.as_fd(),
+            memory: &self.memory,
             wake: self.wake.as_fd(),
             front_lives: self.lives.0.as_fd(),
             streams: &self.streams,
@@ -532,13 +543,22 @@ impl Front {
             // It died before the command was there.
             None if root == 0 => {}
             None => {
-                self.shared.head().wall.store(0, Release);
-                limit::lift(antifreeze_sense::Pid(root), None);
+                self.undo();
                 self.say(
                     "the guard died and could not be replaced; the command goes on without it",
                 );
             }
         }
+    }
+
+    /// Leaves the tree as it would be without a guard.
+    fn undo(&self) {
+        let head = self.shared.head();
+        let ours = [&head.front_pid, &head.keeper_pid, &head.probe_pid];
+        let ours = ours.map(|pid| antifreeze_sense::Pid(pid.load(Acquire)));
+        undo::undo_all(self.shared, &ours);
+        let root = antifreeze_sense::Pid(head.root_pid.load(Acquire));
+        cgroup::let_go(root, &self.orders.run_id);
     }
 
     fn root_status(&self) -> Option<u32> {
@@ -586,6 +606,11 @@ impl Front {
             self.say(&line);
         }
         self.let_screen_finish();
+        if self.unguarded {
+            // Where a process is left in it, the keeper stays.
+            let root = antifreeze_sense::Pid(self.shared.head().root_pid.load(Acquire));
+            cgroup::is_left(root, &self.orders.run_id);
+        }
         self.shared.head().front_done.store(1, Release);
         let errno = self.shared.head().exec_errno.load(Acquire);
         if errno != 0 {

@@ -3,6 +3,7 @@
 use super::inherited;
 use super::streams::Streams;
 use antifreeze_guard::orders::Orders;
+use antifreeze_guard::shared::Memory;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
@@ -25,7 +26,9 @@ pub struct GuardProcess {
 /// What every guard of this run is given.
 pub struct Equipment<'a> {
     pub orders: &'a Orders,
-    pub page: BorrowedFd<'a>,
+    /// The guard's program. Keepers of one guard are known by it to the next.
+    pub program: BorrowedFd<'a>,
+    pub memory: &'a Memory,
     pub wake: BorrowedFd<'a>,
     pub front_lives: BorrowedFd<'a>,
     pub streams: &'a Streams,
@@ -39,9 +42,9 @@ pub struct Equipment<'a> {
 impl GuardProcess {
     /// Starts a guard; with `adopt`, for a trainer that runs already.
     pub fn start(equipment: &Equipment<'_>, adopt: Option<Pid>) -> io::Result<GuardProcess> {
-        let executable = crate::embed::guard()?;
         let mut orders = equipment.orders.clone();
-        orders.page = equipment.page.as_raw_fd();
+        orders.page = equipment.memory.page.as_raw_fd();
+        orders.state = equipment.memory.state.as_raw_fd();
         orders.wake = equipment.wake.as_raw_fd();
         orders.front_lives = equipment.front_lives.as_raw_fd();
         orders.read = [-1; 2];
@@ -74,7 +77,7 @@ impl GuardProcess {
             .filter(|fd| *fd >= 0)
             .collect();
 
-        let mut command = Command::new(format!("/proc/self/fd/{}", executable.as_raw_fd()));
+        let mut command = Command::new(format!("/proc/self/fd/{}", equipment.program.as_raw_fd()));
         command
             .arg0("antifreeze-guard")
             .arg(orders.to_argument())

@@ -1,7 +1,8 @@
 //! The probe of NVIDIA's cards as the front sees it: started once, left alone, and reaped like any other child.
 
+use antifreeze_guard::shared::Memory;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::{AsRawFd, BorrowedFd};
+use rustix::fd::AsRawFd;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -21,13 +22,13 @@ pub struct ProbeProcess {
 impl ProbeProcess {
     /// Starts it. It shares nothing with the command: no output, no terminal, no session, so that nobody waits for
     /// it, and it outlives us if we die.
-    pub fn start(page: BorrowedFd<'_>, signal_mask: libc::sigset_t) -> io::Result<ProbeProcess> {
-        let page = page.as_raw_fd();
+    pub fn start(memory: &Memory, signal_mask: libc::sigset_t) -> io::Result<ProbeProcess> {
+        let memory = [memory.page.as_raw_fd(), memory.state.as_raw_fd()];
         let mut command = Command::new("/proc/self/exe");
         command
             .arg0("antifreeze")
             .arg("probe-cards")
-            .arg(page.to_string())
+            .args(memory.map(|fd| fd.to_string()))
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -44,7 +45,9 @@ impl ProbeProcess {
                     libc::c_uint::MAX,
                     libc::CLOSE_RANGE_CLOEXEC,
                 );
-                libc::fcntl(page, libc::F_SETFD, 0);
+                for fd in memory {
+                    libc::fcntl(fd, libc::F_SETFD, 0);
+                }
                 Ok(())
             });
         }

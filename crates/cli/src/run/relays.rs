@@ -4,9 +4,9 @@
 
 use super::screen::Screen;
 use super::streams::{Ends, Streams};
-use antifreeze_cushion::page::Output;
 use antifreeze_guard::relay::{Flow, Source, Way, is_anonymous_pipe};
 use antifreeze_guard::shared::{OutputRing, Shared};
+use antifreeze_guard::state::Output;
 use antifreeze_guard::takeover::{OVER, PASSED};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};

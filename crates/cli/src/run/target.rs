@@ -107,17 +107,6 @@ impl Target {
         link(self.folder.as_fd(), "cwd").map(PathBuf::from)
     }
 
-    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
-        read_at(self.folder.as_fd(), name)
-    }
-
-    pub fn write(&self, name: &str, text: &str) {
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        if let Ok(file) = openat(&self.folder, name, flags, Mode::empty()) {
-            let _ = rustix::io::write(&file, text.as_bytes());
-        }
-    }
-
     /// What to wait on for its end.
     pub fn ends(&self) -> Option<BorrowedFd<'_>> {
         self.ends.as_ref().map(AsFd::as_fd)

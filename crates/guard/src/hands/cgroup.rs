@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// How often the removal of a cgroup is tried.
+const MAX_REMOVALS: usize = 10;
+
 /// The trainer's own cgroup.
 #[derive(Default)]
 pub struct Home {
@@ -58,7 +61,10 @@ impl Home {
             (Version::V2, folder) => {
                 let now = cgroup_of(trainer)?;
                 let path = folder.top.join(now.trim_start_matches('/'));
-                now.contains(&name).then(|| version_2(path, Vec::new()))
+                // systemd removes its scopes itself.
+                let made = delegated_path(&folder.path, &name);
+                let made = made.into_iter().filter(|made| *made == path).collect();
+                now.contains(&name).then(|| version_2(path, made))
             }
             (Version::V1, folder) => {
                 let memory = folder.path.join(&name);
@@ -81,10 +87,17 @@ impl Home {
         Ok(path)
     }
 
-    /// Removes what was made. The kernel refuses while somebody is left inside.
+    /// Removes what was made. The kernel refuses while somebody is left inside, and for a moment after the last process
+    /// has ended.
     pub fn remove(&self) {
         for path in self.made.iter().rev() {
-            let _ = std::fs::remove_dir(path);
+            for _ in 0..MAX_REMOVALS {
+                let removed = std::fs::remove_dir(path);
+                if !removed.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
         }
     }
 }
@@ -187,6 +200,26 @@ fn scope(trainer: Pid, run_id: &str, nice: i32) -> Option<Home> {
         std::thread::sleep(Duration::from_millis(1));
     }
     None
+}
+
+/// Where a cgroup of version 2 stands that we made ourselves.
+fn delegated_path(ours: &Path, name: &str) -> Option<PathBuf> {
+    let path = ours.join(name);
+    path.is_dir().then_some(path)
+}
+
+/// Removes the cgroups of a trainer that nobody guards any more. True while a process is left in one of them.
+pub fn is_left(trainer: Pid, run_id: &str) -> bool {
+    let location = Location::of_self();
+    let name = name(run_id, trainer);
+    let folders = location.memory_folder().map(|(_, folder)| &folder.path);
+    let cpu = location.cpu.as_ref().map(|cpu| &cpu.path);
+    let mut is_left = false;
+    for parent in folders.into_iter().chain(cpu) {
+        let removed = std::fs::remove_dir(parent.join(&name));
+        is_left |= removed.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY));
+    }
+    is_left
 }
 
 /// Lifts the brake from a trainer that nobody guards any more.

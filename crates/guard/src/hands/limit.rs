@@ -31,6 +31,11 @@ impl Limits {
         }
     }
 
+    /// What [`Limits::move_to`] can make of this soft limit.
+    pub fn reachable(&self, soft: Option<u64>) -> Option<u64> {
+        finite(soft.unwrap_or(libc::RLIM_INFINITY).min(self.hard))
+    }
+
     /// Moves the soft limit; None takes it away as far as the hard limit allows.
     pub fn move_to(&self, pid: Pid, soft: Option<u64>) -> Result<(), Errno> {
         let limit = libc::rlimit {

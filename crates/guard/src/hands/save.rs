@@ -37,7 +37,8 @@ fn ask_from(tree: &Tree<Mark>, pid: Pid, signal: Signal, depth: usize) -> Option
     first
 }
 
-fn catches(pid: Pid, signal: Signal) -> bool {
+/// Whether the process has a handler for the signal, by what the kernel says.
+pub fn catches(pid: Pid, signal: Signal) -> bool {
     let mut path = [0u8; 32];
     let mut buffer = [0u8; 4096];
     let Some(path) = status_path(pid, &mut path) else {

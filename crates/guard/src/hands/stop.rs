@@ -6,7 +6,6 @@ use crate::shared::Shared;
 use antifreeze_sense::Pid;
 use antifreeze_sense::tree::Tree;
 use rustix::process::Signal;
-use std::sync::atomic::Ordering::Release;
 
 /// A process below this is a launcher (a shell, `env`, `time`): what it started has to be
 /// asked too. Above it, it is the trainer, which knows best how to end its own workers.
@@ -23,10 +22,8 @@ pub fn pause(tree: &mut Tree<Mark>, shared: Shared) -> usize {
         tracked.state.paused |= running;
     }
     let ours = || tree.processes().filter(|tracked| tracked.state.paused);
-    // Told before it is done: should we die in between, the keeper continues too many.
-    for (place, tracked) in shared.head().paused.iter().zip(ours()) {
-        place.store(tracked.process.pid.0, Release);
-    }
+    // Noted before it is done: should we die in between, a keeper continues too many.
+    shared.note_paused(tree);
     // One that pages itself out has to run for it.
     let to_stop = || ours().filter(|tracked| !tracked.state.pageout.is_running());
     to_stop()
@@ -46,9 +43,7 @@ pub fn resume(tree: &mut Tree<Mark>, shared: Shared) {
         // It was read while it stood still, and that was our doing.
         tracked.process.state = b'R';
     }
-    for place in &shared.head().paused {
-        place.store(0, Release);
-    }
+    shared.note_paused(tree);
 }
 
 /// Asks the trainer to end: the root, and through launchers what they started.

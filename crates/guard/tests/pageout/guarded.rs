@@ -6,11 +6,11 @@ use antifreeze_guard::hands::stop;
 use antifreeze_guard::interruptible::inspect;
 use antifreeze_guard::mark::Mark;
 use antifreeze_guard::scout::now;
-use antifreeze_guard::shared::Shared;
+use antifreeze_guard::shared::{Memory, Shared};
 use antifreeze_sense::tree::{CAPACITY, Tree};
 use antifreeze_sense::{Machine, Pid, Sample};
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -30,7 +30,7 @@ pub struct Guarded {
     processes: usize,
     output: BufReader<ChildStdout>,
     shared: Shared,
-    _page: OwnedFd,
+    _memory: Memory,
     machine: Machine,
     sample: Sample,
     tree: Tree<Mark>,
@@ -62,12 +62,16 @@ impl Guarded {
     }
 
     fn start_with(mode: &str, pages_out: u32) -> Guarded {
-        let (shared, page) = Shared::create().unwrap();
-        let head = shared.head();
+        let (shared, memory) = Shared::create().unwrap();
+        let head = shared.page();
         head.pages_out.store(pages_out, Release);
         // Fresh for as long as any test may take.
         head.heartbeat.store(now() + 3_600_000_000_000, Release);
-        let path = format!("/proc/{}/fd/{}", std::process::id(), page.as_raw_fd());
+        let path = format!(
+            "/proc/{}/fd/{}",
+            std::process::id(),
+            memory.page.as_raw_fd()
+        );
         let mut child = Command::new(subject())
             .arg(mode)
             .env("LD_PRELOAD", cushion())
@@ -85,7 +89,7 @@ impl Guarded {
             processes: if mode == "children" { 3 } else { 1 },
             output,
             shared,
-            _page: page,
+            _memory: memory,
             machine: Machine::open(Path::new("/")),
             sample: Sample::default(),
             tree,
@@ -187,7 +191,7 @@ impl Guarded {
     /// As if the guard had been killed together with its keeper: the processes run, and the request stands.
     pub fn guard_dies(&mut self) {
         let stale = now() - STALE_NS - 1_000_000_000;
-        self.shared.head().heartbeat.store(stale, Release);
+        self.shared.page().heartbeat.store(stale, Release);
         for tracked in self.tree.processes() {
             let _ = self
                 .tree

@@ -8,7 +8,7 @@ use crate::Pid;
 /// The guard, the front, and one front that took over from another.
 const REAPERS: usize = 4;
 /// Helpers are few, and restarted ones take the place of the oldest.
-const OUTSIDERS: usize = 16;
+const OUTSIDERS: usize = 64;
 
 #[derive(Default)]
 pub struct Kin {

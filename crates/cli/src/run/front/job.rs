@@ -3,10 +3,10 @@
 
 use super::Front;
 use crate::run::signals::{Arrived, ends_by_default, stops, take_default_action};
-use antifreeze_cushion::page::{attached, stop_signal};
+use antifreeze_guard::state::{attached, stop_signal};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 
 /// What the command printed before it was stopped is passed on for this long, before the front is stopped as well.
@@ -65,7 +65,7 @@ impl Front {
         }
         let head = self.shared.head();
         let root = head.root_pid.load(Acquire) as i32;
-        if stops(signal) && head.paused.iter().any(|pid| pid.load(Relaxed) != 0) {
+        if stops(signal) && self.shared.guarded().any(|noted| noted.paused) {
             // It is stopped already, by the guard; now the user wants it to stay so.
             self.settle();
             take_default_action(signal);

@@ -1,0 +1,85 @@
+//! The anchor: a process that does nothing but belong to the trainer's process group.
+//!
+//! The kernel hangs up a process group that has a stopped member and becomes orphaned, that is, when no member has a
+//! parent in another group of the same session any more. The guard is such a parent of the trainer. Where no shell with
+//! job control is above it (cron, systemd, docker, CI) it is the only one, and a paused trainer would die by SIGHUP when
+//! the guard dies. The anchor is a child of a keeper, which is in the guard's group, so the trainer's group stays
+//! connected as long as that keeper lives.
+
+use antifreeze_sense::Pid;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::process::{WaitOptions, waitpid};
+
+pub struct Anchor {
+    pid: rustix::process::Pid,
+    /// Ends when it does.
+    lives: OwnedFd,
+}
+
+impl Anchor {
+    /// Forks one into this process group. One thread only. None where there is no process to spare, or no such group.
+    pub fn cast(group: Pid) -> Option<Anchor> {
+        let (lives, held) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
+        let parent = std::process::id();
+        // SAFETY: the process has one thread, so the child may use everything.
+        match unsafe { libc::fork() } {
+            -1 => None,
+            0 => rest(group, parent, &held),
+            pid => Some(Anchor {
+                pid: rustix::process::Pid::from_raw(pid)?,
+                lives,
+            }),
+        }
+    }
+
+    /// Whether it was killed; it is collected then.
+    pub fn is_gone(&self) -> bool {
+        !matches!(waitpid(Some(self.pid), WaitOptions::NOHANG), Ok(None))
+    }
+
+    /// Ends it; [`Anchor::collect`] waits for that.
+    pub fn end(&self) {
+        let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+    }
+
+    pub fn collect(self) {
+        let _ = waitpid(Some(self.pid), WaitOptions::empty());
+    }
+
+    /// What to wait on for its end.
+    pub fn ends(&self) -> PollFd<'_> {
+        PollFd::new(&self.lives, PollFlags::IN)
+    }
+}
+
+/// Stays until it is killed, or its parent has ended.
+fn rest(group: Pid, parent: u32, held: &OwnedFd) -> ! {
+    let _ = rustix::thread::set_name(c"af-anchor");
+    crate::title::set(b"af-anchor");
+    // SAFETY: system calls on plain numbers and on a set that lives here.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // What is sent to the group is not for it, such as Ctrl-Z and Ctrl-C.
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        let is_orphan = libc::getppid() as u32 != parent;
+        if is_orphan || libc::setpgid(0, group.0 as i32) != 0 {
+            libc::_exit(1);
+        }
+        // Files, pipes and the terminal of the command are not to be held open by it.
+        let held = held.as_fd().as_raw_fd() as libc::c_uint;
+        let close = |first: libc::c_uint, last: libc::c_uint| {
+            libc::syscall(libc::SYS_close_range, first, last, 0)
+        };
+        if held > 0 {
+            close(0, held - 1);
+        }
+        close(held + 1, libc::c_uint::MAX);
+        libc::chdir(c"/".as_ptr());
+        loop {
+            libc::pause();
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The state of a run: shared memory of the front, the guard, the keepers and the probe, in a memfd of its own.
+//!
+//! Processes of the tree never map it and inherit no descriptor of it, so what stands here is believed: who is who, how
+//! the run goes, what is to be undone. What processes of the tree write is in `antifreeze_cushion::page`.
+//!
+//! Everything is an atomic, and every field is valid when zero.
+
+use antifreeze_sense::tree::CAPACITY;
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
+
+/// "AFST".
+pub const MAGIC: u32 = 0x5453_4641;
+/// Raised whenever the layout changes.
+pub const VERSION: u32 = 1;
+/// Events on their way from the guard to the front.
+pub const EVENTS: usize = 64;
+/// The longest encoded event.
+pub const EVENT_BYTES: usize = 248;
+/// What is read of graphics cards, each a [`CardReading`].
+pub const CARD_READINGS: usize = 10;
+/// What is kept of the trainer's output, of each stream.
+pub const OUTPUT_BYTES: usize = 256 * 1024;
+
+/// One number of the graphics cards. The value is written first, so that it is there when it is said to be.
+#[repr(C)]
+pub struct CardReading {
+    /// 0: not read yet; 1: it is in `value`; else 2 and the number of a `Reason` of crates/sense.
+    pub state: AtomicU64,
+    pub value: AtomicU64,
+}
+
+/// What the probe has read of the graphics cards. Two looks may be mixed for a moment: each number
+/// is whole by itself, and says little that a look two seconds later would not.
+#[repr(C)]
+pub struct Probed {
+    /// CLOCK_MONOTONIC of the last look, or of the start of the probe; `u64::MAX` for a word that
+    /// stays true; 0 where there is no probe.
+    pub at: AtomicU64,
+    /// In the order of cards.rs.
+    pub readings: [CardReading; CARD_READINGS],
+}
+
+/// What `root_status` holds of an attached process, beyond any wait status.
+pub mod attached {
+    /// The process lives on unguarded, because the front has left.
+    pub const LEFT_ALIVE: u32 = 1 << 16;
+    /// It has ended, and its status is not known.
+    pub const ENDED_UNSEEN: u32 = 1 << 17;
+    /// It has ended, and the wait status in the lower bits was seen.
+    pub const ENDED_SEEN: u32 = 1 << 18;
+}
+
+/// `root_stops`: how often the root was stopped, and by which signal the last time.
+pub mod stop_signal {
+    use super::AtomicU32;
+    use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+    /// Counts one more stop. The root's parent reports it, and there is one.
+    pub fn report(word: &AtomicU32, signal: u32) {
+        let _ = word.fetch_update(AcqRel, Acquire, |stops| {
+            Some((stops | 0xff).wrapping_add(1) | signal & 0xff)
+        });
+    }
+
+    pub fn signal(stops: u32) -> u32 {
+        stops & 0xff
+    }
+}
+
+#[repr(C)]
+pub struct EventSlot {
+    /// Number of the event plus one, written last; 0 when empty.
+    pub number: AtomicU64,
+    pub bytes: [AtomicU64; EVENT_BYTES / 8],
+}
+
+/// A process of the tree, and what is to be undone there when it is guarded no more.
+#[repr(C)]
+pub struct Guarded {
+    /// 0: none. Written last.
+    pub pid: AtomicU32,
+    /// 1 while the guard has stopped it.
+    pub paused: AtomicU32,
+    /// Its start time in clock ticks since boot: the number of a process that has ended may be another's.
+    pub started: AtomicU64,
+    /// The soft limit on its data without the guard; `u64::MAX` for none.
+    pub limit_before: AtomicU64,
+}
+
+#[repr(C)]
+pub struct Head {
+    pub magic: AtomicU32,
+    pub version: AtomicU32,
+
+    // Who is who.
+    pub front_pid: AtomicU32,
+    pub guard_pid: AtomicU32,
+    pub root_pid: AtomicU32,
+    /// 0 while it is not known yet.
+    pub root_started: AtomicU64,
+    /// The keeper that acts when the guard dies.
+    pub keeper_pid: AtomicU32,
+    pub probe_pid: AtomicU32,
+
+    // The guard's.
+    /// CLOCK_MONOTONIC of the last tick.
+    pub heartbeat: AtomicU64,
+    /// Rises at the end of each tick.
+    pub tick: AtomicU32,
+    /// 1 once a guard has said that the run has begun. The first may die before it comes to that.
+    pub begun: AtomicU32,
+    /// errno of a command that could not be started; 0 otherwise.
+    pub exec_errno: AtomicI32,
+    /// The root's wait status plus one, from before it is collected: a guard may die before it has told it.
+    pub root_seen: AtomicU32,
+    /// The root's wait status plus one, once it has ended; 0 before. Of an attached process: one of the values of
+    /// [`attached`] plus one, or, where the process itself wants to be guarded no more, the status that it names.
+    pub root_status: AtomicU32,
+    /// 1 once the guard has nothing more to say: the record is closed. A futex word.
+    pub closed: AtomicU32,
+    /// Events written so far.
+    pub events: AtomicU64,
+    /// What the tree holds, and the rung it is on.
+    pub footprint: AtomicU64,
+    pub rung: AtomicU32,
+    /// The last stop of the root, as [`stop_signal`] writes it.
+    pub root_stops: AtomicU32,
+
+    // What is to be undone.
+    /// 1 while the guard sets limits.
+    pub limits: AtomicU32,
+    /// 1 where the score of an attached process was raised, from and to what.
+    pub oom_is_raised: AtomicU32,
+    pub oom_before: AtomicI32,
+    pub oom_raised: AtomicI32,
+    pub guarded: [Guarded; CAPACITY],
+
+    // The front's, for the guard.
+    /// Of each stream of the trainer, `OVER` of [`crate::takeover`] when its reader or all of its writers have closed it:
+    /// front, guard and keepers close their descriptors of it, so that the other side sees the end as it would without us.
+    /// `PASSED` when the front has passed everything on.
+    pub broken: [AtomicU32; 2],
+    /// 1 when the front leaves on purpose.
+    pub front_done: AtomicU32,
+    /// Rises with each `antifreeze resume`.
+    pub resume_requests: AtomicU32,
+    /// The process that counts signals to the process group; 0 where there is none.
+    pub listener_pid: AtomicU32,
+    /// 1 while the front is stopped, or about to be, because the root was stopped.
+    pub front_stops: AtomicU32,
+
+    // The probe's, for the guard.
+    pub cards: Probed,
+
+    pub event_slots: [EventSlot; EVENTS],
+}
+
+/// The trainer's output on its way to where it was going, and the tail that is kept of it.
+/// One side at a time relays: the front, or the guard once the front is gone. All counts are of bytes since the start;
+/// [`crate::relay`] says what a relay that is killed leaves in them.
+#[repr(C)]
+pub struct Output {
+    /// Bytes read from the trainer.
+    pub filled: AtomicU64,
+    /// Bytes of those that have been passed on.
+    pub passed: AtomicU64,
+    /// Bytes that `filled` will count once the piece in the intake has been read.
+    pub taken: AtomicU64,
+    /// The end of the piece that is being passed on,
+    pub sending: AtomicU64,
+    /// and the same once the piece is in the outlet.
+    pub staged: AtomicU64,
+    /// The size of the file that is appended to, before the piece.
+    pub size_before: AtomicU64,
+    pub ring: [AtomicU8; OUTPUT_BYTES],
+}
+
+#[repr(C)]
+pub struct State {
+    pub head: Head,
+    /// Standard output (or both, when they go to the same place) and standard error.
+    pub output: [Output; 2],
+}

@@ -1,0 +1,251 @@
+//! What the guard has done to a tree, and how it is undone: by the guard at its end, or by whoever is left when it died,
+//! a keeper or the front.
+//!
+//! The guard notes each process in the state of the run before it does something to it, with its start time, so that
+//! nothing is ever done to a process that came to have the same number.
+
+use crate::hands::limit::Limits;
+use crate::identity;
+use crate::mark::Mark;
+use crate::scout::now;
+use crate::shared::Shared;
+use crate::state::Guarded;
+use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
+use antifreeze_sense::{Pid, Reading, Reason};
+use rustix::process::Signal;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// A tree that forks without end is gone through so often.
+const MAX_PASSES: usize = 50;
+/// `limit_before` of a process without a limit.
+const NO_LIMIT: u64 = u64::MAX;
+
+/// A process as a guard noted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noted {
+    pub pid: Pid,
+    pub started: u64,
+    pub paused: bool,
+    /// Its soft limit without the guard.
+    pub limit_before: Option<u64>,
+}
+
+impl Noted {
+    pub fn lives(&self) -> bool {
+        identity::is_same(self.pid, self.started)
+    }
+}
+
+impl Guarded {
+    fn set(&self, noted: &Noted) {
+        let paused = u32::from(noted.paused);
+        let limit_before = noted.limit_before.unwrap_or(NO_LIMIT);
+        let pid = noted.pid.0;
+        let is_known = self.pid.load(Relaxed) == pid && self.started.load(Relaxed) == noted.started;
+        if !is_known {
+            self.pid.store(0, Release);
+            self.started.store(noted.started, Relaxed);
+        }
+        self.limit_before.store(limit_before, Relaxed);
+        self.paused.store(paused, Release);
+        self.pid.store(pid, Release);
+    }
+
+    fn get(&self) -> Option<Noted> {
+        let pid = Pid(self.pid.load(Acquire));
+        let limit_before = self.limit_before.load(Relaxed);
+        (pid != Pid(0)).then(|| Noted {
+            pid,
+            started: self.started.load(Relaxed),
+            paused: self.paused.load(Acquire) == 1,
+            limit_before: (limit_before != NO_LIMIT).then_some(limit_before),
+        })
+    }
+}
+
+impl Shared {
+    /// Notes all processes of the tree. Must come before something is done to them. `limit_before` is the soft limit of
+    /// a process without the guard.
+    pub fn note_guarded(
+        &self,
+        tree: &Tree<Mark>,
+        limit_before: impl Fn(&Tracked<Mark>) -> Option<u64>,
+    ) {
+        let mut places = self.head().guarded.iter();
+        // The tree first, or one place too many would be taken.
+        for (tracked, place) in tree.processes().zip(places.by_ref()) {
+            place.set(&Noted {
+                pid: tracked.process.pid,
+                started: tracked.process.started,
+                paused: tracked.state.paused,
+                limit_before: limit_before(tracked),
+            });
+        }
+        for place in places.take_while(|place| place.pid.load(Relaxed) != 0) {
+            place.pid.store(0, Release);
+        }
+    }
+
+    /// Notes again which of the noted processes are paused.
+    pub fn note_paused(&self, tree: &Tree<Mark>) {
+        for place in &self.head().guarded {
+            let noted = place.get();
+            let tracked = noted.and_then(|noted| {
+                tree.get(noted.pid)
+                    .filter(|tracked| tracked.process.started == noted.started)
+            });
+            let paused = tracked.is_some_and(|tracked| tracked.state.paused);
+            place.paused.store(paused.into(), Release);
+        }
+    }
+
+    /// What was noted of processes that may live.
+    pub fn guarded(&self) -> impl Iterator<Item = Noted> {
+        self.head().guarded.iter().filter_map(Guarded::get)
+    }
+}
+
+/// Continues what a guard has stopped.
+pub fn continue_paused(shared: Shared) {
+    shared.withdraw_pageouts();
+    for noted in shared.guarded().filter(|noted| noted.paused) {
+        let _ = identity::signal(noted.pid, noted.started, Signal::CONT);
+    }
+}
+
+/// Undoes all of it where there is no guard any more. `ours` are processes that are none of the tree.
+pub fn undo_all(shared: Shared, ours: &[Pid]) {
+    let head = shared.head();
+    shared.page().wall.store(0, Release);
+    continue_paused(shared);
+    let Ok(mut tree) = known_tree(shared, ours) else {
+        return;
+    };
+    if head.limits.load(Acquire) == 1 {
+        put_back_limits(&mut tree, |tracked| tracked.state);
+    }
+    put_back_oom_scores(shared, &mut tree);
+}
+
+/// What a soft limit was. None where the process was not noted.
+type Before = Option<Option<u64>>;
+
+/// The processes that were noted and all that came from them.
+fn known_tree(shared: Shared, ours: &[Pid]) -> rustix::io::Result<Tree<Before>> {
+    let mut tree = Tree::new(CAPACITY)?;
+    for pid in ours.iter().filter(|pid| pid.0 != 0) {
+        let _ = tree.exclude(*pid);
+    }
+    // Orphans of the tree come to the front, while it lives.
+    let front = Pid(shared.head().front_pid.load(Relaxed));
+    if ours.contains(&front) {
+        let _ = tree.add_reaper(front);
+    }
+    for noted in shared.guarded().filter(Noted::lives) {
+        if tree.add_root(noted.pid, now()).is_ok()
+            && let Some(tracked) = find(&mut tree, noted.pid)
+        {
+            tracked.state = Some(noted.limit_before);
+        }
+    }
+    Ok(tree)
+}
+
+fn find<S: Copy + Default>(tree: &mut Tree<S>, pid: Pid) -> Option<&mut Tracked<S>> {
+    let mut processes = tree.processes_mut();
+    processes.find(|tracked| tracked.process.pid == pid)
+}
+
+/// Gives every process of the tree the soft limit that it had, and those that are born meanwhile that of their
+/// parents, until nothing is left to do.
+pub fn put_back_limits<S: Copy + Default>(
+    tree: &mut Tree<S>,
+    before: impl Fn(&Tracked<S>) -> Before,
+) {
+    for _ in 0..MAX_PASSES {
+        tree.follow(Reading::Unavailable(Reason::NotYet), now());
+        let mut has_changed = false;
+        for tracked in tree.processes() {
+            let pid = tracked.process.pid;
+            let before = before_of(tree, tracked, &before);
+            if let Ok(limits) = Limits::of(pid)
+                && limits.soft != limits.reachable(before)
+            {
+                has_changed |= limits.move_to(pid, before).is_ok();
+            }
+        }
+        if !has_changed {
+            return;
+        }
+    }
+}
+
+/// Its own, or that of the next process above it that has one; else ours, which we were started with.
+fn before_of<S: Copy + Default>(
+    tree: &Tree<S>,
+    tracked: &Tracked<S>,
+    before: &impl Fn(&Tracked<S>) -> Before,
+) -> Option<u64> {
+    let mut tracked = tracked;
+    for _ in 0..CAPACITY {
+        if let Some(before) = before(tracked) {
+            return before;
+        }
+        match tree.get(tracked.process.parent) {
+            Some(parent) => tracked = parent,
+            None => break,
+        }
+    }
+    let ours = Pid(std::process::id());
+    Limits::of(ours).ok().and_then(|limits| limits.soft)
+}
+
+/// Makes the kernel kill an attached process first, as long as it is guarded. What it starts inherits that.
+pub fn raise_oom_score(shared: Shared, pid: Pid) {
+    let head = shared.head();
+    if head.oom_is_raised.load(Acquire) == 1 {
+        return;
+    }
+    if let Some(before) = oom_score(pid) {
+        let raised = (before + OOM_RAISE).min(OOM_MOST);
+        head.oom_before.store(before, Relaxed);
+        head.oom_raised.store(raised, Relaxed);
+        head.oom_is_raised.store(1, Release);
+        set_oom_score(pid, raised);
+    }
+}
+
+const OOM_RAISE: i32 = 500;
+const OOM_MOST: i32 = 1000;
+
+/// Takes that back, in all processes of the tree that still have the raised score.
+pub fn put_back_oom_scores<S: Copy + Default>(shared: Shared, tree: &mut Tree<S>) {
+    let head = shared.head();
+    if head.oom_is_raised.load(Acquire) != 1 {
+        return;
+    }
+    let (before, raised) = (head.oom_before.load(Relaxed), head.oom_raised.load(Relaxed));
+    for _ in 0..MAX_PASSES {
+        tree.follow(Reading::Unavailable(Reason::NotYet), now());
+        let mut has_changed = false;
+        for tracked in tree.processes() {
+            let pid = tracked.process.pid;
+            if before != raised && oom_score(pid) == Some(raised) {
+                has_changed |= set_oom_score(pid, before);
+            }
+        }
+        if !has_changed {
+            return;
+        }
+    }
+}
+
+fn oom_score(pid: Pid) -> Option<i32> {
+    let text = std::fs::read_to_string(format!("/proc/{}/oom_score_adj", pid.0)).ok()?;
+    text.trim().parse().ok()
+}
+
+/// False where it was refused, or the process has ended.
+fn set_oom_score(pid: Pid, score: i32) -> bool {
+    std::fs::write(format!("/proc/{}/oom_score_adj", pid.0), score.to_string()).is_ok()
+}
