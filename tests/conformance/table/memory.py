@@ -105,7 +105,7 @@ ENTRIES = [
     ),
     *allocator("jemalloc", "libjemalloc.so.2"),
     *allocator("tcmalloc", "libtcmalloc_minimal.so.4"),
-    *allocator("mimalloc", "libmimalloc.so.2"),
+    *allocator("mimalloc", "libmimalloc.so.*"),
     sanitizer("AddressSanitizer", "libasan.so", "-fsanitize=address"),
     sanitizer("AddressSanitizer in the executable", "libasan.a", "-fsanitize=address", "-static-libasan"),
     sanitizer("ThreadSanitizer", "libtsan.so", "-fsanitize=thread"),

@@ -31,6 +31,14 @@ pub fn find() {
     }
 }
 
+/// Whether a program that is started now could load the cushion. Not in another root folder, or as a user who may not
+/// read it: the loader would complain in every program.
+pub fn is_cushion_reachable() -> bool {
+    let path = CUSHION.load(Relaxed);
+    // SAFETY: the loader's copy of the path, which stays.
+    path.is_null() || sys::File::read_only(unsafe { CStr::from_ptr(path) }).is_some()
+}
+
 /// Whether the program at this path, started with these variables, is one to step aside for.
 ///
 /// # Safety
