@@ -43,7 +43,8 @@ class Entry:
     name: str
     #: The program and its arguments, found on PATH.
     command: Tuple[str, ...]
-    #: What has to be installed: a program on PATH, `module NAME` of the Python with the frameworks, or `root`.
+    #: What has to be installed: a program on PATH, `file PATH`, `module NAME` of the Python with the frameworks, or
+    #: `root`.
     needs: Tuple[str, ...] = ()
     #: A command that starts the program, or antifreeze: `nohup`, `env -i`, a shell with redirections.
     around: Tuple[str, ...] = ()

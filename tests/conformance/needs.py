@@ -28,6 +28,9 @@ class Machine:
             if need == "root":
                 if os.geteuid() != 0:
                     return "it needs root"
+            elif need.startswith("file "):
+                if not os.path.isfile(need.split(" ", 1)[1]):
+                    return f"there is no {need}"
             elif need.startswith("module "):
                 if need.split()[1] not in self.modules:
                     return f"{PYTHON} has no {need}"

@@ -35,7 +35,7 @@ const DT_STRSZ: u64 = 10;
 const DT_PREINIT_ARRAY: u64 = 32;
 
 const MOST_SEGMENTS: usize = 32;
-const MOST_ENTRIES: usize = 256;
+const MOST_ENTRIES: usize = 128;
 const MOST_LIBRARIES: usize = 64;
 const MOST_NAMES: u64 = 256 << 10;
 const CHUNK_BYTES: usize = 2048;
@@ -85,6 +85,12 @@ impl File<'_> {
         ((self.0)(&mut bytes, offset) == N).then_some(bytes)
     }
 
+    /// As much of the file from this offset on as there is, and as fits.
+    fn part<'b>(&mut self, buffer: &'b mut [u8], offset: u64) -> &'b [u8] {
+        let read = (self.0)(buffer, offset);
+        buffer.get(..read).unwrap_or(&[])
+    }
+
     /// The beginning of the name at this offset. The file may end behind it.
     fn name(&mut self, offset: u64) -> [u8; LONGEST_NAME] {
         let mut name = [0; LONGEST_NAME];
@@ -99,20 +105,24 @@ impl File<'_> {
         }
         let segments = number(&header, 32, 8);
         let (bytes, count) = (number(&header, 54, 2), number(&header, 56, 2));
-        if bytes < SEGMENT_BYTES as u64 {
+        if bytes != SEGMENT_BYTES as u64 {
             return None;
         }
         let mut loads = Loads::default();
         let mut dynamic = None;
-        for (place, load) in (0..count).zip(&mut loads.0) {
-            let at = segments.wrapping_add(place * bytes);
-            let segment = self.bytes::<SEGMENT_BYTES>(at)?;
+        let mut table = [0; MOST_SEGMENTS * SEGMENT_BYTES];
+        let table = self.part(&mut table, segments);
+        for (segment, load) in table
+            .chunks_exact(SEGMENT_BYTES)
+            .take(count as usize)
+            .zip(&mut loads.0)
+        {
             let found = Load {
-                offset: number(&segment, 8, 8),
-                address: number(&segment, 16, 8),
-                bytes: number(&segment, 32, 8),
+                offset: number(segment, 8, 8),
+                address: number(segment, 16, 8),
+                bytes: number(segment, 32, 8),
             };
-            match number(&segment, 0, 4) {
+            match number(segment, 0, 4) {
                 PT_LOAD => *load = found,
                 PT_DYNAMIC => dynamic = Some(found),
                 _ => {}
@@ -125,11 +135,12 @@ impl File<'_> {
         let mut needed = [0; MOST_LIBRARIES];
         let (mut libraries, mut names, mut names_bytes) = (0, None, 0);
         let mut is_first = false;
-        for place in 0..MOST_ENTRIES.min(dynamic.bytes as usize / DYNAMIC_BYTES) {
-            let at = dynamic.offset.wrapping_add((place * DYNAMIC_BYTES) as u64);
-            let entry = self.bytes::<DYNAMIC_BYTES>(at)?;
-            let value = number(&entry, 8, 8);
-            match number(&entry, 0, 8) {
+        let mut table = [0; MOST_ENTRIES * DYNAMIC_BYTES];
+        let table = self.part(&mut table, dynamic.offset);
+        let entries = dynamic.bytes as usize / DYNAMIC_BYTES;
+        for entry in table.chunks_exact(DYNAMIC_BYTES).take(entries) {
+            let value = number(entry, 8, 8);
+            match number(entry, 0, 8) {
                 0 => break,
                 DT_NEEDED => {
                     if let Some(place) = needed.get_mut(libraries) {
@@ -158,12 +169,11 @@ impl File<'_> {
         let mut chunk = [0; CHUNK_BYTES];
         let mut at = 0;
         while at < bytes {
-            let read = (self.0)(&mut chunk, names.wrapping_add(at));
-            let chunk = chunk.get(..read).unwrap_or(&[]);
+            let chunk = self.part(&mut chunk, names.wrapping_add(at));
             if (0..chunk.len()).any(|at| starts_with(chunk, at, wanted)) {
                 return true;
             }
-            if read < CHUNK_BYTES {
+            if chunk.len() < CHUNK_BYTES {
                 return false;
             }
             at += (CHUNK_BYTES - wanted.len()) as u64;

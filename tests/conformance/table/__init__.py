@@ -3,7 +3,7 @@
 from typing import List
 
 from ..entry import Entry
-from . import frameworks, initial_state, output, pythons, shells, signals, tools
+from . import frameworks, initial_state, memory, output, pythons, shells, signals, tools
 from .interpreter import PYTHON
 
 __all__ = ["ENTRIES", "PYTHON"]
@@ -14,6 +14,7 @@ ENTRIES: List[Entry] = [
     *output.ENTRIES,
     *signals.ENTRIES,
     *tools.ENTRIES,
+    *memory.ENTRIES,
     *pythons.ENTRIES,
     *frameworks.ENTRIES,
 ]

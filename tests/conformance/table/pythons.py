@@ -77,6 +77,16 @@ ENTRIES = [
         masks=(r"\d+\.\d+ s",),
         heavy=True,
     ),
+    Entry("a layout as of conda", ("bash", "conda.sh", PYTHON), needs=(PYTHON,), brings=("conda.sh",)),
+    Entry(
+        "pytest with workers",
+        (PYTHON, "-B", "-m", "pytest", "-p", "no:cacheprovider", "-n", "2", "-q", "test_workers.py"),
+        needs=(PYTHON, "module xdist"),
+        brings=("test_workers.py",),
+        # Which worker answers first, and how long it took.
+        masks=(r"\[gw\d+\] .*", r"in \d+\.\d+s", r"^[.F]+ +\[.*", r"(initialized|ready|created): .*"),
+        heavy=True,
+    ),
     Entry("a shim of pyenv", ("python3", "-c", SHOW_START), needs=("pyenv", "python3")),
     Entry("a subprocess pipeline", (PYTHON, "pipeline.py"), needs=(PYTHON,), brings=("pipeline.py",)),
     Entry("multiprocessing with fork", (PYTHON, "pools.py", "fork"), needs=(PYTHON,), brings=("pools.py",)),

@@ -31,6 +31,14 @@ pub fn find() {
     }
 }
 
+/// Whether a program that is started now could load the cushion. Not in another root folder, or as a user who may not
+/// read it: the loader would complain in every program.
+pub fn is_cushion_reachable() -> bool {
+    let path = CUSHION.load(Relaxed);
+    // SAFETY: the loader's copy of the path, which stays.
+    path.is_null() || !sys::is_out_of_reach(unsafe { CStr::from_ptr(path) })
+}
+
 /// Whether the program at this path, started with these variables, is one to step aside for.
 ///
 /// # Safety
@@ -43,14 +51,6 @@ pub unsafe fn is_due(path: &CStr, envp: Words) -> bool {
     }
     sys::File::executable(path)
         .is_some_and(|file| sanitizer::is_sanitized(|bytes, offset| file.read_at(bytes, offset)))
-}
-
-/// Whether the next program's loader could not open the cushion, and would complain: the process has another root folder
-/// by now, or is another user's.
-pub fn is_out_of_reach() -> bool {
-    let path = CUSHION.load(Relaxed);
-    // SAFETY: null, or the loader's copy of the path, which stays.
-    !path.is_null() && sys::is_out_of_reach(unsafe { CStr::from_ptr(path) })
 }
 
 /// The file that a name without a slash stands for.

@@ -49,7 +49,7 @@ pub unsafe extern "C" fn execve(path: *const c_char, argv: Words, envp: Words) -
     // SAFETY: passed on as it came.
     unsafe {
         start_aside(path, argv, envp, false)
-            .or_else(|| start_without_cushion(path, argv, envp, false))
+            .or_else(|| start_without_cushion(&NEXT_EXECVE, path, argv, envp))
             .unwrap_or_else(|| with_room(&NEXT_EXECVE, |next| next(path, argv, envp)))
     }
 }
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, argv: Words, envp: Words) 
     // SAFETY: passed on as it came.
     unsafe {
         start_aside(file, argv, envp, true)
-            .or_else(|| start_without_cushion(file, argv, envp, true))
+            .or_else(|| start_without_cushion(&NEXT_EXECVPE, file, argv, envp))
             .unwrap_or_else(|| with_room(&NEXT_EXECVPE, |next| next(file, argv, envp)))
     }
 }
@@ -72,8 +72,9 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, argv: Words, envp: Words) 
 pub unsafe extern "C" fn execv(path: *const c_char, argv: Words) -> c_int {
     // SAFETY: passed on as it came.
     unsafe {
-        start_aside(path, argv, sys::all_environment(), false)
-            .or_else(|| start_without_cushion(path, argv, sys::all_environment(), false))
+        let envp = sys::all_environment();
+        start_aside(path, argv, envp, false)
+            .or_else(|| start_without_cushion(&NEXT_EXECVE, path, argv, envp))
             .unwrap_or_else(|| with_room(&NEXT_EXECV, |next| next(path, argv)))
     }
 }
@@ -84,8 +85,9 @@ pub unsafe extern "C" fn execv(path: *const c_char, argv: Words) -> c_int {
 pub unsafe extern "C" fn execvp(file: *const c_char, argv: Words) -> c_int {
     // SAFETY: passed on as it came.
     unsafe {
-        start_aside(file, argv, sys::all_environment(), true)
-            .or_else(|| start_without_cushion(file, argv, sys::all_environment(), true))
+        let envp = sys::all_environment();
+        start_aside(file, argv, envp, true)
+            .or_else(|| start_without_cushion(&NEXT_EXECVPE, file, argv, envp))
             .unwrap_or_else(|| with_room(&NEXT_EXECVP, |next| next(file, argv)))
     }
 }
@@ -135,13 +137,25 @@ unsafe fn spawn(
     let Some(next) = next.get() else {
         return sys::ENOMEM;
     };
+    if seccomp::is_filtered() || is_cushion_reachable() {
+        // SAFETY: passed on as it came.
+        return unsafe { next(pid, path, actions, attributes, argv, envp) };
+    }
+    // SAFETY: as above.
+    unsafe { spawn_without_cushion(next, pid, path, (actions, attributes, argv, envp)) }
+}
+
+#[inline(never)]
+unsafe fn spawn_without_cushion(
+    next: Spawn,
+    pid: *mut c_int,
+    path: *const c_char,
+    (actions, attributes, argv, envp): SpawnRest,
+) -> c_int {
     let mut environment = Environment::EMPTY;
-    // SAFETY: passed on as it came.
+    // SAFETY: the caller's promise, with other variables.
     unsafe {
-        let envp = match is_cushion_out_of_reach() {
-            true => environment.fill(envp).unwrap_or(envp),
-            false => envp,
-        };
+        let envp = environment.fill(envp).unwrap_or(envp);
         next(pid, path, actions, attributes, argv, envp)
     }
 }
@@ -166,6 +180,7 @@ unsafe fn aside_for(name: *const c_char, envp: Words, is_searched: bool) -> Opti
 ///
 /// # Safety
 /// As execve(2).
+#[inline(never)]
 unsafe fn start_aside(
     name: *const c_char,
     argv: Words,
@@ -190,39 +205,37 @@ unsafe fn start_aside(
     Some(code)
 }
 
-/// None where the program can load the cushion; otherwise returns only when it could not be started.
+/// None where the cushion can be loaded; otherwise returns only when the program could not be started.
 ///
 /// # Safety
 /// As execve(2).
+#[inline(never)]
 unsafe fn start_without_cushion(
+    next: &Next<Execve>,
     name: *const c_char,
     argv: Words,
     envp: Words,
-    is_searched: bool,
 ) -> Option<c_int> {
-    if !is_cushion_out_of_reach() {
+    if seccomp::is_filtered() || is_cushion_reachable() {
         return None;
     }
     let mut environment = Environment::EMPTY;
     // SAFETY: the caller's promise.
     let envp = unsafe { environment.fill(envp) }?;
-    let next = if is_searched {
-        &NEXT_EXECVPE
-    } else {
-        &NEXT_EXECVE
-    };
     // SAFETY: as above.
     Some(with_room(next, |next| unsafe { next(name, argv, envp) }))
 }
 
-fn is_cushion_out_of_reach() -> bool {
-    !seccomp::is_filtered() && aside::is_out_of_reach()
+fn is_cushion_reachable() -> bool {
+    let _errno = sys::KeptErrno::new();
+    aside::is_cushion_reachable()
 }
 
 /// None where the program is none to step aside for.
 ///
 /// # Safety
 /// As posix_spawn(3).
+#[inline(never)]
 unsafe fn spawn_aside(
     pid: *mut c_int,
     name: *const c_char,
