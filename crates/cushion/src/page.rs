@@ -277,6 +277,14 @@ pub struct Head {
     pub resume_requests: AtomicU32,
     /// The process that counts signals to the process group; 0 where there is none.
     pub listener_pid: AtomicU32,
+    /// The device numbers of the ptys that the command prints to, standard output and standard error, and of the
+    /// terminals that they stand for; 0 where there is none.
+    pub output_ptys: [AtomicU32; 2],
+    pub output_terminals: [AtomicU32; 2],
+    /// How often a process has asked for all that was printed to be passed on. A futex word.
+    pub drains_asked: AtomicU32,
+    /// The last of those that was done. A futex word.
+    pub drains_done: AtomicU32,
     /// 1 while the front is stopped, or about to be, because the root was stopped.
     pub front_stops: AtomicU32,
 

@@ -8,7 +8,8 @@
 //!   ([`reserve`]), and whoever is refused finds room to handle the error ([`wall`]);
 //! - a process that is born takes a share of the head-room, not a copy of it ([`birth`]).
 //!
-//! And one beside it: a paused process pages itself out when the guard asks for it ([`pageout`]).
+//! And two beside it: a paused process pages itself out when the guard asks for it ([`pageout`]), and a program finds
+//! the real terminal behind its output ([`terminal`]).
 //!
 //! While nothing fails it costs one indirect call for each allocation. It holds no lock,
 //! allocates nothing and binds to no version of the C library.
@@ -55,6 +56,8 @@ mod shared;
 mod statm;
 #[path = "preload/sys.rs"]
 mod sys;
+#[path = "preload/terminal.rs"]
+mod terminal;
 #[path = "preload/thread.rs"]
 mod thread;
 #[path = "preload/wall.rs"]
@@ -67,6 +70,7 @@ extern "C" fn enter() {
     birth::resolve();
     exec::resolve();
     pageout_signal::resolve();
+    terminal::resolve();
     shared::open();
     loader::find();
     birth::after_exec();

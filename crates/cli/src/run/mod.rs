@@ -14,6 +14,7 @@ mod resume;
 mod retry;
 mod screen;
 mod script;
+mod settle;
 mod signals;
 mod standing;
 mod streams;

@@ -9,6 +9,7 @@ use core::sync::atomic::AtomicU32;
 pub const EAGAIN: c_int = 11;
 pub const ENOMEM: c_int = 12;
 pub const EINVAL: c_int = 22;
+pub const ENOSYS: c_int = 38;
 
 pub const PROT_WRITE: c_int = 2;
 pub const MAP_PRIVATE: c_int = 2;
@@ -47,6 +48,8 @@ mod number {
 
 const AT_FDCWD: c_int = -100;
 const O_RDWR: c_int = 2;
+const O_NOCTTY: c_int = 0o400;
+const O_NONBLOCK: c_int = 0o4000;
 const O_CLOEXEC: c_int = 0o2_000_000;
 const SEEK_END: c_int = 2;
 const PROT_READ: c_int = 1;
@@ -198,6 +201,15 @@ impl File {
 
     pub fn read_write(path: &CStr) -> Option<Self> {
         Self::open(path, O_RDWR | O_CLOEXEC)
+    }
+
+    /// A terminal, which does not become the controlling one.
+    pub fn terminal(path: &CStr) -> Option<Self> {
+        Self::open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+    }
+
+    pub fn number(&self) -> c_int {
+        self.0
     }
 
     fn open(path: &CStr, flags: c_int) -> Option<Self> {
