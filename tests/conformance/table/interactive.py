@@ -70,7 +70,6 @@ ENTRIES = [
             Send(typed=b"exit 5\n", after=rb"\n\$ $"),
         ),
     ),
-    talk("vim", "vim", "-u", "NONE", "-i", "NONE", "/etc/passwd", sends=(Send(typed=b":q\n", after=rb"nologin"),)),
     talk(
         "a Python prompt",
         PYTHON,
