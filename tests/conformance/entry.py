@@ -24,14 +24,19 @@ class KnownDifference:
 
 @dataclass(frozen=True)
 class Send:
-    """Signals or typed bytes. The first `Send` of an entry is due when the program has written a line that says `ready`
-    and nothing else, each further one at the next such line, or when the program was stopped and has been continued.
+    """Signals, typed bytes or a new size of the terminal. The first `Send` of an entry is due when the program has
+    written a line that says `ready` and nothing else, each further one at the next such line, or when the program was
+    stopped and has been continued. One with `after` is due when that was written since the one before.
     """
 
     #: Names of signals, sent one directly after the other.
     signals: Tuple[str, ...] = ()
     #: What is typed at the terminal.
     typed: bytes = b""
+    #: Rows and columns that the terminal gets.
+    resize: Optional[Tuple[int, int]] = None
+    #: A regular expression for what the program writes before.
+    after: bytes = b""
     #: The signals are sent to the process group instead of the process that was started.
     to_group: bool = False
 

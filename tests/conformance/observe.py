@@ -105,6 +105,8 @@ def described(send: Send) -> Dict[str, Any]:
         "signals": [signal_number(name) for name in send.signals],
         "typed": base64.b64encode(send.typed).decode(),
         "to_group": send.to_group,
+        "resize": send.resize,
+        "after": base64.b64encode(send.after).decode(),
     }
 
 

@@ -176,6 +176,8 @@ class Run:
         self.status = None
         self.stops = []
         self.sent = 0
+        #: How much had been written when something was sent last.
+        self.written = 0
         self.input = None
 
     def start(self):
@@ -248,9 +250,15 @@ class Run:
     def send_what_is_due(self):
         sends = self.it["sends"]
         due = len(READY.findall(self.output.kept)) + len(self.stops)
-        while self.sent < min(due, len(sends)) and self.status is None:
+        while self.sent < len(sends) and self.status is None:
             send = sends[self.sent]
+            after = base64.b64decode(send["after"])
+            if not (re.search(after, self.output.kept[self.written :]) if after else self.sent < due):
+                return
             self.sent += 1
+            self.written = len(self.output.kept)
+            if send["resize"]:
+                fcntl.ioctl(self.input, termios.TIOCSWINSZ, struct.pack("4H", *send["resize"], 0, 0))
             if send["typed"]:
                 os.write(self.input, base64.b64decode(send["typed"]))
             for number in send["signals"]:

@@ -18,13 +18,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use support::Scene;
 
-const LIMIT: Duration = Duration::from_secs(15);
+const LIMIT: Duration = Duration::from_secs(90);
 
 /// A shell in a terminal of its own. The scene ends it if the test does not.
 struct Terminal {
     master: OwnedFd,
     shell: Child,
     screen: Arc<Mutex<String>>,
+    forgotten: Mutex<String>,
     closing: Arc<AtomicBool>,
     reader: JoinHandle<()>,
 }
@@ -78,6 +79,7 @@ impl Terminal {
             master,
             shell,
             screen,
+            forgotten: Mutex::default(),
             closing,
             reader,
         }
@@ -94,7 +96,8 @@ impl Terminal {
         loop {
             let mut screen = self.screen.lock().unwrap();
             if let Some(place) = screen.find(text) {
-                screen.drain(..place + text.len());
+                let shown = screen.drain(..place + text.len());
+                self.forgotten.lock().unwrap().extend(shown);
                 return;
             }
             assert!(
@@ -104,6 +107,11 @@ impl Terminal {
             drop(screen);
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// All that was shown and waited for.
+    fn forgotten(&self) -> String {
+        self.forgotten.lock().unwrap().clone()
     }
 
     fn resize(&self, columns: u16) {
@@ -189,6 +197,34 @@ fn the_job_stops_and_comes_back() {
     terminal.shows("tick");
     terminal.types("\x03");
     terminal.shows("status=7");
+}
+
+/// Its keyboard is the terminal behind standard error, and its modes are set by standard output.
+#[test]
+fn a_program_finds_the_keyboard_and_the_modes_of_the_real_terminal() {
+    let scene = Scene::new();
+    let script = scene.script(
+        "keys.py",
+        "
+import os, sys, termios, tty
+before = termios.tcgetattr(1)
+tty.setraw(1)
+keyboard = os.open(os.ttyname(2), os.O_RDWR)
+os.write(1, b'press a key')
+key = os.read(keyboard, 1)
+termios.tcsetattr(1, termios.TCSADRAIN, before)
+print('got', key, os.ttyname(0) == os.ttyname(1), os.tcgetpgrp(2) == os.getpgrp(), flush=True)
+",
+    );
+    let terminal = Terminal::open(&scene);
+    let antifreeze = env!("CARGO_BIN_EXE_antifreeze");
+    terminal.types(&format!(
+        "{antifreeze} run -q -- python3 {}\n",
+        script.display()
+    ));
+    terminal.shows("press a key");
+    terminal.types("x");
+    terminal.shows("got b'x' True True");
 }
 
 /// A program that draws puts the screen back before it stops, and the shell draws afterwards.
@@ -277,7 +313,16 @@ fn the_size_of_the_window_is_passed_on() {
     let terminal = started(&scene);
     for columns in [91, 47] {
         terminal.resize(columns);
-        terminal.shows(&format!("columns {columns}"));
+        terminal.shows("columns ");
+        // It is right at the first signal, however late the front is.
+        terminal.shows("\r\n");
+        assert!(
+            terminal
+                .forgotten()
+                .ends_with(&format!("columns {columns}\r\n")),
+            "{}",
+            terminal.forgotten()
+        );
     }
     terminal.types("\x03");
     terminal.shows("status=7");

@@ -205,6 +205,16 @@ pub struct Head {
     /// knows the guard's clock. 0: not known.
     pub realtime_offset: AtomicU64,
 
+    // For processes of the tree that ask for the terminal.
+    /// The device numbers of the ptys that the command prints to, standard output and standard error, and of the
+    /// terminals that they stand for; 0 where there is none.
+    pub output_ptys: [AtomicU32; 2],
+    pub output_terminals: [AtomicU32; 2],
+    /// How often a process has asked for all that was printed to be passed on. A futex word.
+    pub drains_asked: AtomicU32,
+    /// The last of those that was done. A futex word.
+    pub drains_done: AtomicU32,
+
     pub slots: [Slot; SLOTS],
     pub trainers: [Trainer; TRAINERS],
 }

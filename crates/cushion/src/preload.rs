@@ -8,7 +8,8 @@
 //!   ([`reserve`]), and whoever is refused finds room to handle the error ([`wall`]);
 //! - a process that is born takes a share of the head-room, not a copy of it ([`birth`]).
 //!
-//! And one beside it: a paused process pages itself out when the guard asks for it ([`pageout`]).
+//! And two beside it: a paused process pages itself out when the guard asks for it ([`pageout`]), and a program finds
+//! the real terminal behind its output ([`terminal`]).
 //!
 //! While nothing fails it costs one indirect call for each allocation. It holds no lock,
 //! allocates nothing and binds to no version of the C library.
@@ -61,6 +62,8 @@ mod shared;
 mod statm;
 #[path = "preload/sys.rs"]
 mod sys;
+#[path = "preload/terminal.rs"]
+mod terminal;
 #[path = "preload/thread.rs"]
 mod thread;
 #[path = "preload/wall.rs"]
@@ -75,6 +78,7 @@ extern "C" fn enter() {
     pageout_signal::resolve();
     seccomp::resolve();
     thread::resolve();
+    terminal::resolve();
     shared::open();
     aside::find();
     guard::find_clock();

@@ -1,5 +1,5 @@
 //! Follows the bytes that a command prints and says when a line of ours can be written between them: at the start of
-//! a line, and not inside a traceback.
+//! a line, not inside a traceback, and not on a screen that the command draws.
 
 use std::time::Duration;
 
@@ -17,6 +17,8 @@ const TRACEBACK_ABANDONED_AFTER: Duration = Duration::from_secs(2);
 const LINE_WAIT: Duration = Duration::from_secs(1);
 /// and this long for the end of a traceback.
 const TRACEBACK_WAIT: Duration = Duration::from_secs(5);
+/// It would spoil a screen that a program draws, such as an editor's or a pager's, and waits this long for its end.
+const SCREEN_WAIT: Duration = Duration::from_secs(60);
 
 const TRACEBACK: &[u8] = b"Traceback (most recent call last)";
 const CHAINED: [&[u8]; 2] = [
@@ -50,6 +52,19 @@ enum Block {
     After(u8),
 }
 
+/// How far the escape sequence has come that switches to the alternate screen of the terminal or back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Escape {
+    #[default]
+    None,
+    /// After ESC.
+    Begun,
+    /// After `ESC [`.
+    Control,
+    /// After `ESC [ ?`, with the number that follows.
+    Private(u16),
+}
+
 /// Follows one stream of output.
 #[derive(Clone, Debug, Default)]
 pub struct LineTracker {
@@ -61,6 +76,9 @@ pub struct LineTracker {
     is_returned: bool,
     /// What every line of the current traceback begins with, such as "[rank0]: ".
     prefix: Vec<u8>,
+    escape: Escape,
+    /// The program draws on the alternate screen.
+    draws: bool,
 }
 
 impl LineTracker {
@@ -70,7 +88,7 @@ impl LineTracker {
 
     /// Whether a line of ours can be written now.
     pub fn is_free(&self) -> bool {
-        self.cursor == Cursor::Start && self.block == Block::Outside
+        self.cursor == Cursor::Start && self.block == Block::Outside && !self.draws
     }
 
     /// Takes all of the bytes.
@@ -101,6 +119,7 @@ impl LineTracker {
     /// `silent` is the time since the last byte, `waited` the time since there is a line to write.
     pub fn wait(&self, silent: Duration, waited: Duration) -> Duration {
         let (abandoned, limit) = match (self.block, self.cursor) {
+            _ if self.draws => (SCREEN_WAIT, SCREEN_WAIT),
             (Block::Outside, Cursor::Start) => return Duration::ZERO,
             (Block::Inside, _) => (TRACEBACK_ABANDONED_AFTER, TRACEBACK_WAIT),
             (Block::After(_), Cursor::Start) => (SETTLED_AFTER, TRACEBACK_WAIT),
@@ -112,6 +131,7 @@ impl LineTracker {
     }
 
     fn push(&mut self, byte: u8) {
+        self.follow_escape(byte);
         match byte {
             b'\n' => {
                 self.end_line();
@@ -133,6 +153,25 @@ impl LineTracker {
                 }
             }
         }
+    }
+
+    /// As xterm has it, and everything after it: 1049, and 47 and 1047 before.
+    fn follow_escape(&mut self, byte: u8) {
+        self.escape = match (self.escape, byte) {
+            (_, 0x1b) => Escape::Begun,
+            (Escape::Begun, b'[') => Escape::Control,
+            (Escape::Control, b'?') => Escape::Private(0),
+            (Escape::Private(number), b'0'..=b'9') => Escape::Private(
+                number
+                    .saturating_mul(10)
+                    .saturating_add(u16::from(byte - b'0')),
+            ),
+            (Escape::Private(47 | 1047 | 1049), b'h' | b'l') => {
+                self.draws = byte == b'h';
+                Escape::None
+            }
+            _ => Escape::None,
+        };
     }
 
     fn end_line(&mut self) {
@@ -291,6 +330,18 @@ Current thread 0x00007f02 (most recent call first):
         assert_eq!(free_places(&text).len(), 21 - usize::from(MESSAGE_LINES));
     }
 
+    #[test]
+    fn a_screen_that_is_drawn_is_left_alone() {
+        for (on, off) in [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?47h", "\x1b[?47l")] {
+            let drawn = format!("before\n{on}\x1b[2J\x1b[1;1Hone\r\ntwo\r\n");
+            assert_eq!(free_places(&drawn), ["before\n"]);
+            assert!(!after(&drawn).wait(TRACEBACK_WAIT, TRACEBACK_WAIT).is_zero());
+            assert!(after(&drawn).wait(Duration::ZERO, SCREEN_WAIT).is_zero());
+            assert!(after(&format!("{drawn}{off}\n")).is_free());
+        }
+        assert!(after("\x1b[?25h\x1b[31mred\x1b[0m\n").is_free());
+    }
+
     proptest! {
         /// Whatever is printed, a line of ours is written in the end, and earlier if it has waited longer.
         #[test]
@@ -299,7 +350,7 @@ Current thread 0x00007f02 (most recent call first):
             tracker.feed(&bytes);
             prop_assert!(tracker.wait(Duration::ZERO, LONG).is_zero());
             prop_assert!(tracker.wait(LONG, Duration::ZERO).is_zero());
-            prop_assert!(tracker.wait(Duration::ZERO, Duration::ZERO) <= TRACEBACK_WAIT);
+            prop_assert!(tracker.wait(Duration::ZERO, Duration::ZERO) <= SCREEN_WAIT);
         }
 
         /// Output is read in pieces; where they are cut makes no difference.

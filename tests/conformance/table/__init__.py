@@ -3,7 +3,7 @@
 from typing import List
 
 from ..entry import Entry
-from . import frameworks, initial_state, memory, output, pythons, shells, signals, tools
+from . import frameworks, initial_state, interactive, memory, output, pythons, shells, signals, tools
 from .interpreter import PYTHON
 
 __all__ = ["ENTRIES", "PYTHON"]
@@ -13,6 +13,7 @@ ENTRIES: List[Entry] = [
     *shells.ENTRIES,
     *output.ENTRIES,
     *signals.ENTRIES,
+    *interactive.ENTRIES,
     *tools.ENTRIES,
     *memory.ENTRIES,
     *pythons.ENTRIES,

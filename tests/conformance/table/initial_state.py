@@ -44,7 +44,7 @@ OURS_WITHOUT_NICENESS = (*SHIM, *PAGE, *CUSHION, *WALL, *OOM_SCORE)
 OURS = (*OURS_WITHOUT_NICENESS, niceness(10))
 
 PIPE = "antifreeze passes the output on, so a file is a pipe for the command"
-RELAYED_TERMINAL = "the output goes through a pty of antifreeze's without OPOST, which the real terminal applies"
+RELAYED_TERMINAL = "without the cushion, the program sees the pty of antifreeze's, which has no OPOST"
 
 ORDINARY_USER = 65534
 AS_USER = ("setpriv", f"--reuid={ORDINARY_USER}", f"--regid={ORDINARY_USER}", "--clear-groups")
@@ -110,8 +110,11 @@ ENTRIES = [
         known=without(SHIM, CUSHION),
     ),
     state("with variables of the same names", env={"PYTHONPATH": "/nowhere", "LD_PRELOAD": "libc.so.6"}),
+    state("on a terminal", terminal=True),
     state(
-        "on a terminal",
+        "on a terminal in a static program",
+        command=("facts-static",),
+        needs=("facts-static",),
         terminal=True,
         known=(*OURS, KnownDifference("modes of terminal [12]", "[0-9a-f]+ 4 [0-9a-f]+ [0-9a-f]+", RELAYED_TERMINAL)),
     ),

@@ -11,6 +11,7 @@ use super::outcome;
 use super::probe_process::ProbeProcess;
 use super::relays::Relays;
 use super::screen::Screen;
+use super::settle::Settling;
 use super::signals::{Arrived, Signals, has_job_control};
 use super::standing;
 use super::streams::Streams;
@@ -78,6 +79,7 @@ pub struct Front {
     stops_seen: u32,
     /// The shell can stop the command and continue it.
     has_job_control: bool,
+    settling: Settling,
     streams: Streams,
     screen: Arc<Screen>,
     relays: Relays,
@@ -157,6 +159,10 @@ impl Front {
             .map_err(tried("making an eventfd"))?;
         let lives = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(tried("making a pipe"))?;
+        streams.announce(shared.page());
+        let settling = Settling::of(&streams, shared)
+            .and_then(|settling| Settling::of(&streams, shared)?.serve().map(|()| settling))
+            .map_err(|error| format!("opening the output: {error}"))?;
         shared.head().front_pid.store(std::process::id(), Release);
         if let Some(listener) = &listener {
             let pid = listener.pid.as_raw_nonzero().get() as u32;
@@ -219,6 +225,7 @@ impl Front {
             undelivered: Vec::new(),
             stops_seen: 0,
             has_job_control: has_job_control(),
+            settling,
             streams,
             screen,
             relays,

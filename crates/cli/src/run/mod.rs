@@ -16,6 +16,7 @@ mod resume;
 mod retry;
 mod screen;
 mod script;
+mod settle;
 mod signals;
 mod standing;
 mod streams;

@@ -3,15 +3,20 @@
 //!
 //! The pty is not the trainer's controlling terminal. That stays the real one, with the
 //! trainer in our process group, so Ctrl-C, Ctrl-Z, `fg` and reading from the keyboard
-//! work as if we were not there.
+//! work as if we were not there. Modes, size, name and foreground process group of the pty
+//! are those of the real terminal: the cushion asks and sets them there.
 
 use super::inherited;
+use antifreeze_cushion::page::Head;
 use antifreeze_guard::relay::Transfer;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{OptionalActions, OutputModes, tcgetattr, tcsetattr, tcsetwinsize};
+use rustix::termios::{
+    OptionalActions, OutputModes, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize,
+};
+use std::sync::atomic::Ordering::Release;
 
 /// One stream: the trainer writes to `give`, we read from `read` and pass on to `pass`.
 /// `give` is closed once the trainer has it: the stream ends when the trainer's side does.
@@ -108,14 +113,36 @@ impl Streams {
         }
     }
 
-    /// Tells the trainer's terminals how large the real one is.
-    pub fn resize(&self) {
-        for (_, stream) in self.each().filter(|(_, stream)| stream.terminal) {
-            if let Ok(size) = rustix::termios::tcgetwinsize(&stream.pass) {
-                let _ = tcsetwinsize(&stream.read, size);
-            }
+    /// Tells the trainer's terminals how large the real one is. True when that is new to one of them.
+    pub fn resize(&self) -> bool {
+        let terminals = self.each().filter(|(_, stream)| stream.terminal);
+        let resized = terminals.map(|(_, stream)| {
+            let sizes = (tcgetwinsize(&stream.pass), tcgetwinsize(&stream.read));
+            let (Ok(real), Ok(shown)) = sizes else {
+                return false;
+            };
+            let is_new = (real.ws_row, real.ws_col) != (shown.ws_row, shown.ws_col);
+            is_new && tcsetwinsize(&stream.read, real).is_ok()
+        });
+        resized.fold(false, |any, resized| any | resized)
+    }
+
+    /// Writes into the page which pty stands for which terminal.
+    pub fn announce(&self, head: &Head) {
+        for (index, stream) in self.each().filter(|(_, stream)| stream.terminal) {
+            let (pty, real) = (device_number(&stream.read), device_number(&stream.pass));
+            head.output_terminals[index].store(real, Release);
+            head.output_ptys[index].store(pty, Release);
         }
     }
+}
+
+/// The device number of a terminal, or of the terminal of a pty; 0 where the kernel does not say.
+fn device_number(terminal: &OwnedFd) -> u32 {
+    let mut number = 0u32;
+    // SAFETY: the kernel writes a number to a live one, or nothing.
+    let code = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCGDEV, &raw mut number) };
+    if code == 0 { number } else { 0 }
 }
 
 impl Stream {
@@ -164,7 +191,7 @@ fn pty(real: BorrowedFd<'_>) -> Result<(OwnedFd, OwnedFd), Errno> {
         modes.output_modes.remove(OutputModes::OPOST);
         tcsetattr(&slave, OptionalActions::Now, &modes)?;
     }
-    if let Ok(size) = rustix::termios::tcgetwinsize(real) {
+    if let Ok(size) = tcgetwinsize(real) {
         let _ = tcsetwinsize(&master, size);
     }
     Ok((master, slave))

@@ -15,6 +15,7 @@ const ENOTDIR: c_int = 20;
 pub const EAGAIN: c_int = 11;
 pub const ENOMEM: c_int = 12;
 pub const EINVAL: c_int = 22;
+pub const ENOSYS: c_int = 38;
 
 pub const PROT_WRITE: c_int = 2;
 pub const PROT_EXEC: c_int = 4;
@@ -65,8 +66,9 @@ pub const SECCOMP: i64 = number::SECCOMP;
 
 const AT_FDCWD: c_int = -100;
 const O_RDWR: c_int = 2;
-const O_CLOEXEC: c_int = 0o2_000_000;
+const O_NOCTTY: c_int = 0o400;
 const O_NONBLOCK: c_int = 0o4000;
+const O_CLOEXEC: c_int = 0o2_000_000;
 const SEEK_END: c_int = 2;
 const AT_PHDR: usize = 3;
 const PROT_READ: c_int = 1;
@@ -342,6 +344,15 @@ impl File {
 
     pub fn read_write(path: &CStr) -> Option<Self> {
         Self::open(path, O_RDWR | O_CLOEXEC)
+    }
+
+    /// A terminal, which does not become the controlling one.
+    pub fn terminal(path: &CStr) -> Option<Self> {
+        Self::open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+    }
+
+    pub fn number(&self) -> c_int {
+        self.0
     }
 
     fn open(path: &CStr, flags: c_int) -> Option<Self> {

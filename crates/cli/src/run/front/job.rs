@@ -4,13 +4,9 @@
 use super::Front;
 use crate::run::signals::{Arrived, ends_by_default, stops, take_default_action};
 use antifreeze_guard::state::{attached, stop_signal};
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::time::{Duration, Instant};
 
-/// What the command printed before it was stopped is passed on for this long, before the front is stopped as well.
-const SETTLING: Duration = Duration::from_millis(500);
 /// These leave a paused command paused: it could not act on them, or they stop it anyway.
 const NOT_RESUMING: [i32; 3] = [libc::SIGWINCH, libc::SIGCONT, libc::SIGCHLD];
 
@@ -23,10 +19,8 @@ impl Front {
                 libc::SIGCONT if arrived.sender == self.shared.head().guard_pid.load(Acquire) => {}
                 libc::SIGCHLD if !arrived.was_sent() => self.somebody_ended(),
                 _ if self.orders.attach != 0 => self.leave_attached(arrived.signal),
+                libc::SIGWINCH => self.window_changed(arrived),
                 signal => {
-                    if signal == libc::SIGWINCH {
-                        self.streams.resize();
-                    }
                     // Another child may have ended at the same moment, and that is one signal.
                     if signal == libc::SIGCHLD {
                         self.somebody_ended();
@@ -36,6 +30,25 @@ impl Front {
             }
         }
         self.stop_with_command();
+    }
+
+    /// A command without the cushion may have asked for the size of its output already, when that was the old one: it
+    /// learns of it by a second signal.
+    fn window_changed(&mut self, arrived: Arrived) {
+        match self.streams.resize() && !self.command_has_cushion() {
+            true => self.pass_signal(libc::SIGWINCH),
+            false => self.deliver(arrived),
+        }
+    }
+
+    fn command_has_cushion(&self) -> bool {
+        let root = self.shared.head().root_pid.load(Acquire);
+        let library = self.orders.preload.as_bytes();
+        let maps = std::fs::read(format!("/proc/{root}/maps")).unwrap_or_default();
+        !library.is_empty()
+            && maps
+                .split(|byte| *byte == b'\n')
+                .any(|line| line.ends_with(library))
     }
 
     /// Nobody started the process for us, so no signal is passed on: these end the guarding, and no more.
@@ -67,7 +80,7 @@ impl Front {
         let root = head.root_pid.load(Acquire) as i32;
         if stops(signal) && self.shared.guarded().any(|noted| noted.paused) {
             // It is stopped already, by the guard; now the user wants it to stay so.
-            self.settle();
+            self.settling.wait();
             take_default_action(signal);
             return;
         }
@@ -142,7 +155,8 @@ impl Front {
             self.pass_signal(libc::SIGCONT);
             return;
         }
-        self.settle();
+        // A program that draws puts the screen back before it stops, and the shell draws afterwards.
+        self.settling.wait();
         // The guard continues us if the command is continued before we are stopped.
         head.front_stops.store(1, Release);
         let root = antifreeze_sense::Pid(head.root_pid.load(Acquire));
@@ -150,21 +164,5 @@ impl Front {
             take_default_action(signal);
         }
         head.front_stops.store(0, Release);
-    }
-
-    /// Waits until what has been printed is passed on: a program that draws puts the screen back before it stops.
-    fn settle(&self) {
-        let began = Instant::now();
-        let is_settled = || {
-            self.streams.each().all(|(index, stream)| {
-                let mut ready = [PollFd::new(&stream.read, PollFlags::IN)];
-                let nothing_comes = matches!(poll(&mut ready, Some(&super::AT_ONCE)), Ok(0));
-                let output = self.shared.output(index);
-                nothing_comes && output.passed.load(Acquire) >= output.filled.load(Acquire)
-            })
-        };
-        while !is_settled() && began.elapsed() < SETTLING {
-            std::thread::sleep(Duration::from_millis(1));
-        }
     }
 }

@@ -1,0 +1,7 @@
+def step(x):
+    y = x * 2
+    breakpoint()
+    return y
+
+
+print(step(21))
