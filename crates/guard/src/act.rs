@@ -255,6 +255,8 @@ impl Hands {
     fn pause(&mut self, decision: &Decision, scene: &mut Scene<'_, '_>) {
         // Again at each look: the tree may have been about to fork, or `fg` may have
         // continued it.
+        // What the user stopped must be known to be stopped, or we would continue it.
+        scene.tree.complete(scene.now);
         let stopped = stop::pause(scene.tree, self.shared);
         let wanted = decision.page_out && !self.job_stopped();
         let found = scene.findings.interruptible;

@@ -12,8 +12,10 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
-/// Frames are made durable this often while nothing happens.
-const PERIOD: Duration = Duration::from_secs(1);
+/// What the trainer prints is made durable this often,
+const PRINTING: Duration = Duration::from_secs(1);
+/// and looked for this often by itself while it prints nothing. Every sample that comes has it looked for, too.
+const SILENT: Duration = Duration::from_secs(10);
 /// A disk that refused is tried again after this long.
 const RETRY: u64 = 5_000_000_000;
 
@@ -54,6 +56,7 @@ impl Writer {
         let mut log = None;
         let mut tails = [None, None];
         let mut retry_at = 0;
+        let mut kept = 0;
         counting::start_is_over();
         loop {
             if log.is_none() && now() >= retry_at {
@@ -70,6 +73,8 @@ impl Writer {
                     log.append(kind, payload);
                 }
             });
+            // Before the tails are kept: what is printed meanwhile is kept the next time.
+            let printed = self.printed();
             // After the drain: whatever comes later rings the bell again.
             let finished = self.frames.is_finished();
             if let Some(log) = &mut log
@@ -84,7 +89,9 @@ impl Writer {
             if finished {
                 return;
             }
-            self.frames.wait(PERIOD);
+            let is_silent = printed == kept && retry_at <= now();
+            kept = printed;
+            self.frames.wait(if is_silent { SILENT } else { PRINTING });
         }
     }
 
@@ -94,6 +101,12 @@ impl Writer {
         } else {
             Log::create(&self.folder, Sizes::default(), &self.head)
         }
+    }
+
+    /// Bytes that the trainer has printed.
+    fn printed(&self) -> u64 {
+        let filled = (0..TAILS.len()).map(|stream| self.shared.output(stream).filled.load(Acquire));
+        filled.fold(0, u64::wrapping_add)
     }
 
     fn keep_tails(&self, tails: &mut [Option<Tail>; 2]) -> io::Result<()> {

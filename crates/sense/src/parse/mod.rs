@@ -23,7 +23,8 @@ pub use memory::{
 };
 pub use mount::{Membership, Mount, memberships, mount_of, mounts, unescaped};
 pub use process::{
-    Io, Mapping, Pss, Stat, Status, io, mapping, open_for_writing, smaps_rollup, stat, status,
+    Io, Mapping, Pss, Sizes, Stat, Status, io, mapping, open_for_writing, smaps_rollup, stat,
+    statm, status,
 };
 
 pub(crate) use text::lines;

@@ -1,4 +1,4 @@
-//! One process: /proc/PID/status, stat, io and maps.
+//! One process: /proc/PID/status, statm, stat, io and maps.
 
 use super::text::{ABSENT, count, hexadecimal, kibibytes, lines, number, split_at_byte, words};
 use crate::{Name, Pid, Reading, Reason};
@@ -54,6 +54,21 @@ pub fn status(bytes: &[u8]) -> Status {
         }
     }
     status
+}
+
+/// /proc/PID/statm: all that it says of a process's memory, in pages. Good for one question: is it as it was?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes([u64; 7]);
+
+/// Nothing where the file is not complete: a size that was not read cannot be compared.
+pub fn statm(bytes: &[u8]) -> Option<Sizes> {
+    let line = bytes.strip_suffix(b"\n")?;
+    let mut sizes = [0; 7];
+    let mut fields = words(line);
+    for size in &mut sizes {
+        *size = number(fields.next()?)?;
+    }
+    fields.next().is_none().then_some(Sizes(sizes))
 }
 
 /// The name as it is: the kernel writes its newlines as `\n` and its backslashes as `\\`.

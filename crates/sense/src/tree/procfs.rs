@@ -54,20 +54,16 @@ impl Proc {
         self.starved.take()
     }
 
-    pub fn open_status(&self, pid: Pid) -> rustix::io::Result<OwnedFd> {
-        self.open_at(PathName::of(pid, b"/status").as_c_str(), OFlags::RDONLY)
+    pub fn open_file(&self, pid: Pid, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+        self.open_at(PathName::of(pid, name).as_c_str(), OFlags::RDONLY)
     }
 
     pub fn stat(&self, pid: Pid) -> rustix::io::Result<parse::Stat> {
-        let mut buffer = [MaybeUninit::uninit(); 1024];
-        let file = self.open_at(PathName::of(pid, b"/stat").as_c_str(), OFlags::RDONLY)?;
-        parse::stat(content(&file, &mut buffer)?).ok_or(Errno::INVAL)
+        read_stat(&self.open_file(pid, b"/stat")?)
     }
 
     pub fn io(&self, pid: Pid) -> rustix::io::Result<parse::Io> {
-        let mut buffer = [MaybeUninit::uninit(); 512];
-        let file = self.open_at(PathName::of(pid, b"/io").as_c_str(), OFlags::RDONLY)?;
-        Ok(parse::io(content(&file, &mut buffer)?))
+        read_io(&self.open_file(pid, b"/io")?)
     }
 
     /// The children that one thread started and did not outlive.
@@ -138,6 +134,16 @@ pub fn content(file: impl AsFd, buffer: &mut [MaybeUninit<u8>]) -> rustix::io::R
         return Err(Errno::SRCH);
     }
     Ok(bytes)
+}
+
+pub fn read_stat(file: &OwnedFd) -> rustix::io::Result<parse::Stat> {
+    let mut buffer = [MaybeUninit::uninit(); 1024];
+    parse::stat(content(file, &mut buffer)?).ok_or(Errno::INVAL)
+}
+
+pub fn read_io(file: &OwnedFd) -> rustix::io::Result<parse::Io> {
+    let mut buffer = [MaybeUninit::uninit(); 512];
+    Ok(parse::io(content(file, &mut buffer)?))
 }
 
 /// Tells a process from a thread: both have a folder, but only a process is its own group.

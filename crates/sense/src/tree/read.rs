@@ -7,7 +7,7 @@
 use super::Tree;
 use super::procfs::Proc;
 use super::table::{Slot, Table, take_in};
-use crate::{PROCESSES, Process, Reading, Sample};
+use crate::{PROCESSES, Reading, Sample};
 use core::cmp::Reverse;
 use rustix::io::Errno;
 
@@ -30,6 +30,10 @@ const CLOSER_PACE: u64 = 5_900_000_000;
 const FIRST_PACE: u64 = 400_000_000;
 const FIRST_SECONDS: u64 = 8_000_000_000;
 const FIRST_MINUTE: u64 = 60_000_000_000;
+/// Nanoseconds between two looks of a calm run. Then a process whose sizes are the same as before is as it was, and its
+/// status, which takes seven times as long to read as its sizes, is read at a slower pace.
+const CALM_LOOKS: u64 = 1_000_000_000;
+const STATUS_PACE: u64 = 5_900_000_000;
 /// Bytes read since the look before that say that it reads.
 const MUCH_READ: u64 = 1 << 20;
 /// Bytes by which one has grown since the last look that are worth another look at once.
@@ -55,12 +59,24 @@ impl<S: Copy + Default> Tree<S> {
             slot.tracked.fresh = false;
         }
         for &index in order.iter() {
-            if let Some(slot) = table.slots_mut().get_mut(usize::from(index)) {
-                slot.look(proc, now);
+            if let Some((slot, keeps_more)) = table.slot_mut(usize::from(index)) {
+                slot.look(proc, now, keeps_more);
             }
         }
         self.drop_those(|_, slot| slot.gone);
         self.sum(out);
+    }
+
+    /// Reads the status of those that the last look took to be as they were: of a process that somebody stopped or
+    /// continued, the sizes stay the same.
+    pub fn complete(&mut self, now: u64) {
+        let Tree { proc, table, .. } = self;
+        for slot in table.slots_mut() {
+            if !slot.tracked.fresh {
+                slot.read_status(proc, now);
+            }
+        }
+        self.drop_those(|_, slot| slot.gone);
     }
 
     fn list(&mut self, now: u64, out: &mut Sample) {
@@ -105,7 +121,25 @@ impl<S: Copy + Default> Tree<S> {
 }
 
 impl<S: Copy + Default> Slot<S> {
-    fn look(&mut self, proc: &Proc, now: u64) {
+    fn look(&mut self, proc: &Proc, now: u64, keeps_more: bool) {
+        let is_young = now.saturating_sub(self.tracked.first_seen) < YOUTH;
+        let has_more = keeps_more && !is_young && self.keep_more(proc);
+        // A root's status is always read: it tells whether the user stopped the run.
+        let is_calm = |at: u64| now.saturating_sub(at) >= CALM_LOOKS;
+        let may_be_as_before = has_more && !self.root && self.read_at.is_some_and(is_calm);
+        let sizes = may_be_as_before.then(|| self.read_sizes()).flatten();
+        let is_recent = |at: u64| now.saturating_sub(at) < STATUS_PACE;
+        if sizes.is_some() && sizes == self.sizes && self.status_at.is_some_and(is_recent) {
+            self.tracked.grown = 0;
+            self.read_at = Some(now);
+            return;
+        }
+        // Read before the status, so that what changes in between is seen at the next look.
+        self.sizes = sizes;
+        self.read_status(proc, now);
+    }
+
+    fn read_status(&mut self, proc: &Proc, now: u64) {
         let status = match self.status(proc) {
             Ok(status) => status,
             // Any other error, such as no descriptor left, says nothing about the process:
@@ -123,11 +157,10 @@ impl<S: Copy + Default> Slot<S> {
         };
         self.tracked.fresh = true;
         self.read_at = Some(now);
+        self.status_at = Some(now);
     }
 
-    /// Reads by number what no descriptor is kept for.
     fn look_closer(&mut self, proc: &Proc, now: u64) {
-        let Process { pid, started, .. } = self.tracked.process;
         let age = now.saturating_sub(self.tracked.first_seen);
         let pace = match age {
             // What it reads while it grows tells what it is filled with.
@@ -142,13 +175,10 @@ impl<S: Copy + Default> Slot<S> {
         {
             return;
         }
-        let io = (age >= IO_FROM).then(|| proc.io(pid));
         self.timed_at = Some(now);
-        // Last, so that its start time speaks for both files.
-        let Ok(stat) = proc.stat(pid) else { return };
-        if stat.started != started {
+        let Ok((stat, io)) = self.read_closer(proc, age >= IO_FROM) else {
             return;
-        }
+        };
         let process = &mut self.tracked.process;
         process.cpu = stat.cpu;
         process.major_faults = stat.major_faults;

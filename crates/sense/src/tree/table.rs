@@ -6,7 +6,7 @@
 //! out, number and start time together have to do.
 
 use super::Tracked;
-use super::procfs::{FILE_BYTES, Proc, content, group};
+use super::procfs::{FILE_BYTES, Proc, content, group, read_io, read_stat};
 use crate::{Pid, Process, Reading, Reason, parse};
 use core::mem::MaybeUninit;
 use rustix::fd::OwnedFd;
@@ -15,6 +15,9 @@ use rustix::io::Errno;
 /// How many light processes may turn out to be parents before the search for one to give
 /// up ends: in a chain of parents it would otherwise compare all with all.
 const LIGHTEST_TRIED: usize = 8;
+
+/// In trees of more processes than this, only the status file of each is kept open.
+const KEEP_MORE: usize = 64;
 
 /// Who a process is: numbers come back, a number with its start time does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,9 +42,31 @@ impl Identity {
     }
 }
 
+/// Files of a process that are kept open beside its status in small trees: opening them takes longer than reading them.
+struct MoreFiles {
+    statm: OwnedFd,
+    stat: OwnedFd,
+    /// Of another user's process it may not be ours to open.
+    io: Option<OwnedFd>,
+}
+
+impl MoreFiles {
+    fn open(proc: &Proc, pid: Pid) -> rustix::io::Result<MoreFiles> {
+        Ok(MoreFiles {
+            statm: proc.open_file(pid, b"/statm")?,
+            stat: proc.open_file(pid, b"/stat")?,
+            io: proc.open_file(pid, b"/io").ok(),
+        })
+    }
+}
+
 pub struct Slot<S> {
     pub tracked: Tracked<S>,
     status: Option<OwnedFd>,
+    more: Option<MoreFiles>,
+    /// What `statm` said before the status was read.
+    pub sizes: Option<parse::Sizes>,
+    pub status_at: Option<u64>,
     pub root: bool,
     /// Found gone at the last look.
     pub gone: bool,
@@ -56,7 +81,7 @@ pub struct Slot<S> {
 impl<S: Copy + Default> Slot<S> {
     /// Makes the acquaintance of the process that has this number now.
     pub fn meet(proc: &Proc, pid: Pid, now: u64) -> rustix::io::Result<Slot<S>> {
-        let file = proc.open_status(pid)?;
+        let file = proc.open_file(pid, b"/status")?;
         let started = proc.stat(pid)?.started;
         // Last, because it fails if the process that was opened has gone since: so the
         // start time, read by number, was its own.
@@ -81,6 +106,9 @@ impl<S: Copy + Default> Slot<S> {
                 state: S::default(),
             },
             status: Some(file),
+            more: None,
+            sizes: None,
+            status_at: None,
             root: false,
             gone: false,
             read_at: None,
@@ -101,11 +129,52 @@ impl<S: Copy + Default> Slot<S> {
         match &self.status {
             Some(file) => Ok(parse::status(content(file, &mut buffer)?)),
             None => {
-                let file = proc.open_status(self.tracked.process.pid)?;
+                let file = proc.open_file(self.tracked.process.pid, b"/status")?;
                 let status = parse::status(content(&file, &mut buffer)?);
                 self.identity().holds(proc)?;
                 Ok(status)
             }
+        }
+    }
+
+    /// Opens more files of this process, never of another that got its number. False where there is no descriptor for
+    /// them.
+    pub fn keep_more(&mut self, proc: &Proc) -> bool {
+        if self.more.is_none() && self.status.is_some() {
+            let files = MoreFiles::open(proc, self.tracked.process.pid);
+            // It still holds after they were opened by number, so they are this process's.
+            self.more = files.ok().filter(|_| self.holds(proc).is_ok());
+        }
+        self.more.is_some()
+    }
+
+    /// Nothing where no file is kept for it.
+    pub fn read_sizes(&self) -> Option<parse::Sizes> {
+        let mut buffer = [MaybeUninit::uninit(); 256];
+        parse::statm(content(&self.more.as_ref()?.statm, &mut buffer).ok()?)
+    }
+
+    /// Its `stat` and, when wanted, its `io`.
+    pub fn read_closer(
+        &self,
+        proc: &Proc,
+        wants_io: bool,
+    ) -> rustix::io::Result<(parse::Stat, Option<rustix::io::Result<parse::Io>>)> {
+        let Process { pid, started, .. } = self.tracked.process;
+        let more = self.more.as_ref();
+        let io = wants_io.then(|| match more.and_then(|more| more.io.as_ref()) {
+            Some(file) => read_io(file),
+            None => proc.io(pid),
+        });
+        // Last, so that its start time speaks for both files.
+        let stat = match more {
+            Some(more) => read_stat(&more.stat),
+            None => proc.stat(pid),
+        }?;
+        if stat.started == started {
+            Ok((stat, io))
+        } else {
+            Err(Errno::SRCH)
         }
     }
 
@@ -166,6 +235,8 @@ pub struct Table<S> {
     capacity: usize,
     /// How many status files may be kept open.
     descriptors: usize,
+    /// Whether [`MoreFiles`] may be kept open.
+    keeps_more: bool,
 }
 
 impl<S: Copy + Default> Table<S> {
@@ -175,6 +246,7 @@ impl<S: Copy + Default> Table<S> {
             pids: Vec::with_capacity(capacity),
             capacity,
             descriptors,
+            keeps_more: true,
         }
     }
 
@@ -184,6 +256,12 @@ impl<S: Copy + Default> Table<S> {
 
     pub fn slots_mut(&mut self) -> &mut [Slot<S>] {
         &mut self.slots
+    }
+
+    /// One slot, and whether it may keep more files.
+    pub fn slot_mut(&mut self, index: usize) -> Option<(&mut Slot<S>, bool)> {
+        let keeps_more = self.keeps_more && self.slots.len() <= KEEP_MORE;
+        Some((self.slots.get_mut(index)?, keeps_more))
     }
 
     pub fn len(&self) -> usize {
@@ -254,8 +332,17 @@ impl<S: Copy + Default> Table<S> {
             .any(|slot| slot.tracked.process.parent == pid)
     }
 
-    /// Closes some status files for good, so that other files can be opened.
+    /// Closes files for good, so that other files can be opened: those that are there to save time or, when there are
+    /// none, some status files.
     pub fn shed(&mut self, count: usize) {
+        let mut closed_some = false;
+        for slot in &mut self.slots {
+            closed_some |= slot.more.take().is_some();
+        }
+        self.keeps_more = false;
+        if closed_some {
+            return;
+        }
         self.descriptors = self.held().saturating_sub(count);
         let open = self.slots.iter_mut().filter(|slot| slot.status.is_some());
         for slot in open.skip(self.descriptors) {

@@ -1,4 +1,6 @@
-use crate::parse::{Io, Mapping, Pss, io, mapping, open_for_writing, smaps_rollup, stat, status};
+use crate::parse::{
+    Io, Mapping, Pss, io, mapping, open_for_writing, smaps_rollup, stat, statm, status,
+};
 use crate::{Pid, Reading, Reason};
 use Reading::{Unavailable, Value};
 
@@ -34,6 +36,28 @@ fn a_zombie_has_no_memory_rather_than_none() {
         assert_eq!(reading, Unavailable(Reason::Absent));
     }
     assert_eq!(status.threads, Value(1));
+}
+
+#[test]
+fn sizes_are_equal_only_when_all_of_them_are() {
+    let sizes = statm(b"9000 900 150 3 0 4096 0\n");
+    assert!(sizes.is_some());
+    assert_eq!(sizes, statm(b"9000 900 150 3 0 4096 0\n"));
+    assert_ne!(sizes, statm(b"9000 900 150 3 0 4097 0\n"));
+    assert_ne!(sizes, statm(b"0 0 0 0 0 0 0\n"), "a zombie");
+}
+
+#[test]
+fn sizes_that_are_not_complete_are_none() {
+    for cut in [
+        &b""[..],
+        b"9000 900 150 3 0 4096 0",
+        b"9000 900 150 3 0 40\n",
+        b"9000 900 150 3 0 4096 0 1\n",
+        b"9000 900 -1 3 0 4096 0\n",
+    ] {
+        assert_eq!(statm(cut), None, "{:?}", String::from_utf8_lossy(cut));
+    }
 }
 
 #[test]

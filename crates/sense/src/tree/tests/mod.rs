@@ -1,6 +1,7 @@
 //! The tree against real processes, and against a made-up /proc for what cannot be made
 //! to happen at will.
 
+mod calm;
 mod crowd;
 mod family;
 mod identity;
