@@ -53,6 +53,23 @@ impl Anchor {
     }
 }
 
+/// Before Linux 5.9, descriptors up to this number are closed one by one.
+const MAX_DESCRIPTORS: i32 = 4096;
+
+fn close_all_but(kept: i32) {
+    let close = |first: i32, last: libc::c_uint| {
+        // SAFETY: nothing uses them any more.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) == 0 }
+    };
+    let below = kept == 0 || close(0, kept as libc::c_uint - 1);
+    if !(below && close(kept + 1, libc::c_uint::MAX)) {
+        for fd in (0..MAX_DESCRIPTORS).filter(|fd| *fd != kept) {
+            // SAFETY: as above.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
 /// Stays until it is killed, or its parent has ended.
 fn rest(group: Pid, parent: u32, held: &OwnedFd) -> ! {
     let _ = rustix::thread::set_name(c"af-anchor");
@@ -69,14 +86,7 @@ fn rest(group: Pid, parent: u32, held: &OwnedFd) -> ! {
             libc::_exit(1);
         }
         // Files, pipes and the terminal of the command are not to be held open by it.
-        let held = held.as_fd().as_raw_fd() as libc::c_uint;
-        let close = |first: libc::c_uint, last: libc::c_uint| {
-            libc::syscall(libc::SYS_close_range, first, last, 0)
-        };
-        if held > 0 {
-            close(0, held - 1);
-        }
-        close(held + 1, libc::c_uint::MAX);
+        close_all_but(held.as_fd().as_raw_fd());
         libc::chdir(c"/".as_ptr());
         loop {
             libc::pause();

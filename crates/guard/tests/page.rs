@@ -16,7 +16,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Ticks of a guard, each over another scribbled page.
-const TICKS: usize = 3000;
+const TICKS: usize = 1000;
+/// The same, while another thread takes a core.
+const CONTENDED_TICKS: usize = 200;
 
 /// Numbers that follow from the first.
 struct Dice(u64);
@@ -80,10 +82,11 @@ fn a_page_that_changes_while_it_is_read_harms_the_guard_no_more() {
             while !over.load(Relaxed) {
                 let (place, value) = (dice.next(), dice.value(pids));
                 page_reader::write(shared, place, value);
+                std::thread::yield_now();
             }
         };
         scope.spawn(scribbles);
-        for _ in 0..TICKS {
+        for _ in 0..CONTENDED_TICKS {
             reader.tick();
         }
         over.store(true, Relaxed);
