@@ -146,7 +146,8 @@ fn a_refusal_by_a_limit_of_the_users_own_is_not_told_as_ours() {
             .exits(1)
             .tells("MemoryError")
             .never_tells("antifreeze: refused")
-            .never_tells("kept for you. The script");
+            .never_tells("kept for you. The script")
+            .never_tells("memory leak");
     }
 }
 

@@ -52,6 +52,20 @@ impl<'a> Case<'a> {
             || self.tells_of_memory()
     }
 
+    /// It ended with an error for want of memory that antifreeze did not cause, while most of what it may use was free: a
+    /// limit of the user's own (`ulimit -d`, `ulimit -v`), or one request that no machine could meet.
+    fn had_room(&self) -> bool {
+        let nothing_done = self.story.refusals.count == 0
+            && self.story.pauses.count == 0
+            && self.story.stop.is_none();
+        let by_itself = !matches!(
+            self.end,
+            EndKind::Stopped | EndKind::OomKilled | EndKind::Walled
+        );
+        let is_free = self.peak() < self.facts.may_use() / 4;
+        nothing_done && by_itself && is_free && !self.facts.attached
+    }
+
     /// What ended it is an error for want of memory, in its own words.
     pub fn tells_of_memory(&self) -> bool {
         tells_of_memory(self.error())
@@ -173,7 +187,7 @@ impl<'a> Case<'a> {
     /// How it grew, if it did so steadily until there was no room: over the later half, or since it was low
     /// last. One that makes a larger copy of what it keeps at each step grows by leaps.
     pub fn fills_up(&self) -> Option<Growth> {
-        if !self.was_short_of_memory() {
+        if !self.was_short_of_memory() || self.had_room() {
             return None;
         }
         let refused = self.story.refusals.first.map(|refusal| refusal.at);

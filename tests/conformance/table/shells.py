@@ -93,7 +93,7 @@ ENTRIES = [
         (
             "bash",
             "-c",
-            "for file in /bin/echo $(ldd /bin/echo | grep -o '/[^ ]*'); do install -D $file root$file; done;"
+            "for file in /bin/echo $(env -u LD_PRELOAD ldd /bin/echo | grep -o '/[^ ]*'); do install -D $file root$file; done;"
             " chroot root /bin/echo inside",
         ),
         needs=("root", "chroot"),
