@@ -47,7 +47,7 @@ const DECIDED_EVERY: u64 = 40 * MILLISECOND;
 const RECORDED_EVERY: u64 = 190 * MILLISECOND;
 /// Bytes of data that the tree maps before the scout looks what they are.
 const MAPPED_MORE: u64 = 64 << 20;
-/// The front sees an attached process end, and may see its status. It has this long to report it.
+/// The front sees the end of a root that is not our child, and may see its status. It has this long to report it.
 const REPORTING: u64 = 1_000 * MILLISECOND;
 /// The wait status of what failed.
 const FAILED: u32 = 1 << 8;
@@ -97,8 +97,10 @@ pub struct Ends {
     stopped_with_front: bool,
     broken: [u32; 2],
     announced: bool,
-    /// When an attached process was first missed.
+    /// When the root was first missed.
     missed_at: Option<u64>,
+    /// It has ended, and nobody will report its status.
+    is_unreported: bool,
     decided_at: u64,
     /// Of those born since the last quiet look, how many there were at the last.
     births: u32,
@@ -154,7 +156,7 @@ impl Sentinel<'_> {
         }
         self.notice_changes(now);
         self.record(now);
-        self.notice_attached_end(now);
+        self.notice_missing_root(now);
         self.announce_end();
         self.publish(now);
         let young = |since: u64| now.saturating_sub(since) < YOUTH;
@@ -469,24 +471,24 @@ impl Sentinel<'_> {
                 Some(_) => true,
             };
         }
-        if self.ends.root_status.is_none() && self.tree.get(self.root).is_some() {
-            return false;
-        }
-        self.tree.is_empty()
+        let is_settled = self.ends.root_status.is_some() || self.ends.is_unreported;
+        is_settled && self.tree.is_empty()
     }
 
-    /// An attached process is not our child: its end is seen by its absence, unless the front reports it.
-    fn notice_attached_end(&mut self, now: u64) {
-        let lives = |tracked: &Tracked<Mark>| !tracked.process.has_ended();
-        if self.orders.attach == 0
-            || self.ends.root_status.is_some()
-            || self.tree.get(self.root).is_some_and(lives)
-        {
+    /// The root of a guard that took over, or of one that is attached, is not its child: its end is seen by its absence.
+    /// The front collects it, and has some time to report its status.
+    fn notice_missing_root(&mut self, now: u64) {
+        let is_attached = self.orders.attach != 0;
+        let is_there = |tracked: &Tracked<Mark>| !is_attached || !tracked.process.has_ended();
+        if self.ends.root_status.is_some() || self.tree.get(self.root).is_some_and(is_there) {
             return;
         }
         let missed_at = *self.ends.missed_at.get_or_insert(now);
         if self.ends.front_gone || now.saturating_sub(missed_at) > REPORTING {
-            self.ends.root_status = Some(attached::ENDED_UNSEEN);
+            self.ends.is_unreported = true;
+            if is_attached {
+                self.ends.root_status = Some(attached::ENDED_UNSEEN);
+            }
         }
     }
 
