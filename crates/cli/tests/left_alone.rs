@@ -226,24 +226,49 @@ fn a_paused_trainer_survives_whoever_is_killed() {
         &["antifreeze", "antifreeze-guar", "af-keeper"],
         &["af-keeper", "antifreeze-guar", "antifreeze"],
         &["antifreeze", "antifreeze-guar", "af-keeper-2"],
-        &["af-anchor", "af-keeper-2", "antifreeze-guar"],
     ] {
         let scene = Scene::new();
         let Some(cgroup) = Cgroup::make(&scene) else {
             return eprintln!("skipped: only root can limit the memory of a cgroup");
         };
         let (mut waiting, neighbour, trainer) = paused(&scene, &cgroup);
-        let victims: Vec<u32> = victims.iter().map(|name| named(&scene, name)[0]).collect();
-        victims.iter().for_each(|pid| kill(*pid));
+        let pids: Vec<u32> = victims.iter().map(|name| named(&scene, name)[0]).collect();
+        pids.iter().for_each(|pid| kill(*pid));
         let before = numbers(&scene).len();
         end(neighbour);
         scene.until("it goes on", LIMIT, || {
-            assert!(state(trainer).is_some(), "it was ended");
+            assert!(state(trainer).is_some(), "it was ended: {victims:?}");
             numbers(&scene).len() > before + 5
         });
         finish(&scene);
         waiting.wait().unwrap();
     }
+}
+
+/// All at once could not be survived: for a moment nothing holds the process group together but the guard.
+#[test]
+fn a_paused_trainer_survives_its_guard_after_keeper_and_anchors_were_replaced() {
+    let scene = Scene::new();
+    let Some(cgroup) = Cgroup::make(&scene) else {
+        return eprintln!("skipped: only root can limit the memory of a cgroup");
+    };
+    let (mut waiting, neighbour, trainer) = paused(&scene, &cgroup);
+    let helpers = || [named(&scene, "af-anchor"), named(&scene, "af-keeper-2")].concat();
+    let killed = helpers();
+    killed.iter().for_each(|pid| kill(*pid));
+    scene.until("their replacement", LIMIT, || {
+        let there = helpers();
+        there.len() == killed.len() && there.iter().all(|pid| !killed.contains(pid))
+    });
+    kill(the_one(&scene, "antifreeze-guar"));
+    let before = numbers(&scene).len();
+    end(neighbour);
+    scene.until("it goes on", LIMIT, || {
+        assert!(state(trainer).is_some(), "it was ended");
+        numbers(&scene).len() > before + 5
+    });
+    finish(&scene);
+    waiting.wait().unwrap();
 }
 
 /// The session leader is killed last, while nobody but the keepers is left.
