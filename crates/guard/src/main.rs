@@ -17,6 +17,7 @@ use antifreeze_guard::landed::{FileId, Ours};
 use antifreeze_guard::limits;
 use antifreeze_guard::mark::Mark;
 use antifreeze_guard::orders::Orders;
+use antifreeze_guard::others::StatusFile;
 use antifreeze_guard::policy::{Config, Decision, History};
 use antifreeze_guard::room::Terms;
 use antifreeze_guard::scout::{self, Desk, Errand, Findings};
@@ -345,8 +346,10 @@ fn prepare<'a>(
         voice,
         desk,
         root,
+        front_status: StatusFile::open(front).filter(|_| is_parent(front)),
         sample: Sample::default(),
         findings: Findings::default(),
+        findings_issue: 0,
         errand: Errand::default(),
         corrected_at: 0,
         mapped: (0, 0),
@@ -423,6 +426,12 @@ fn record_head(sentinel: &Sentinel<'_>, command: Vec<OsString>) -> Head {
 
 fn working_folder() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
+}
+
+/// Asked after its status was opened by number, so that the file is the front's.
+fn is_parent(front: Pid) -> bool {
+    let parent = rustix::process::getppid();
+    parent.is_some_and(|pid| pid.as_raw_nonzero().get() as u32 == front.0)
 }
 
 fn file_id(fd: i32) -> Option<FileId> {

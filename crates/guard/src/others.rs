@@ -107,14 +107,31 @@ pub fn state(pid: Pid) -> Option<u8> {
     status(pid).map(|status| status.state)
 }
 
+/// The status of a process that is looked at again and again, kept open.
+pub struct StatusFile(ProcFile);
+
+impl StatusFile {
+    pub fn open(pid: Pid) -> Option<StatusFile> {
+        let mut path = [0u8; 32];
+        let mut rest = &mut path[..];
+        write!(rest, "/proc/{}/status", pid.0).ok()?;
+        let length = 32 - rest.len();
+        ProcFile::open(&path[..length]).ok().map(StatusFile)
+    }
+
+    /// As [`state`]; None once the process has gone, whoever has its number.
+    pub fn state(&self) -> Option<u8> {
+        self.read().map(|status| status.state)
+    }
+
+    fn read(&self) -> Option<Status> {
+        let mut buffer = [0u8; 2048];
+        Some(parse::status(self.0.read(&mut buffer).ok()?))
+    }
+}
+
 fn status(pid: Pid) -> Option<Status> {
-    let mut path = [0u8; 32];
-    let mut rest = &mut path[..];
-    write!(rest, "/proc/{}/status", pid.0).ok()?;
-    let length = 32 - rest.len();
-    let file = ProcFile::open(&path[..length]).ok()?;
-    let mut buffer = [0u8; 2048];
-    Some(parse::status(file.read(&mut buffer).ok()?))
+    StatusFile::open(pid)?.read()
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub const NAMED: usize = 64;
 
 const SECOND: u64 = 1_000_000_000;
 /// How long the scout rests once the run has started up and nothing moves.
-const CALM: u64 = 5 * SECOND;
+const CALM: u64 = 10 * SECOND;
 
 /// Libraries whose programs do not survive a refused request.
 const FRAGILE: [&[u8]; 2] = [b"libtensorflow_framework.so", b"libtensorflow_cc.so"];
@@ -185,6 +185,8 @@ impl Default for Findings {
 pub struct Desk {
     errand: Mutex<Errand>,
     findings: Mutex<Findings>,
+    /// Rises with each change of the findings.
+    issue: AtomicU32,
     bell: AtomicU32,
 }
 
@@ -203,11 +205,20 @@ impl Desk {
         }
     }
 
-    /// Takes a copy of the findings, or leaves the last copy as it is.
-    pub fn collect(&self, findings: &mut Findings) {
-        if let Ok(place) = self.findings.try_lock() {
+    /// Takes a copy of the findings where there are newer ones than those of this issue, or leaves the last copy as it is.
+    pub fn collect(&self, findings: &mut Findings, issue: &mut u32) {
+        let newest = self.issue.load(Acquire);
+        if newest != *issue
+            && let Ok(place) = self.findings.try_lock()
+        {
             *findings = *place;
+            *issue = newest;
         }
+    }
+
+    fn publish(&self, findings: &Findings) {
+        *locked(&self.findings) = *findings;
+        self.issue.fetch_add(1, Release);
     }
 }
 
@@ -285,7 +296,7 @@ pub fn run(
         if let Some(inquiry) = errand.inspect.filter(|asked| answered != Some(*asked)) {
             findings.interruptible = Some((inquiry, interruptible::inspect(inquiry.pid)));
             // Before all that takes longer.
-            *locked(&desk.findings) = findings;
+            desk.publish(&findings);
         }
         if errand.save_asked.is_some() {
             findings.saved = save.look(&errand, written(&errand), now);
@@ -332,10 +343,10 @@ pub fn run(
             rounds.maps_turn += 1;
             rounds.maps_pause = (2 * rounds.maps_pause).clamp(SECOND, 60 * SECOND);
         }
-        if rounds.others.due(now, pause(1, 60)) {
+        if rounds.others.due(now, pause(1, 120)) {
             findings.grower = others.look(|pid| errand.pids().any(|ours| ours == pid));
         }
-        *locked(&desk.findings) = findings;
+        desk.publish(&findings);
 
         // A paused tree that stays in memory helps nobody. The kernel takes its time for
         // this, which is why it is done here.

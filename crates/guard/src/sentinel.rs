@@ -10,7 +10,7 @@ use crate::keeper::Keeper;
 use crate::mark::Mark;
 use crate::moment;
 use crate::orders::Orders;
-use crate::others;
+use crate::others::{self, StatusFile};
 use crate::policy::{BACK_OFF, Decision, History, Moment, Motion, Save, decide};
 use crate::room::{Room, Terms};
 use crate::scout::{Desk, Errand, Findings, NAMED, now, realtime};
@@ -49,6 +49,9 @@ const RECORDED_EVERY: u64 = 190 * MILLISECOND;
 const MAPPED_MORE: u64 = 64 << 20;
 /// The front sees the end of a root that is not our child, and may see its status. It has this long to report it.
 const REPORTING: u64 = 1_000 * MILLISECOND;
+/// Whether somebody has stopped the front alone is looked at this often, once the run is this old.
+const FRONT_PACE: u64 = 4_900 * MILLISECOND;
+const FRONT_YOUTH: u64 = 20_000 * MILLISECOND;
 /// The wait status of what failed.
 const FAILED: u32 = 1 << 8;
 /// Slow readings older than this are not trusted.
@@ -69,8 +72,12 @@ pub struct Sentinel<'a> {
     pub voice: Voice<'a>,
     pub desk: &'a Desk,
     pub root: Pid,
+    /// None where we are attached to a process, and where the front has gone.
+    pub front_status: Option<StatusFile>,
     pub sample: Sample,
     pub findings: Findings,
+    /// Which of the scout's findings those are.
+    pub findings_issue: u32,
     pub errand: Errand,
     /// Which of the scout's exact counts was taken in last.
     pub corrected_at: u64,
@@ -93,6 +100,8 @@ pub struct Ends {
     said_overflow: bool,
     said_trouble: bool,
     user_stopped: bool,
+    /// When it was looked whether the front is stopped.
+    front_seen_at: u64,
     /// The root was stopped because the front was.
     stopped_with_front: bool,
     broken: [u32; 2],
@@ -198,7 +207,8 @@ impl Sentinel<'_> {
         if let Some(own) = &mut self.own {
             own.read(&mut self.sample.cgroup);
         }
-        self.desk.collect(&mut self.findings);
+        self.desk
+            .collect(&mut self.findings, &mut self.findings_issue);
         self.take_slow(now);
         if self.findings.shares_at != self.corrected_at {
             self.corrected_at = self.findings.shares_at;
@@ -403,17 +413,26 @@ impl Sentinel<'_> {
     /// A job that is continued, or whose front alone is stopped and continued, is stopped and continued as a whole.
     fn follow_front(&mut self, now: u64, root: rustix::process::Pid) {
         let stops_with_root = self.shared.head().front_stops.load(Acquire) == 1;
-        if !stops_with_root && !self.ends.stopped_with_front && !self.is_recorded(now) {
+        let root_age = |root: &Tracked<Mark>| now.saturating_sub(root.first_seen);
+        let is_young = self
+            .tree
+            .get(self.root)
+            .is_some_and(|root| root_age(root) < FRONT_YOUTH);
+        let pace = if is_young { RECORDED_EVERY } else { FRONT_PACE };
+        let is_due = now.saturating_sub(self.ends.front_seen_at) >= pace;
+        if !stops_with_root && !self.ends.stopped_with_front && !is_due {
+            return;
+        }
+        self.ends.front_seen_at = now;
+        let is_front_stopped = self.front_status.as_ref().and_then(StatusFile::state) == Some(b'T');
+        if !is_front_stopped && !self.ends.stopped_with_front {
             return;
         }
         // The kernel's word and not the page's: signals are sent to it.
         let Some(front) = rustix::process::getppid() else {
             return;
         };
-        let is_stopped = |pid: rustix::process::Pid| {
-            others::state(Pid(pid.as_raw_nonzero().get() as u32)) == Some(b'T')
-        };
-        match (is_stopped(front), is_stopped(root)) {
+        match (is_front_stopped, others::state(self.root) == Some(b'T')) {
             (true, false) if stops_with_root || self.ends.stopped_with_front => {
                 self.ends.stopped_with_front = false;
                 let _ = kill_process(front, Signal::CONT);

@@ -28,6 +28,12 @@ impl ProcFile {
         Ok(ProcFile { fd })
     }
 
+    /// The first piece that the kernel hands out: about a page, and whole lines.
+    pub fn read_piece<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+        let filled = retry_on_intr(|| pread(&self.fd, &mut *buffer, 0))?;
+        Ok(buffer.get(..filled).unwrap_or_default())
+    }
+
     /// The file from its beginning, as much of it as fits.
     pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         let mut filled = 0;
@@ -58,6 +64,13 @@ impl Source {
     pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         match &self.0 {
             Ok(file) => file.read(buffer),
+            Err(errno) => Err(*errno),
+        }
+    }
+
+    pub fn read_piece<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+        match &self.0 {
+            Ok(file) => file.read_piece(buffer),
             Err(errno) => Err(*errno),
         }
     }

@@ -38,6 +38,29 @@ impl Paging {
             oom_kills: none,
         }
     }
+
+    /// Whether nothing is missing.
+    pub fn is_complete(&self) -> bool {
+        let Paging {
+            swapped_in,
+            swapped_out,
+            major_faults,
+            scanned_direct,
+            scanned_kswapd,
+            refaults,
+            oom_kills,
+        } = self;
+        let all = [
+            swapped_in,
+            swapped_out,
+            major_faults,
+            scanned_direct,
+            scanned_kswapd,
+            refaults,
+            oom_kills,
+        ];
+        all.iter().all(|reading| reading.value().is_some())
+    }
 }
 
 impl Pressure {

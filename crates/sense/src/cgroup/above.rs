@@ -7,11 +7,15 @@ use crate::{Cgroup, Reading, Reason};
 use std::path::Path;
 
 /// Every cgroup from ours to the top that could have a limit. Limits may be set and lifted
-/// while we run, so all of them are read each time.
+/// while we run, so all of them are read each time; where there was none, every fourth time.
 pub struct Above {
     charges: Box<[Charge]>,
     buffer: Box<[u8]>,
+    /// So many of the next calls read nothing, because there was no limit.
+    skips: u32,
 }
+
+const SKIPS: u32 = 3;
 
 /// One count of memory, and the limits that hold for it.
 struct Charge {
@@ -52,11 +56,16 @@ impl Above {
         Above {
             charges,
             buffer: vec![0; BUFFER].into_boxed_slice(),
+            skips: 0,
         }
     }
 
     /// Fills the tightest limit, and touches nothing else.
     pub fn read(&mut self, out: &mut Cgroup) {
+        if self.skips > 0 {
+            self.skips -= 1;
+            return;
+        }
         let tightest = self
             .charges
             .iter()
@@ -68,6 +77,7 @@ impl Above {
                 out.limit_available = Reading::Value(room.available);
             }
             None => {
+                self.skips = SKIPS;
                 out.limit = Reading::Unavailable(Reason::Absent);
                 out.limit_available = Reading::Unavailable(Reason::Absent);
             }

@@ -200,7 +200,7 @@ fn no_limit_is_an_absence() {
 }
 
 #[test]
-fn a_limit_set_while_we_run_is_seen() {
+fn a_limit_set_while_we_run_is_seen_within_four_reads() {
     let hierarchy = Hierarchy::new()
         .with("a/memory.max", "max\n")
         .with("a/memory.current", "10\n")
@@ -209,9 +209,14 @@ fn a_limit_set_while_we_run_is_seen() {
     let mut out = Cgroup::default();
     above.read(&mut out);
     assert_eq!(out.limit, ABSENT);
-    let _hierarchy = hierarchy.with("a/memory.max", "100\n");
-    above.read(&mut out);
+    let hierarchy = hierarchy.with("a/memory.max", "100\n");
+    for _ in 0..4 {
+        above.read(&mut out);
+    }
     assert_eq!((out.limit, out.limit_available), (Value(100), Value(90)));
+    let _hierarchy = hierarchy.with("a/memory.max", "200\n");
+    above.read(&mut out);
+    assert_eq!(out.limit, Value(200), "a change is seen at once");
 }
 
 #[test]

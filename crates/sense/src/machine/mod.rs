@@ -22,6 +22,8 @@ const BUFFER: usize = 32 * 1024;
 pub struct Machine {
     meminfo: Source,
     vmstat: Source,
+    /// Something was missing in its first piece.
+    vmstat_is_long: bool,
     cpu_pressure: Source,
     memory_pressure: Source,
     io_pressure: Source,
@@ -46,6 +48,7 @@ impl Machine {
         Machine {
             meminfo: open("meminfo"),
             vmstat: open("vmstat"),
+            vmstat_is_long: false,
             cpu_pressure: open("pressure/cpu"),
             memory_pressure: open("pressure/memory"),
             io_pressure: open("pressure/io"),
@@ -76,10 +79,7 @@ impl Machine {
     /// Fills the parts of the sample that tell of the whole machine, and touches no other.
     pub fn read(&mut self, out: &mut Sample) {
         self.glance(out);
-        out.paging = match self.vmstat.read(&mut self.buffer) {
-            Ok(bytes) => parse::vmstat(bytes),
-            Err(errno) => Paging::unavailable(errno.into()),
-        };
+        out.paging = self.paging();
         out.pressure = self.pressure();
         let stat = self.stat.read(&mut self.buffer);
         self.cores.read(stat, &mut out.cpu);
@@ -98,6 +98,20 @@ impl Machine {
         };
         self.hidden.add_to(&mut memory, &mut self.buffer);
         memory
+    }
+
+    /// The first piece of the file nearly always has all of it, and each piece costs the kernel as much as the first.
+    fn paging(&mut self) -> Paging {
+        if !self.vmstat_is_long {
+            match self.vmstat.read_piece(&mut self.buffer).map(parse::vmstat) {
+                Ok(paging) if paging.is_complete() => return paging,
+                _ => self.vmstat_is_long = true,
+            }
+        }
+        match self.vmstat.read(&mut self.buffer) {
+            Ok(bytes) => parse::vmstat(bytes),
+            Err(errno) => Paging::unavailable(errno.into()),
+        }
     }
 
     fn pressure(&mut self) -> Pressure {

@@ -25,7 +25,7 @@ const TIMED_IN_TURN: usize = 8;
 /// reader of these wait for an exec, and it is the young that exec.
 const IO_FROM: u64 = 1_000_000_000;
 /// Nanoseconds between two reads of a process's CPU time and I/O, which take longer to read than its memory.
-const CLOSER_PACE: u64 = 5_900_000_000;
+const CLOSER_PACE: u64 = 9_900_000_000;
 /// In its first seconds, and for as long as it reads in its first minute: most of what is read is read then.
 const FIRST_PACE: u64 = 400_000_000;
 const FIRST_SECONDS: u64 = 8_000_000_000;
@@ -33,7 +33,7 @@ const FIRST_MINUTE: u64 = 60_000_000_000;
 /// Nanoseconds between two looks of a calm run. Then a process whose sizes are the same as before is as it was, and its
 /// status, which takes seven times as long to read as its sizes, is read at a slower pace.
 const CALM_LOOKS: u64 = 1_000_000_000;
-const STATUS_PACE: u64 = 5_900_000_000;
+const STATUS_PACE: u64 = 7_900_000_000;
 /// Bytes read since the look before that say that it reads.
 const MUCH_READ: u64 = 1 << 20;
 /// Bytes by which one has grown since the last look that are worth another look at once.
