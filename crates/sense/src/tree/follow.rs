@@ -12,7 +12,7 @@
 
 use super::Tree;
 use super::admit::Allowance;
-use super::procfs::Next;
+use super::procfs::{Next, read_children};
 use super::table::{Identity, Slot};
 use crate::{Pid, Reading};
 
@@ -132,6 +132,7 @@ impl<S: Copy + Default> Tree<S> {
         self.evicted.clear();
         if self.proc.was_starved() {
             self.table.shed(SPARE);
+            self.kin.shed();
         }
         let mut allowance = Allowance {
             now,
@@ -288,9 +289,18 @@ impl<S: Copy + Default> Tree<S> {
         } else {
             STRANGERS
         };
-        proc.children(parent, thread, &mut |child| {
+        let opened;
+        let kept = table.get(parent).filter(|_| thread == parent);
+        let list = match kept.and_then(Slot::children) {
+            Some(kept) => kept,
+            None => {
+                opened = proc.open_children(parent, thread)?;
+                &opened
+            }
+        };
+        read_children(list, &mut |child| {
             allowance.listed = allowance.listed.saturating_sub(1);
-            if !table.contains(child) && kin.reaper(child).is_none() {
+            if !table.contains(child) && !kin.is_known(child) {
                 let turn = trail.untracked >= trail.pass_over || !table.is_full();
                 if turn && trail.strangers.len() < wanted {
                     trail.strangers.push(child);

@@ -1,9 +1,11 @@
 //! Who stands around the tree: the reapers, whose children belong to it, and those who
 //! never belong to it.
 
-use super::procfs::Proc;
+use super::procfs::{Proc, content};
 use super::table::Identity;
 use crate::Pid;
+use core::mem::MaybeUninit;
+use rustix::fd::OwnedFd;
 
 /// The guard, the front, and one front that took over from another.
 const REAPERS: usize = 4;
@@ -12,20 +14,44 @@ const OUTSIDERS: usize = 64;
 
 #[derive(Default)]
 pub struct Kin {
-    reapers: Ring<REAPERS>,
-    outsiders: Ring<OUTSIDERS>,
+    reapers: Ring<Identity, REAPERS>,
+    outsiders: Ring<Outsider, OUTSIDERS>,
+}
+
+struct Outsider {
+    identity: Identity,
+    /// Its status, kept open to see with one read that its number is still its own.
+    status: Option<OwnedFd>,
+}
+
+impl Outsider {
+    fn meet(proc: &Proc, pid: Pid) -> rustix::io::Result<Outsider> {
+        let status = proc.open_file(pid, b"/status").ok();
+        let identity = Identity::of(proc, pid)?;
+        let mut outsider = Outsider { identity, status };
+        // Opened by number before the start time was read: they belong together if the first still is there.
+        outsider.status = outsider.status.take_if(|file| is_there(file));
+        Ok(outsider)
+    }
+}
+
+fn is_there(status: &OwnedFd) -> bool {
+    content(status, &mut [MaybeUninit::uninit(); 1]).is_ok()
 }
 
 impl Kin {
     pub fn add_reaper(&mut self, proc: &Proc, pid: Pid) -> rustix::io::Result<()> {
-        self.reapers.add(Identity::of(proc, pid)?);
+        let reaper = Identity::of(proc, pid)?;
+        self.reapers.add(reaper, |known| *known == reaper);
         Ok(())
     }
 
     pub fn exclude(&mut self, proc: &Proc, pid: Pid) -> rustix::io::Result<Identity> {
-        let outsider = Identity::of(proc, pid)?;
-        self.outsiders.add(outsider);
-        Ok(outsider)
+        let outsider = Outsider::meet(proc, pid)?;
+        let identity = outsider.identity;
+        self.outsiders
+            .add(outsider, |known| known.identity == identity);
+        Ok(identity)
     }
 
     pub fn reaper(&self, pid: Pid) -> Option<Identity> {
@@ -33,43 +59,60 @@ impl Kin {
     }
 
     pub fn reapers(&self) -> impl Iterator<Item = Identity> {
-        self.reapers.iter()
+        self.reapers.iter().copied()
+    }
+
+    /// Seen with one read at most to be a reaper or an outsider. False where that takes a closer look.
+    pub fn is_known(&self, pid: Pid) -> bool {
+        let is_it = |known: &Outsider| {
+            known.identity.pid == pid && known.status.as_ref().is_some_and(is_there)
+        };
+        self.reaper(pid).is_some() || self.outsiders.iter().any(is_it)
+    }
+
+    /// Closes the files that save time.
+    pub fn shed(&mut self) {
+        for outsider in self.outsiders.list.iter_mut().flatten() {
+            outsider.status = None;
+        }
     }
 
     /// A process that may have a reaper for its parent and still is none of the tree.
     pub fn is_outside(&self, identity: Identity) -> bool {
-        let mut outside = self.outsiders.iter().chain(self.reapers.iter());
-        outside.any(|known| known == identity)
+        let outsiders = self.outsiders.iter().map(|known| known.identity);
+        outsiders
+            .chain(self.reapers())
+            .any(|known| known == identity)
     }
 }
 
 /// The last `N` that were named.
-struct Ring<const N: usize> {
-    list: [Option<Identity>; N],
+struct Ring<T, const N: usize> {
+    list: [Option<T>; N],
     next: usize,
 }
 
-impl<const N: usize> Default for Ring<N> {
+impl<T, const N: usize> Default for Ring<T, N> {
     fn default() -> Self {
         Ring {
-            list: [None; N],
+            list: [const { None }; N],
             next: 0,
         }
     }
 }
 
-impl<const N: usize> Ring<N> {
-    fn add(&mut self, identity: Identity) {
-        if self.iter().any(|known| known == identity) {
+impl<T, const N: usize> Ring<T, N> {
+    fn add(&mut self, named: T, is_same: impl Fn(&T) -> bool) {
+        if self.iter().any(is_same) {
             return;
         }
         if let Some(place) = self.list.get_mut(self.next) {
-            *place = Some(identity);
+            *place = Some(named);
         }
         self.next = (self.next + 1) % N;
     }
 
-    fn iter(&self) -> impl Iterator<Item = Identity> {
-        self.list.iter().flatten().copied()
+    fn iter(&self) -> impl Iterator<Item = &T> {
+        self.list.iter().flatten()
     }
 }

@@ -9,13 +9,15 @@ use core::ffi::CStr;
 use core::mem::MaybeUninit;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, SeekFrom, openat, seek, statat};
-use rustix::io::{Errno, pread, read};
+use rustix::io::{Errno, pread};
 use std::path::Path;
 
 /// Longer than the status of a user who is in some hundreds of groups.
 pub const FILE_BYTES: usize = 8192;
 /// One read of a list of children; some hundreds of numbers.
 const LIST_BYTES: usize = 4096;
+/// A read of fewer bytes reached the end of the list: the kernel stops earlier only where the next number does not fit.
+const CERTAINLY_ALL: usize = LIST_BYTES / 2;
 
 pub struct Proc {
     root: OwnedFd,
@@ -66,35 +68,12 @@ impl Proc {
         read_io(&self.open_file(pid, b"/io")?)
     }
 
-    /// The children that one thread started and did not outlive.
-    pub fn children(
-        &self,
-        pid: Pid,
-        thread: Pid,
-        found: &mut impl FnMut(Pid) -> Next,
-    ) -> rustix::io::Result<()> {
+    /// The list of the children that one thread started and did not outlive, for [`read_children`].
+    pub fn open_children(&self, pid: Pid, thread: Pid) -> rustix::io::Result<OwnedFd> {
         let path = PathName::of(pid, b"/task/")
             .number(thread)
             .text(b"/children");
-        let file = self.open_at(path.as_c_str(), OFlags::RDONLY)?;
-        let mut buffer = [MaybeUninit::uninit(); LIST_BYTES];
-        // A number may be cut in two at the end of a buffer.
-        let mut digits = None;
-        loop {
-            let (bytes, _) = read(&file, &mut buffer)?;
-            if bytes.is_empty() {
-                return Ok(());
-            }
-            for &byte in bytes.iter() {
-                if byte.is_ascii_digit() {
-                    digits = Some(append(digits.unwrap_or(0), byte));
-                } else if let Some(number) = digits.take()
-                    && found(Pid(number)) == Next::Enough
-                {
-                    return Ok(());
-                }
-            }
-        }
+        self.open_at(path.as_c_str(), OFlags::RDONLY)
     }
 
     /// The threads of a process.
@@ -134,6 +113,32 @@ pub fn content(file: impl AsFd, buffer: &mut [MaybeUninit<u8>]) -> rustix::io::R
         return Err(Errno::SRCH);
     }
     Ok(bytes)
+}
+
+pub fn read_children(
+    file: &OwnedFd,
+    found: &mut impl FnMut(Pid) -> Next,
+) -> rustix::io::Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); LIST_BYTES];
+    // A number may be cut in two at the end of a buffer.
+    let mut digits = None;
+    let mut offset = 0;
+    loop {
+        let (bytes, _) = pread(file, &mut buffer, offset)?;
+        for &byte in bytes.iter() {
+            if byte.is_ascii_digit() {
+                digits = Some(append(digits.unwrap_or(0), byte));
+            } else if let Some(number) = digits.take()
+                && found(Pid(number)) == Next::Enough
+            {
+                return Ok(());
+            }
+        }
+        if bytes.len() < CERTAINLY_ALL {
+            return Ok(());
+        }
+        offset += bytes.len() as u64;
+    }
 }
 
 pub fn read_stat(file: &OwnedFd) -> rustix::io::Result<parse::Stat> {

@@ -46,6 +46,8 @@ impl Identity {
 struct MoreFiles {
     statm: OwnedFd,
     stat: OwnedFd,
+    /// The children of the first thread, where the kernel lists them.
+    children: Option<OwnedFd>,
     /// Of another user's process it may not be ours to open.
     io: Option<OwnedFd>,
 }
@@ -55,6 +57,7 @@ impl MoreFiles {
         Ok(MoreFiles {
             statm: proc.open_file(pid, b"/statm")?,
             stat: proc.open_file(pid, b"/stat")?,
+            children: proc.open_children(pid, pid).ok(),
             io: proc.open_file(pid, b"/io").ok(),
         })
     }
@@ -152,6 +155,11 @@ impl<S: Copy + Default> Slot<S> {
     pub fn read_sizes(&self) -> Option<parse::Sizes> {
         let mut buffer = [MaybeUninit::uninit(); 256];
         parse::statm(content(&self.more.as_ref()?.statm, &mut buffer).ok()?)
+    }
+
+    /// The kept list of the children of its first thread.
+    pub fn children(&self) -> Option<&OwnedFd> {
+        self.more.as_ref()?.children.as_ref()
     }
 
     /// Its `stat` and, when wanted, its `io`.

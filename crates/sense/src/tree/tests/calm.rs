@@ -3,7 +3,7 @@
 use super::*;
 use rustix::process::Signal;
 
-/// A root with one child that says its number and then runs this.
+/// A root with one child that says its number, runs this, and sleeps there by now: what still runs changes its sizes.
 fn parent_of(child: &str) -> (Family, Pid) {
     let mut family = Family::start(&format!(
         "
@@ -15,6 +15,7 @@ rest()
 "
     ));
     let child = family.number();
+    await_state(child, b'S');
     (family, child)
 }
 

@@ -85,6 +85,41 @@ rest()
     assert!(tree.get(child).is_none());
 }
 
+/// The number of an excluded process goes to another child of the tree, which belongs to it. Needs the same right.
+#[test]
+fn whoever_got_the_number_of_an_excluded_child_belongs_to_the_tree() {
+    let mut family = Family::start(&format!(
+        "
+child = os.fork()
+if child == 0: rest()
+say(child)
+wait()
+os.kill(child, 9)
+os.wait()
+# Start times are counted in hundredths of a second.
+ended = os.times().elapsed
+while os.times().elapsed < ended + 0.03: pass
+{}",
+        STRANGER.replace("NUMBER", "child")
+    ));
+    let child = family.number();
+    let mut tree = family.tree();
+    tree.exclude(child).unwrap();
+    // Descents with and without kept files.
+    for second in [0, 10, 12, 14] {
+        tree.follow(Reading::Value(1), second * SECOND);
+        tree.read(second * SECOND, &mut Sample::default());
+        assert!(tree.get(child).is_none(), "excluded");
+    }
+    family.go_on();
+    if family.number() != child {
+        return;
+    }
+    tree.follow(Reading::Value(2), 16 * SECOND);
+    tree.follow(Reading::Value(1000), 18 * SECOND);
+    assert!(tree.get(child).is_some(), "another process");
+}
+
 /// Starts a process with a number of our choice (clone3 with set_tid), which says its
 /// number, and again 1 when asked; says 0 where that is not allowed.
 const STRANGER: &str = "
