@@ -115,8 +115,8 @@ def make_package(bench):
     parts = []
     for name, file_bytes, zero_bytes in [("libfft.so", 270, 1), ("libblas.so", 100, 30), ("libsolve.so", 60, 40)]:
         parts.append(os.path.join(package, name))
-        library.make(parts[-1], file_bytes * MB, zero_bytes * MB)
-    library.make(os.path.join(package, "core.so"), 100 * MB, 0, *parts)
+        library.make_library(parts[-1], file_bytes * MB, zero_bytes * MB)
+    library.make_library(os.path.join(package, "core.so"), 100 * MB, 0, *parts)
     with open(os.path.join(package, "__init__.py"), "w") as file:
         file.write("import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'core.so')).touch()\n")
     return folder

@@ -1,6 +1,6 @@
-"""A program of somebody else, which no guard may touch: bystander.py MEGABYTES.
+"""A program of another user, which no guard may touch: bystander.py MEGABYTES.
 
-Goes over its working set each second, and lives until SIGTERM.
+Writes to each page of its working set once a second, and runs until SIGTERM.
 """
 
 import os

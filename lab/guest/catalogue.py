@@ -1,6 +1,6 @@
-"""The scenarios of the lab: what is trained, in which guest, and what a good ending is.
+"""The scenarios of the lab: which trainer runs, in which guest, and what a good ending is.
 
-Pure data, read on the host (which guest to boot) and in the guest (what to start there).
+Data only. The host reads which guest to boot, and the guest reads what to start.
 """
 
 from dataclasses import dataclass, replace
@@ -8,28 +8,28 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Scenario:
-    """One way to bring a machine into distress.
+    """One way to run a machine out of a resource.
 
-    `can` is what the trainer's own code is able to do, and so what a guard owes it:
-    `catch` a refused request and go on, `save` when it is told to end, `finish` because it
-    would fit if nobody interfered, or `any`, when nothing can be asked of it.
+    `can` is what the trainer's code is able to do, and therefore what a guard must achieve:
+    `catch` a refused allocation and continue, `save` when it is asked to end, `finish` because it
+    fits into memory, or `any` if there is no requirement.
     """
 
     name: str
     summary: str
     program: tuple[str, ...]
     can: str
-    flags: tuple[str, ...] = ()  # for `antifreeze run`; other guards have nothing to match
+    flags: tuple[str, ...] = ()  # of `antifreeze run`; other guards have no equivalent
     memory: int = 512  # MB
     swap: str = "disk"  # or "zram", "none"
-    seconds: int = 60  # the most it may take; a storm shows its worst soon
-    setup: tuple[str, ...] | None = None  # what has to be there before anything is measured
+    seconds: int = 60  # time limit; the worst stall comes early
+    setup: tuple[str, ...] | None = None  # command that prepares the disk before anything is measured
     shm: str | None = None  # size of /dev/shm; the kernel's default is half of memory
     neighbour: tuple[str, ...] | None = None
-    ends: str = "normal"  # or "cut", "crash", "reset": who ends the guest
-    flavour: str | None = None  # the only image it runs in
-    cause: str | None = None  # what `antifreeze explain` should say
-    measured: bool = True  # or only there to be explained
+    ends: str = "normal"  # or "cut", "crash", "reset": how the guest dies
+    flavour: str | None = None  # the only image that it runs in
+    cause: str | None = None  # the cause that `antifreeze explain` should name
+    measured: bool = True  # False: not part of the matrix, only for `antifreeze explain`
 
 
 def _program(file, *arguments):
@@ -38,7 +38,7 @@ def _program(file, *arguments):
 
 _LEAK = Scenario(
     name="leak",
-    summary="Keeps 8 MB more each step; catches the error and goes on with a smaller cache.",
+    summary="Keeps 8 MB more each step; catches the error and continues with a smaller cache.",
     program=_program("leak.py"),
     can="catch",
     cause="memory-leak",
@@ -46,7 +46,7 @@ _LEAK = Scenario(
 
 _NEIGHBOUR = Scenario(
     name="neighbour",
-    summary="A steady trainer beside a program that grows until memory is short, and leaves.",
+    summary="A steady trainer beside a program that grows until memory is short, and then exits.",
     program=_program("steady.py", "60"),
     can="finish",
     neighbour=_program("browser.py", "70"),
@@ -54,14 +54,14 @@ _NEIGHBOUR = Scenario(
     cause="other-process",
 )
 
-# Both fit, but not beside what the person needs. Without a disk to swap to (and pages that do not
-# compress) more than that cannot be had on any machine.
+# Both fit, but not together with the user's programs. Without swap on a disk, and with pages that do
+# not compress, a larger neighbour would fit on no machine.
 _SMALLER_NEIGHBOUR = replace(_NEIGHBOUR, neighbour=_program("browser.py", "36"))
 
-# Long enough that whoever ends the guest does so in the middle of it.
+# Long enough that the guest dies in the middle of the run.
 _CUT = Scenario(
     name="cut",
-    summary="The power goes in mid-run.",
+    summary="The power is cut in mid-run.",
     program=_program("steady.py", "5000"),
     can="any",
     ends="cut",
@@ -72,51 +72,51 @@ CATALOGUE = (
     _LEAK,
     Scenario(
         name="huge",
-        summary="One allocation of three times the memory, then filled; halves it when refused.",
+        summary="One allocation of three times the memory, which is then filled; halves it when refused.",
         program=_program("huge.py"),
         can="catch",
     ),
     Scenario(
         name="growing-batch",
-        summary="Each epoch's batch is 1.4 times larger; steps back to a smaller one when refused.",
+        summary="Each epoch's batch is 1.4 times larger; returns to a smaller one when refused.",
         program=_program("growing_batch.py"),
         can="catch",
     ),
     Scenario(
         name="libraries",
-        summary="Loads libraries with four times the memory as data, of which it touches nothing.",
+        summary="Loads libraries whose data is four times the memory, and touches none of it.",
         program=_program("libraries.py"),
         can="finish",
     ),
     Scenario(
         name="worker-leak",
-        summary="Three loader workers leak; when one has run out of memory the parent loads alone.",
+        summary="Three loader workers leak; when one is out of memory, the parent loads alone.",
         program=_program("worker_leak.py"),
         can="catch",
     ),
     Scenario(
         name="shared-memory",
-        summary="Keeps batches in /dev/shm, beyond any process limit; saves when told to end.",
+        summary="Keeps batches in /dev/shm, where no process limit applies; saves when asked to end.",
         program=_program("shared_memory.py"),
         can="save",
         shm="200%",
     ),
     Scenario(
         name="fork-burst",
-        summary="Six workers take 130 MB each at the same instant; those that are refused leave.",
+        summary="Six workers take 130 MB each at the same instant; those that are refused exit.",
         program=_program("fork_burst.py"),
         can="catch",
     ),
     Scenario(
         name="late-fill",
-        summary="Maps 1.2 times the memory early and fills it late; saves when told to end.",
+        summary="Maps 1.2 times the memory early and fills it late; saves when asked to end.",
         program=_program("late_fill.py"),
         can="save",
         seconds=120,
     ),
     Scenario(
         name="cold-data",
-        summary="Fits only with swap; half of its data is cold after loading.",
+        summary="Fits only with swap; half of its data is not used after loading.",
         program=_program("cold_data.py"),
         can="finish",
         flags=("--allow-swap", "300M"),
@@ -124,7 +124,7 @@ CATALOGUE = (
     ),
     Scenario(
         name="page-cache",
-        summary="Reads a file of twice the memory at random through a mapping for 30 seconds.",
+        summary="Reads a mapped file of twice the memory at random positions for 30 seconds.",
         program=_program("page_cache.py"),
         setup=_program("page_cache.py", "make"),
         can="finish",
@@ -133,13 +133,13 @@ CATALOGUE = (
     _NEIGHBOUR,
     Scenario(
         name="deaf",
-        summary="Leaks where no limit on a process sees it, and ignores SIGTERM; saves nothing.",
+        summary="Leaks in shared mappings, ignores SIGTERM, saves nothing.",
         program=_program("deaf.py"),
         can="any",
     ),
     Scenario(
         name="saver",
-        summary="Leaks in small objects, catches nothing; saves on SIGUSR1 and when told to end.",
+        summary="Leaks small objects, catches nothing; saves on SIGUSR1 and when asked to end.",
         program=_program("saver.py"),
         can="save",
         flags=("--checkpoint-signal", "USR1"),
@@ -147,7 +147,7 @@ CATALOGUE = (
     ),
     Scenario(
         name="forker",
-        summary="Forks a child each step that takes some memory, while the parent leaks.",
+        summary="Forks a child in each step that takes some memory, while the parent leaks.",
         program=_program("forker.py"),
         can="catch",
         seconds=90,
@@ -162,7 +162,7 @@ CATALOGUE = (
     ),
     Scenario(
         name="torch-leak",
-        summary="PyTorch; keeps each loss with its graph, and plain numbers once it was refused.",
+        summary="PyTorch; keeps each loss with its graph, and plain numbers after an error.",
         program=_program("torch_leak.py"),
         can="catch",
         memory=2048,
@@ -175,14 +175,14 @@ CATALOGUE = (
         _SMALLER_NEIGHBOUR, name="neighbour-zram", summary="A smaller neighbour, with zram.", swap="zram"
     ),
     replace(
-        _SMALLER_NEIGHBOUR, name="neighbour-noswap", summary="And without swap.", swap="none"
+        _SMALLER_NEIGHBOUR, name="neighbour-noswap", summary="A smaller neighbour, without swap.", swap="none"
     ),
     _CUT,
     replace(_CUT, name="crash", summary="The kernel crashes in mid-run.", ends="crash"),
     replace(_CUT, name="reset", summary="The machine is reset in mid-run.", ends="reset"),
     Scenario(
         name="hot-data",
-        summary="Goes over more than the memory again and again, with swap for it.",
+        summary="Uses more than the memory again and again, with swap allowed.",
         program=_program("hot_data.py"),
         can="any",
         flags=("--allow-swap", "700M"),
@@ -192,7 +192,7 @@ CATALOGUE = (
     ),
     Scenario(
         name="stands",
-        summary="Two threads wait for each other.",
+        summary="Two threads deadlock.",
         program=_program("stands.py"),
         can="any",
         seconds=95,

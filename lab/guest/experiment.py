@@ -1,19 +1,19 @@
-"""One experiment: an idle floor, then a guarded trainer under a scenario, watched from outside.
+"""One experiment: measures the idle machine, then runs a guarded trainer and measures again.
 
-The order is the same for every guard, so that cells compare. The result is flat; lab/README.md
-says what its fields mean.
+The order is the same for every guard, so that results can be compared. lab/README.md describes the
+fields of the result.
 """
 
 import subprocess
 import time
 
 import guards
-import inquest
 import machine
-import people
-from storm import SAVE, Storm
+import outcome
+import users
+from guarded_run import SAVE_PATH, GuardedRun
 
-# The floor is that of a machine that has booted and whose bystanders have their memory.
+# After the boot, until the bystanders have taken their memory.
 SETTLE_SECONDS = 3
 IDLE_SECONDS = 10
 BYSTANDERS = ("bystander-1", "bystander-2")
@@ -21,76 +21,75 @@ BYSTANDER_MB = "30"
 MB = 1 << 20
 
 
-def set_up(scenario):
-    """Makes what the scenario finds on the disk, and leaves nothing of it in memory."""
-    made = people.start(
-        "u", "setup", ["python3", *scenario.setup], environment={"LAB_SAVE": SAVE}
+def prepare_disk(scenario):
+    """Makes the files that the scenario needs, and drops them from the page cache."""
+    setup = users.start_program(
+        "u", "setup", ["python3", *scenario.setup], environment={"LAB_SAVE": SAVE_PATH}
     )
-    if made.wait() != 0:
-        raise RuntimeError(f"the setup ended with status {made.returncode}")
-    machine.forget_files()
+    if setup.wait() != 0:
+        raise RuntimeError(f"the setup ended with status {setup.returncode}")
+    machine.drop_file_cache()
 
 
-def conduct(job, scenario, guard, tell):
+def run_experiment(job, scenario, guard, report):
     bystanders = {
-        name: people.start("other", name, ["python3", "/lab/guest/bystander.py", BYSTANDER_MB])
+        name: users.start_program("other", name, ["python3", "/lab/guest/bystander.py", BYSTANDER_MB])
         for name in BYSTANDERS
     }
     time.sleep(SETTLE_SECONDS)
     idle = Probe("idle", IDLE_SECONDS)
     idle.wait()
-    available = machine.meminfo("MemAvailable")
+    available = machine.read_meminfo("MemAvailable")
     guard.start()
-    if people.HAS_SYSTEMD and guards.uninvited(guard):
-        raise RuntimeError(f"also running: {guards.uninvited(guard)}")
+    if users.HAS_SYSTEMD and guards.other_running_guards(guard):
+        raise RuntimeError(f"also running: {guards.other_running_guards(guard)}")
     probe = Probe("probe", job["seconds"] + 60)
-    storm = Storm(job, scenario, guard, available)
-    storm.last_until_its_end(tell)
+    run = GuardedRun(job, scenario, guard, available)
+    run.wait_until_end(report)
 
-    # The probe ends first, so that it does not measure how the rest is cleared away.
+    # The probe ends first, so that it does not measure the cleanup.
     probe.end()
-    exit_status, neighbour = storm.exit_status(), storm.neighbour_ended()
-    # What is started from here on finds room again.
-    storm.end()
-    kills = inquest.kernel_kills()
-    killed = inquest.bystanders_killed(bystanders, kills) | ({"probe"} if probe.died else set())
-    said = guard.said(storm.output)
+    exit_status, neighbour = run.exit_status(), run.neighbour_end()
+    run.end()
+    kills = outcome.oom_kills()
+    killed = outcome.killed_bystanders(bystanders, kills) | ({"probe"} if probe.died else set())
+    messages = guard.memory_messages(run.output)
     for process in bystanders.values():
         process.terminate()
-    log = storm.log
+    log = run.log
     return {
-        "ended": inquest.ending(log, exit_status),
+        "ended": outcome.describe_ending(log, exit_status),
         "exit": exit_status,
         "steps": log.highest("step"),
         "saved": log.highest("saved"),
-        "lost_steps": inquest.lost_steps(log),
+        "lost_steps": outcome.count_lost_steps(log),
         "caught": log.count("caught"),
         "probe": probe.delays(),
         "idle": idle.delays(),
         "bystanders_killed": sorted(killed),
         "neighbour_ended": neighbour,
-        "first_warning": inquest.first_warning(said, storm.onset()),
-        "guard_major_faults": storm.faults.since_onset(),
-        "braked": spoken(said, "slowed the run down"),
-        "paused": spoken(said, "paused:"),
-        "resumed": spoken(said, "the run goes on after a pause"),
+        "first_warning": outcome.seconds_to_first_warning(messages, run.onset()),
+        "guard_major_faults": run.major_faults.since_onset(),
+        "braked": count_messages(messages, "slowed the run down"),
+        "paused": count_messages(messages, "paused:"),
+        "resumed": count_messages(messages, "the run goes on after a pause"),
         "oom_kills": [name for _, name in kills],
-        "explained": guard.explained(),
-        "guard_said": [f"{t:.2f} {line}" for t, line in said],
+        "explained": guard.explained_causes(),
+        "guard_said": [f"{t:.2f} {line}" for t, line in messages],
         "available": available // MB,
     }
 
 
-def spoken(said, words):
-    return sum(line.startswith(words) for _, line in said)
+def count_messages(messages, beginning):
+    return sum(line.startswith(beginning) for _, line in messages)
 
 
 class Probe:
-    """The person's program. `died` is true when somebody else ended it."""
+    """The program that measures delays. `died` is true if it ended before it was asked to."""
 
     def __init__(self, name, seconds):
-        self._out = f"{machine.WORK}/{name}"
-        self._process = people.start(
+        self._out = f"{machine.WORK_FOLDER}/{name}"
+        self._process = users.start_program(
             "u", name, ["/lab/probe", "--seconds", str(seconds), "--out", self._out]
         )
         self._stuck_until = None
@@ -100,12 +99,12 @@ class Probe:
         if self._process.wait():
             raise RuntimeError(f"the probe ended with status {self._process.returncode}")
 
-    def end(self, patience=30):
-        """A probe that cannot even end within `patience` is stuck, and its last beat counts."""
+    def end(self, timeout=30):
+        """If the probe does not end within `timeout`, it is stuck, and the beats that it missed count."""
         self.died = self._process.poll() is not None
         self._process.terminate()
         try:
-            self._process.wait(patience)
+            self._process.wait(timeout)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._stuck_until = time.monotonic()
@@ -113,4 +112,4 @@ class Probe:
             self._stuck_until = time.monotonic()
 
     def delays(self):
-        return inquest.delays(self._out, self._stuck_until)
+        return outcome.summarize_delays(self._out, self._stuck_until)

@@ -1,7 +1,7 @@
-"""The guards that the lab compares: how each is started, and what it says and costs.
+"""The guards that the lab compares: how each is started, and what it prints.
 
-Those that are services run as Debian ships them; those that stand in front of a command are given
-80 % of the memory that is available, which is what people who set them by hand take.
+Services run with Debian's settings. Guards that are put in front of a command limit it to 80 % of the
+available memory, a value that people often use.
 """
 
 import json
@@ -9,43 +9,44 @@ import os
 import re
 import subprocess
 
-import people
+import users
 
-SHARE = 0.8
+LIMIT_SHARE = 0.8
 MB = 1 << 20
 
 
 class Unguarded:
-    """Nothing stands between the trainer and the machine."""
+    """No guard, and the interface of the others."""
 
     needs_systemd = False
 
     def start(self):
-        """Done once, before the trainer."""
+        """Starts the guard, before the trainer starts."""
 
     def command(self, trainer, scenario, available):
-        """What the person types; `available` is in bytes."""
+        """The command as the user types it; `available` is in bytes."""
         return list(trainer)
 
     def properties(self, available):
-        """What the person asks of systemd for the command."""
+        """systemd properties for the command."""
         return []
 
     def processes(self):
+        """Process IDs of the guard."""
         return []
 
-    def explained(self):
-        """What it says the cause was, and how sure it is of it."""
+    def explained_causes(self):
+        """Causes that the guard names, each with its confidence, or None."""
         return None
 
-    def said(self, output):
-        """What it said about memory, as (time, line); `output` is that of the command."""
+    def memory_messages(self, output):
+        """Its messages about memory, as (time, line); `output` is that of the command."""
         return []
 
 
 class Ulimit(Unguarded):
     def command(self, trainer, scenario, available):
-        limit = int(available * SHARE) // 1024
+        limit = int(available * LIMIT_SHARE) // 1024
         return ["sh", "-c", f'ulimit -v {limit}; exec "$@"', "sh", *trainer]
 
 
@@ -53,33 +54,32 @@ class MemoryMax(Unguarded):
     needs_systemd = True
 
     def properties(self, available):
-        return [f"MemoryMax={int(available * SHARE)}", "MemorySwapMax=0"]
+        return [f"MemoryMax={int(available * LIMIT_SHARE)}", "MemorySwapMax=0"]
 
 
 class Service(Unguarded):
-    """A guard of the whole machine. `speaks_of_memory` tells its words from its chatter."""
+    """A guard of the whole machine. `memory_pattern` matches its messages about memory."""
 
     needs_systemd = True
 
-    def __init__(self, unit, speaks_of_memory):
+    def __init__(self, unit, memory_pattern):
         self._unit = unit
-        self._speaks_of_memory = re.compile(speaks_of_memory)
+        self._memory_pattern = re.compile(memory_pattern)
 
     def start(self):
         subprocess.run(["systemctl", "--quiet", "unmask", self._unit], check=True)
         subprocess.run(["systemctl", "start", self._unit], check=True)
 
     def processes(self):
-        """None while it does not run."""
         shown = subprocess.run(
             ["systemctl", "show", "--value", "-p", "MainPID", self._unit],
             capture_output=True, text=True, check=True,
         )
         return [pid for pid in (int(shown.stdout),) if pid]
 
-    def said(self, output):
+    def memory_messages(self, output):
         journal = subprocess.run(
-            # What the guard itself wrote; `-u` would add what systemd says of it.
+            # Only messages of the guard itself; `-u` would add those of systemd about it.
             ["journalctl", "-b", f"_SYSTEMD_UNIT={self._unit}", "-o", "json", "--output-fields=MESSAGE"],
             capture_output=True, text=True,
         )
@@ -87,56 +87,56 @@ class Service(Unguarded):
         return [
             (int(entry["__MONOTONIC_TIMESTAMP"]) / 1e6, str(entry.get("MESSAGE")))
             for entry in entries
-            if self._speaks_of_memory.search(str(entry.get("MESSAGE")))
+            if self._memory_pattern.search(str(entry.get("MESSAGE")))
         ]
 
 
 class Antifreeze(Unguarded):
-    VERDICT = "/run/lab/verdict.json"
-    # The kernel keeps fifteen characters of a process's name.
-    _GUARD = "antifreeze-guard"[:15]
+    VERDICT_PATH = "/run/lab/verdict.json"
+    # The kernel keeps 15 characters of a process name.
+    _GUARD_NAME = "antifreeze-guard"[:15]
 
     def command(self, trainer, scenario, available):
-        return ["/lab/antifreeze", "run", *scenario.flags, "--json", self.VERDICT, "--", *trainer]
+        return ["/lab/antifreeze", "run", *scenario.flags, "--json", self.VERDICT_PATH, "--", *trainer]
 
     def processes(self):
-        # What the guard starts is called like it until it becomes the trainer.
+        # A child of the guard has the guard's name until it executes the trainer.
         return [
             int(pid)
             for pid in filter(str.isdigit, os.listdir("/proc"))
-            if _name(pid) == self._GUARD and _name(_parent(pid)) != self._GUARD
+            if _process_name(pid) == self._GUARD_NAME and _process_name(_parent_pid(pid)) != self._GUARD_NAME
         ]
 
-    def explained(self):
-        return causes(self.verdict("explain"))
+    def explained_causes(self):
+        return codes_and_confidences(self.verdict("explain"))
 
     def verdict(self, *arguments):
-        """Of the last run; empty where there is none."""
-        said = self.says(*arguments, "--json")
-        return json.loads(said) if said.startswith("{") else {}
+        """The verdict of the last run; empty if there is none."""
+        output = self.output_of(*arguments, "--json")
+        return json.loads(output) if output.startswith("{") else {}
 
-    def says(self, *arguments):
-        # When a storm is over, the person's manager is ended too.
-        asked = people.start(
+    def output_of(self, *arguments):
+        # Without a scope: the user's manager is ended together with the run.
+        process = users.start_program(
             "u", None, ["/lab/antifreeze", *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
-        return asked.communicate()[0]
+        return process.communicate()[0]
 
-    def said(self, output):
+    def memory_messages(self, output):
         prefix = "antifreeze: "
         lines = [(t, line.removeprefix(prefix)) for t, line in output if line.startswith(prefix)]
-        # The first line only says that it is there.
+        # The opening line is not about memory.
         return [(t, line) for t, line in lines if not line.startswith("guarding ")]
 
 
-def causes(verdict):
-    """Codes and how sure they are, the likeliest first."""
+def codes_and_confidences(verdict):
+    """The causes of a verdict, most likely first."""
     return [[cause["code"], cause["confidence"]] for cause in verdict.get("causes", [])]
 
 
-def uninvited(guard):
-    """Names of guards of the whole machine that run though another one is to be measured."""
+def other_running_guards(guard):
+    """Names of services that run although another guard is to be measured."""
     return [
         name
         for name, other in GUARDS.items()
@@ -144,7 +144,7 @@ def uninvited(guard):
     ]
 
 
-def _parent(pid):
+def _parent_pid(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[1]
@@ -152,7 +152,7 @@ def _parent(pid):
         return None
 
 
-def _name(pid):
+def _process_name(pid):
     try:
         with open(f"/proc/{pid}/comm") as file:
             return file.read().rstrip("\n")

@@ -1,57 +1,56 @@
-"""The guest as a machine: its swap, its shared memory, its people, what memory it can spare."""
+"""The guest as a machine: its swap, its shared memory, its users, its available memory."""
 
 import os
 import subprocess
 import time
 
-import people
+import users
 
 SWAP_DISK = "/dev/vdc"
 ZRAM = "/dev/zram0"
-WORK = "/run/lab"
-YAMA = "/proc/sys/kernel/yama/ptrace_scope"
+WORK_FOLDER = "/run/lab"
+PTRACE_SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 
 
 def prepare(swap, shm):
-    """`swap` is `disk`, `zram` (as large as memory, as distributions have it) or `none`."""
+    """Sets up swap and /dev/shm. `swap` is `disk`, `zram` (as large as memory, a common default) or `none`."""
     if swap == "disk":
-        swap_on(SWAP_DISK)
+        enable_swap(SWAP_DISK)
     elif swap == "zram":
         with open("/sys/block/zram0/disksize", "w") as file:
-            file.write(str(meminfo("MemTotal")))
-        swap_on(ZRAM)
+            file.write(str(read_meminfo("MemTotal")))
+        enable_swap(ZRAM)
     if shm is not None:
         subprocess.run(["mount", "-o", f"remount,size={shm}", "/dev/shm"], check=True)
-    # As many distributions have it: nobody may look into a process but those it came from.
-    if os.path.exists(YAMA):
-        with open(YAMA, "w") as file:
+    # The default of many distributions: only ancestors may ptrace a process.
+    if os.path.exists(PTRACE_SCOPE):
+        with open(PTRACE_SCOPE, "w") as file:
             file.write("1")
 
 
-def forget_files():
-    """Whatever is cached of the disk."""
+def drop_file_cache():
     os.sync()
     with open("/proc/sys/vm/drop_caches", "w") as file:
         file.write("3")
 
 
-def swap_on(device):
+def enable_swap(device):
     subprocess.run(["mkswap", device], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["swapon", device], check=True)
 
 
-def open_to_people():
-    """The lab's folder is there, and everybody can write to it and be started."""
-    os.makedirs(WORK, exist_ok=True)
-    os.chmod(WORK, 0o1777)
-    wait_for_people()
+def prepare_work_folder():
+    """Makes a folder that every user can write to, and waits until programs of both users can be started."""
+    os.makedirs(WORK_FOLDER, exist_ok=True)
+    os.chmod(WORK_FOLDER, 0o1777)
+    wait_for_user_managers()
 
 
-def wait_for_people(seconds=60):
-    """Until the managers of both users answer; without systemd there are none."""
-    if not people.HAS_SYSTEMD:
+def wait_for_user_managers(seconds=60):
+    """Waits for the systemd managers of both users; without systemd there are none."""
+    if not users.HAS_SYSTEMD:
         return
-    buses = [people.environment_of(user)["XDG_RUNTIME_DIR"] + "/bus" for user in ("u", "other")]
+    buses = [users.environment_of(user)["XDG_RUNTIME_DIR"] + "/bus" for user in ("u", "other")]
     until = time.monotonic() + seconds
     while not all(os.path.exists(bus) for bus in buses):
         if time.monotonic() > until:
@@ -59,8 +58,8 @@ def wait_for_people(seconds=60):
         time.sleep(0.1)
 
 
-def meminfo(name):
-    """In bytes."""
+def read_meminfo(name):
+    """A field of /proc/meminfo in bytes."""
     with open("/proc/meminfo") as file:
         for line in file:
             if line.startswith(name + ":"):

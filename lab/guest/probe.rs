@@ -1,15 +1,15 @@
-//! How long the machine makes a person wait.
+//! Measures how long a user has to wait.
 //!
-//! Ten times a second the probe does what an open program does when its user does something: it
-//! goes over its working set, starts a program, and writes and syncs a small file. Each line of
+//! Ten times a second the probe does what an interactive program does when its user acts: it
+//! writes to its working set, starts a program, and writes and syncs a small file. Each line of
 //! the output file is one beat: when it was due (CLOCK_MONOTONIC), the delay from then until it
 //! was done, and the seconds that the working set, the program and the file took.
 //!
-//! Beats are due on a fixed schedule, and a late one counts from when it was due. Those that fall
-//! due while an earlier one is still at work are over when that one is, and are written with no
-//! parts: doing them afterwards would only measure the queue.
+//! Beats are due on a fixed schedule, and the delay of a late beat starts when it was due. Beats
+//! that become due while an earlier one is not done end together with it, and have no parts:
+//! executing them afterwards would only measure the queue.
 //!
-//! Nothing is locked in memory, because a person's programs are not.
+//! No memory is locked, because interactive programs do not lock theirs.
 //!
 //! probe --seconds N --out FILE [--pid-file FILE]
 
@@ -25,7 +25,7 @@ const PERIOD: f64 = 0.1;
 const WORKING_SET: usize = 40 << 20;
 const PAGE: usize = 4096;
 const PROGRAM: &str = "/bin/true";
-/// On the root disk in every image, and open to every user.
+/// A folder on the root disk that every user can write to, in every image.
 const DISK: &str = "/var/tmp";
 
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -147,7 +147,7 @@ fn write_and_sync(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Xorshift: pages that do not compress, so that zram has to keep them whole.
+/// Xorshift: pages that zram cannot compress.
 fn random_bytes(size: usize) -> Vec<u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15 ^ u64::from(std::process::id());
     let mut bytes = Vec::with_capacity(size);
@@ -174,7 +174,7 @@ unsafe extern "C" {
     fn signal(number: i32, handler: extern "C" fn(i32)) -> usize;
 }
 
-/// Seconds on the clock that the trainers log with; `Instant` does not tell its value.
+/// CLOCK_MONOTONIC in seconds, as in the trainer's log.
 fn monotonic() -> f64 {
     let mut time = Timespec {
         seconds: 0,

@@ -5,5 +5,5 @@ import sys
 
 LAB = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 REPOSITORY = os.path.dirname(LAB)
-# What scenarios and guards there are is written once, in the programs of the guest.
+# The guest's modules define the scenarios and guards.
 sys.path.insert(0, os.path.join(LAB, "guest"))

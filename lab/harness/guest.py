@@ -1,6 +1,6 @@
-"""One guest: qemu, its disks, its console and the port on which the conductor reports.
+"""One guest: qemu, its disks, its console and the port on which conduct.py reports.
 
-Without KVM, so that it runs anywhere; without a network. Guest time is real time.
+It runs without KVM, so that it works on any machine, and without a network. Guest time is real time.
 """
 
 import json
@@ -11,14 +11,14 @@ import time
 
 SWAP_BYTES = 1 << 30
 OUTPUT_BYTES = 64 << 20
-# The emulated processor is some thirty times slower than a real one. An SSD of 500 MB and 15,000
-# operations a second, slowed as much; from the host's page cache a storm would pass unnoticed.
+# The emulated CPU is about thirty times slower than a real one. These are the limits of an SSD with 500 MB and
+# 15,000 operations a second, divided by thirty.
 DISK_BYTES_A_SECOND = 16_000_000
 DISK_OPERATIONS_A_SECOND = 500
 
 
 class Guest:
-    """Its files live in `folder`; the root disk is an overlay that outlives a boot."""
+    """Its files are in `folder`. The root disk is an overlay, which is kept between two boots."""
 
     def __init__(self, folder, image):
         self._folder = folder
@@ -37,23 +37,21 @@ class Guest:
         return os.path.join(self._folder, name)
 
     def boot(self, memory):
-        """Expects the job disk in the file `job`. `memory` is in MB."""
-        _sparse(self.file("swap"), SWAP_BYTES)
-        _sparse(self.file("output"), OUTPUT_BYTES)
-        _pad(self.file("job"))
-        # Of an earlier boot nothing may be read as news.
-        _sparse(self.file("port"), 0)
+        """Boots from the job disk in the file `job`. `memory` is in MB."""
+        _make_sparse(self.file("swap"), SWAP_BYTES)
+        _make_sparse(self.file("output"), OUTPUT_BYTES)
+        _pad_to_sector(self.file("job"))
+        # No message of an earlier boot may be read again.
+        _make_sparse(self.file("port"), 0)
         self._read, self._rest = 0, b""
         self._qemu = subprocess.Popen(
-            # With these flags the kernel copies memory by an instruction that is fast on a real
-            # processor, and byte by byte on an emulated one. And with addresses at random the emulator
-            # translates each program anew at every start (see lab/README.md).
+            # Two features are turned off because they are slow on an emulated CPU; lab/README.md says why.
             ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm", "-smp", "2",
              "-m", str(memory), "-display", "none", "-nodefaults", "-nic", "none", "-no-reboot",
              "-kernel", self._image.file("vmlinuz"), "-initrd", self._image.file("initrd"),
              "-append", "console=ttyS0 quiet loglevel=4 mitigations=off oops=panic panic=-1 norandmaps "
              f"systemd.show_status=0 lab.init={self._image.init}",
-             # Writes that the guest believes to be on the disk are there when its power is cut.
+             # Written through: data that the guest has synced must survive a power cut.
              *_disk("root", self.file("root.qcow2"), "qcow2", "writethrough"),
              *_disk("job", self.file("job"), "raw", "unsafe"),
              *_disk("swap", self.file("swap"), "raw", "unsafe"),
@@ -66,7 +64,7 @@ class Guest:
         )
 
     def messages(self):
-        """What the conductor has reported since the last call."""
+        """The messages of conduct.py since the last call."""
         with open(self.file("port"), "rb") as file:
             file.seek(self._read)
             new = file.read()
@@ -83,18 +81,18 @@ class Guest:
 
     def reset(self):
         """Presses the reset button; qemu ends instead of booting again."""
-        self._tell_qemu(("system_reset", {}))
+        self._send_qmp(("system_reset", {}))
         self._qemu.wait()
 
     def slow_disks(self):
-        """From now on the disks are as slow, beside this processor, as real ones beside theirs."""
+        """Slows the disks in proportion to the emulated CPU."""
         limits = {name: 0 for name in ("bps_rd", "bps_wr", "iops_rd", "iops_wr")}
         limits |= {"bps": DISK_BYTES_A_SECOND, "iops": DISK_OPERATIONS_A_SECOND}
-        self._tell_qemu(
+        self._send_qmp(
             *(("block_set_io_throttle", {"device": disk} | limits) for disk in ("root", "swap"))
         )
 
-    def _tell_qemu(self, *commands):
+    def _send_qmp(self, *commands):
         with socket.socket(socket.AF_UNIX) as monitor:
             monitor.connect(self.file("qmp"))
             answers = monitor.makefile()
@@ -107,7 +105,7 @@ class Guest:
                     raise RuntimeError(f"qemu: {command}: {answer['error']['desc']}")
 
     def wait(self, seconds):
-        """True when it has powered off by itself."""
+        """True if the guest has powered off by itself."""
         until = time.monotonic() + seconds
         while self.is_up() and time.monotonic() < until:
             time.sleep(0.1)
@@ -122,11 +120,11 @@ def _disk(name, path, form, cache):
     return ["-drive", f"id={name},file={path},if=virtio,format={form},cache={cache}"]
 
 
-def _sparse(path, size):
+def _make_sparse(path, size):
     with open(path, "wb") as file:
         file.truncate(size)
 
 
-def _pad(path):
-    """A disk ends on a sector; tar does not mind zeros."""
+def _pad_to_sector(path):
+    """A disk consists of whole sectors; tar ignores the zeros."""
     os.truncate(path, -(-os.path.getsize(path) // 512) * 512)

@@ -1,4 +1,4 @@
-"""A built image, by flavour."""
+"""Disk images of the flavours, built when they are needed."""
 
 import os
 import subprocess
@@ -9,8 +9,8 @@ from . import LAB
 INIT = {"bare": "/usr/sbin/lab-init", "systemd": "/sbin/init", "torch": "/sbin/init"}
 
 
-class CannotBuild(Exception):
-    """`lab/build` has told why on stderr; its status is 3 where this machine cannot make images."""
+class BuildFailed(Exception):
+    """`lab/build` has printed the reason; its status is 3 if this machine cannot make images."""
 
     def __init__(self, flavour, status):
         super().__init__(f"there is no {flavour} image (lab/build: status {status})")
@@ -23,13 +23,13 @@ class Image:
     folder: str
 
     @staticmethod
-    def built(flavour):
-        """Makes it first where it is missing or out of date."""
+    def ensure_built(flavour):
+        """Builds the image if it is missing or out of date."""
         build = subprocess.run(
             [os.path.join(LAB, "build"), flavour], stdout=subprocess.PIPE, text=True
         )
         if build.returncode:
-            raise CannotBuild(flavour, build.returncode)
+            raise BuildFailed(flavour, build.returncode)
         return Image(flavour, build.stdout.strip())
 
     @property
@@ -38,7 +38,7 @@ class Image:
 
     @property
     def recipe(self):
-        """Changes whenever the image does."""
+        """A hash that identifies the image."""
         return os.path.basename(self.folder)
 
     def file(self, name):

@@ -1,4 +1,4 @@
-"""The job disk: the programs of the guest and what to do with them, as a tar that it unpacks."""
+"""The job disk: a tar archive with the guest's programs and the job, which the guest unpacks."""
 
 import hashlib
 import io
@@ -10,19 +10,19 @@ import tarfile
 from . import LAB, REPOSITORY
 
 
-class Missing(Exception):
-    """A program that the lab needs is not there; the message says how to get it."""
+class MissingProgram(Exception):
+    """A program that the lab needs is missing; the message says how to get it."""
 
 
-def antifreeze():
+def antifreeze_path():
     path = os.environ.get("ANTIFREEZE_BIN") or os.path.join(REPOSITORY, "target/release/antifreeze")
     if not os.access(path, os.X_OK):
-        raise Missing(f"{path} is missing; `cargo build --release` makes it")
+        raise MissingProgram(f"{path} is missing; `cargo build --release` makes it")
     return path
 
 
-def probe(image):
-    """The compiled probe, kept beside the image and made again when its source changes."""
+def build_probe(image):
+    """Returns the compiled probe. It is kept beside the image and rebuilt when its source changes."""
     source = os.path.join(LAB, "guest/probe.rs")
     path = image.file("probe-" + sha256(source)[:12])
     if not os.path.exists(path):
@@ -33,7 +33,7 @@ def probe(image):
                 check=True,
             )
         except FileNotFoundError:
-            raise Missing("rustc is missing; the probe is written in Rust") from None
+            raise MissingProgram("rustc is missing; the probe is written in Rust") from None
         os.replace(path + ".unfinished", path)
     return path
 
@@ -43,16 +43,16 @@ def write_disk(path, image, job):
         for folder in ("guest", "scenarios"):
             for name in sorted(os.listdir(os.path.join(LAB, folder))):
                 if name.endswith(".py"):
-                    tar.add(os.path.join(LAB, folder, name), f"{folder}/{name}", filter=_for_everybody)
-        tar.add(antifreeze(), "antifreeze", filter=_for_everybody)
-        tar.add(probe(image), "probe", filter=_for_everybody)
+                    tar.add(os.path.join(LAB, folder, name), f"{folder}/{name}", filter=_readable_by_all)
+        tar.add(antifreeze_path(), "antifreeze", filter=_readable_by_all)
+        tar.add(build_probe(image), "probe", filter=_readable_by_all)
         text = json.dumps(job).encode()
         entry = tarfile.TarInfo("job.json")
         entry.size, entry.mode = len(text), 0o644
         tar.addfile(entry, io.BytesIO(text))
 
 
-def _for_everybody(entry):
+def _readable_by_all(entry):
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = "root"
     entry.mode |= 0o444

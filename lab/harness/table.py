@@ -1,4 +1,4 @@
-"""The lab's section of bench/RESULTS.md: what was measured, cell by cell, and the targets."""
+"""The lab's section of bench/RESULTS.md: the measured cells and the targets."""
 
 import math
 import os
@@ -8,7 +8,7 @@ from statistics import median
 from catalogue import SCENARIOS
 from guards import GUARDS
 
-from . import REPOSITORY, ledger, targets
+from . import REPOSITORY, result_log, targets
 
 sys.path.insert(0, os.path.join(REPOSITORY, "bench"))
 from measures.results import conditions, write
@@ -17,19 +17,19 @@ BLANK = ""
 
 
 class Section:
-    """In the shape that `write` puts between its marks."""
+    """The section in the form that `measures.results.write` expects."""
 
     mark = "lab"
 
-    def __init__(self, found):
-        self._found = found
-        self._stormy = [s for s in SCENARIOS.values() if s.ends == "normal" and self._tried(s.name)]
+    def __init__(self, results):
+        self._results = results
+        self._scenarios = [s for s in SCENARIOS.values() if s.ends == "normal" and self._measured_guards(s.name)]
 
-    def _tried(self, scenario):
-        return [guard for guard in GUARDS if ledger.of_cell(self._found, scenario, guard)]
+    def _measured_guards(self, scenario):
+        return [guard for guard in GUARDS if result_log.results_of_cell(self._results, scenario, guard)]
 
     def text(self):
-        load = median(result["host_load"] for result in self._found)
+        load = median(result["host_load"] for result in self._results)
         parts = [
             "## Freezes",
             f"`lab/matrix --write`. {conditions(load)} Guests under qemu without KVM; medians of the "
@@ -47,10 +47,10 @@ class Section:
 
     def _grid(self, cell):
         lines = ["| | " + " | ".join(GUARDS) + " |", "|---|" + "--:|" * len(GUARDS)]
-        for scenario in self._stormy:
+        for scenario in self._scenarios:
             cells = [
-                cell(ledger.latest(self._found, scenario.name, guard))
-                if guard in self._tried(scenario.name) else BLANK
+                cell(result_log.latest_results(self._results, scenario.name, guard))
+                if guard in self._measured_guards(scenario.name) else BLANK
                 for guard in GUARDS
             ]
             lines.append(f"| {scenario.name} | " + " | ".join(cells) + " |")
@@ -58,61 +58,61 @@ class Section:
 
     def _brief(self):
         lines = ["| | none | best other guard | antifreeze |", "|---|--:|--:|--:|"]
-        for scenario in self._stormy:
-            tried = {
-                guard: ledger.latest(self._found, scenario.name, guard)
-                for guard in self._tried(scenario.name)
+        for scenario in self._scenarios:
+            measured = {
+                guard: result_log.latest_results(self._results, scenario.name, guard)
+                for guard in self._measured_guards(scenario.name)
             }
-            others = [guard for guard in tried if guard not in ("none", "antifreeze")]
-            best = min(others, key=lambda guard: _stall(tried[guard]), default=None)
+            others = [guard for guard in measured if guard not in ("none", "antifreeze")]
+            best = min(others, key=lambda guard: _worst_stall(measured[guard]), default=None)
             cells = [
-                _worst(tried["none"]) if "none" in tried else BLANK,
-                f"{_worst(tried[best])} ({best})" if best else BLANK,
-                _worst(tried["antifreeze"]) if "antifreeze" in tried else BLANK,
+                _worst(measured["none"]) if "none" in measured else BLANK,
+                f"{_worst(measured[best])} ({best})" if best else BLANK,
+                _worst(measured["antifreeze"]) if "antifreeze" in measured else BLANK,
             ]
             lines.append(f"| {scenario.name} | " + " | ".join(cells) + " |")
         return "\n".join(lines)
 
     def _judgements(self):
         lines = ["| scenario | target | found | |", "|---|---|--:|---|"]
-        for judgement in judgements(self._found):
+        for judgement in judge_all(self._results):
             verdict = "met" if judgement.is_met else "MISSED"
             lines.append(f"| {judgement.scenario} | {judgement.what} | {judgement.found} | {verdict} |")
         return "\n".join(lines)
 
 
-def judgements(found):
+def judge_all(results):
     for scenario in SCENARIOS.values():
-        if ledger.of_cell(found, scenario.name, "antifreeze"):
-            yield from targets.judge(scenario, ledger.latest(found, scenario.name, "antifreeze"))
+        if result_log.results_of_cell(results, scenario.name, "antifreeze"):
+            yield from targets.judge(scenario, result_log.latest_results(results, scenario.name, "antifreeze"))
 
 
-def put_into(path, found):
-    write(path, [Section(found)])
+def write_tables(path, results):
+    write(path, [Section(results)])
 
 
-def _measured(results):
+def _with_probe(results):
     return [result for result in results if result.get("probe")]
 
 
-def _stall(results):
-    """A guest that hung stalled for ever."""
-    return median(result["probe"]["worst"] for result in _measured(results)) if _measured(results) else math.inf
+def _worst_stall(results):
+    """The median in seconds; infinite if the guest hung."""
+    return median(result["probe"]["worst"] for result in _with_probe(results)) if _with_probe(results) else math.inf
 
 
 def _worst(results):
-    return f"{_stall(results):.2f}" if _measured(results) else "hung"
+    return f"{_worst_stall(results):.2f}" if _with_probe(results) else "hung"
 
 
 def _p99(results):
-    if not _measured(results):
+    if not _with_probe(results):
         return BLANK
-    p99 = median(result["probe"]["p99"] for result in _measured(results))
-    return f"{p99:.2f} ({median(targets.to_idle(result) for result in _measured(results)):.1f}×)"
+    p99 = median(result["probe"]["p99"] for result in _with_probe(results))
+    return f"{p99:.2f} ({median(targets.p99_to_idle(result) for result in _with_probe(results)):.1f}×)"
 
 
 def _ended(results):
-    return targets.told([result["ended"] for result in results]) + f" · {len(results)}"
+    return targets.summarize_endings([result["ended"] for result in results]) + f" · {len(results)}"
 
 
 def _bystanders(results):

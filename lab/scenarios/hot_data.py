@@ -1,23 +1,23 @@
-"""Loads 1.3 times the memory and goes over all of it, again and again: what it needs next was just swapped."""
+"""Loads 1.3 times the memory and uses all of it again and again: what it needs next was just swapped out."""
 
-from memory import MB, available, touch, written
-from trainer import STEPS_A_SECOND, Loop
+from memory import MB, available_megabytes, touch_pages, written_block
+from trainer import STEPS_PER_SECOND, Loop
 
 PARTS = 40
 
 
 def main():
-    loop = Loop(base=available() // 12)
+    loop = Loop(base=available_megabytes() // 12)
     loop.warm_up()
-    loop.onset()
-    part = available() * 13 // 10 * MB // PARTS
+    loop.log_onset()
+    part = available_megabytes() * 13 // 10 * MB // PARTS
     dataset = []
     for _ in range(PARTS):
-        dataset.append(written(part))
-        loop.run(STEPS_A_SECOND // 4)
-    for _ in range(60 * STEPS_A_SECOND):
+        dataset.append(written_block(part))
+        loop.run(STEPS_PER_SECOND // 4)
+    for _ in range(60 * STEPS_PER_SECOND):
         for hot in dataset:
-            touch(hot)
+            touch_pages(hot)
         loop.step()
     loop.finish()
 

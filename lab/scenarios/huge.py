@@ -1,27 +1,27 @@
-"""Asks for three times the memory in one allocation and fills it, as a dataset loaded whole.
+"""Allocates three times the memory at once and fills it, as a script that loads a whole dataset.
 
-When it is refused it loads half as much, until that fits.
+When it is refused, it loads half as much, until that fits.
 """
 
-from memory import MB, available, written
-from trainer import STEPS_A_SECOND, Loop
+from memory import MB, available_megabytes, written_block
+from trainer import STEPS_PER_SECOND, Loop
 
 
 def load(loop, size):
     while True:
         try:
-            return written(size * MB)
+            return written_block(size * MB)
         except MemoryError as error:
-            loop.caught(error)
+            loop.log_caught(error)
             size //= 2
 
 
 def main():
-    loop = Loop(base=available() // 6)
+    loop = Loop(base=available_megabytes() // 6)
     loop.warm_up()
-    loop.onset()
-    dataset = load(loop, 3 * available())
-    loop.run(4 * STEPS_A_SECOND)
+    loop.log_onset()
+    dataset = load(loop, 3 * available_megabytes())
+    loop.run(4 * STEPS_PER_SECOND)
     loop.finish()
     del dataset
 

@@ -1,6 +1,6 @@
-"""Memory that counts: every page is written, no two are alike, and none compresses.
+"""Memory whose pages are all written, all different and incompressible.
 
-Otherwise zram would keep a scenario's 100 MB in ten, and its storm would be none.
+Otherwise zram would store 100 MB in ten, and a scenario would not fill the memory.
 """
 
 import os
@@ -9,16 +9,16 @@ import random
 MB = 1 << 20
 PAGE = 4096
 
-# Blocks are windows on this pool at random places: as hard to compress as fresh random bytes,
-# which an emulated machine cannot make at the rate of a leak.
+# Blocks are taken from this pool at random positions. They compress as badly as new random bytes, which
+# an emulated CPU cannot make at the rate of a leak.
 _POOL = memoryview(os.urandom(2 * MB))
 
 
-def available():
-    """The MB that the machine could spare when the scenario began, to which all sizes scale."""
-    told = os.environ.get("LAB_AVAILABLE")
-    if told:
-        return int(told)
+def available_megabytes():
+    """Available MB when the scenario began. All sizes are proportional to it."""
+    given = os.environ.get("LAB_AVAILABLE")
+    if given:
+        return int(given)
     with open("/proc/meminfo") as meminfo:
         for line in meminfo:
             if line.startswith("MemAvailable:"):
@@ -26,26 +26,26 @@ def available():
     raise SystemExit("/proc/meminfo has no MemAvailable; set LAB_AVAILABLE to a number of MB")
 
 
-def window(size):
+def random_window(size):
     """Random bytes, at most 1 MB of them, without a copy."""
     place = random.randrange(MB)
     return _POOL[place : place + size]
 
 
-def fill(buffer):
+def fill_randomly(buffer):
     view = memoryview(buffer)
     for at in range(0, len(view), MB):
         part = view[at : at + MB]
-        part[:] = window(len(part))
+        part[:] = random_window(len(part))
 
 
-def written(size):
+def written_block(size):
     block = bytearray(size)
-    fill(block)
+    fill_randomly(block)
     return block
 
 
-def touch(buffer):
-    """Writes to each page once, as a step does that goes over all weights."""
+def touch_pages(buffer):
+    """Writes to each page once, like a step that updates all weights."""
     pages = memoryview(buffer)[::PAGE]
-    pages[:] = window(1).tobytes() * len(pages)
+    pages[:] = random_window(1).tobytes() * len(pages)

@@ -1,28 +1,28 @@
-"""Keeps 15 MB more each second in objects of 2 kB, and catches nothing.
+"""Keeps 15 MB more each second in objects of 2 kB, and catches no exception.
 
-It saves when asked and only then: on SIGUSR1, and before it ends on SIGTERM.
+It saves only when asked: on SIGUSR1, and before it ends on SIGTERM.
 """
 
 import signal
 
-from memory import MB, available, window
+from memory import MB, available_megabytes, random_window
 from trainer import Loop
 
-OBJECT = 2048
-# A step of a network that is worth saving, not of a toy.
+OBJECT_BYTES = 2048
+# A step long enough that losing it matters.
 STEP_SECONDS = 0.5
-OBJECTS_A_STEP = int(15 * MB * STEP_SECONDS) // OBJECT
+OBJECTS_PER_STEP = int(15 * MB * STEP_SECONDS) // OBJECT_BYTES
 
 
 def main():
-    loop = Loop(base=available() // 6, saves=False, step_seconds=STEP_SECONDS)
+    loop = Loop(base=available_megabytes() // 6, saves=False, step_seconds=STEP_SECONDS)
     loop.save_on(signal.SIGUSR1)
     loop.save_and_end_on(signal.SIGTERM)
     loop.warm_up()
-    loop.onset()
+    loop.log_onset()
     kept = []
     while True:
-        kept.extend(bytes(window(OBJECT)) for _ in range(OBJECTS_A_STEP))
+        kept.extend(bytes(random_window(OBJECT_BYTES)) for _ in range(OBJECTS_PER_STEP))
         loop.step()
 
 

@@ -1,4 +1,4 @@
-"""Two threads that each wait for what the other holds."""
+"""Two threads that deadlock: each waits for the lock that the other holds."""
 
 import threading
 
@@ -8,7 +8,7 @@ from trainer import Loop
 def main():
     loop = Loop(base=20)
     loop.warm_up()
-    loop.onset()
+    loop.log_onset()
     first, second = threading.Lock(), threading.Lock()
     both = threading.Barrier(2)
 

@@ -1,18 +1,18 @@
-"""PyTorch: validation that keeps each loss with its graph, for want of `torch.no_grad()`.
+"""PyTorch: validation without `torch.no_grad()`, which keeps each loss with its graph.
 
-When it is refused memory it keeps plain numbers instead, and goes on.
+When it is refused memory, it keeps plain numbers instead and continues.
 """
 
 import torch
 
-from memory import available
-from trainer import STEPS_A_SECOND, Loop
+from memory import available_megabytes
+from trainer import STEPS_PER_SECOND, Loop
 
 ROWS = 1024
 WIDTH = 1024
-# The head looks at a few columns, which keeps arithmetic out of an emulated machine, but a graph
-# keeps the whole of the rows alive: 4 MB with each loss.
-USED = 16
+# The head uses few columns, because arithmetic is slow on an emulated CPU. But a graph keeps whole rows
+# alive: 4 MB with each loss.
+USED_COLUMNS = 16
 
 
 class Model(torch.nn.Module):
@@ -21,35 +21,35 @@ class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self._rows = torch.nn.Embedding.from_pretrained(torch.rand(4 * ROWS, WIDTH))
-        self._head = torch.nn.Linear(USED, 1)
+        self._head = torch.nn.Linear(USED_COLUMNS, 1)
 
     def loss(self):
         batch = self._rows(torch.randint(0, 4 * ROWS, (ROWS,)))
-        return self._head(batch[:, :USED]).square().mean()
+        return self._head(batch[:, :USED_COLUMNS]).square().mean()
 
 
-def ran_out(error):
+def is_out_of_memory(error):
     return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
 
 
 def main():
     torch.manual_seed(0)
-    loop = Loop(base=available() // 12)
+    loop = Loop(base=available_megabytes() // 12)
     model = Model()
     loop.warm_up()
-    loop.onset()
+    loop.log_onset()
     losses = []
     try:
         while True:
             losses.append(model.loss())
             loop.step()
     except (MemoryError, RuntimeError) as error:
-        if not ran_out(error):
+        if not is_out_of_memory(error):
             raise
         losses.clear()
-        loop.caught(error)
+        loop.log_caught(error)
     with torch.no_grad():
-        for _ in range(4 * STEPS_A_SECOND):
+        for _ in range(4 * STEPS_PER_SECOND):
             losses.append(model.loss().item())
             loop.step()
     loop.finish()

@@ -1,7 +1,7 @@
 """The training loop that all scenarios share.
 
-A loop goes over its weights in each step, saves now and then, and tells the lab in its log what
-it does (see lab/README.md for the words).
+It writes to its weights in each step, saves every ten seconds, and logs what it does. lab/README.md
+describes the log.
 """
 
 import json
@@ -10,18 +10,18 @@ import signal
 import sys
 import time
 
-from memory import MB, touch, written
+from memory import MB, touch_pages, written_block
 
 STEP_SECONDS = 0.05
-STEPS_A_SECOND = round(1 / STEP_SECONDS)
-WARM_UP_STEPS = 2 * STEPS_A_SECOND
-SAVE_EVERY_STEPS = 10 * STEPS_A_SECOND
+STEPS_PER_SECOND = round(1 / STEP_SECONDS)
+WARM_UP_STEPS = 2 * STEPS_PER_SECOND
+SAVE_EVERY_STEPS = 10 * STEPS_PER_SECOND
 
 
 class Loop:
-    """Steps over `base` MB of weights; ends at SIGTERM, without a save unless told otherwise.
+    """A loop with `base` MB of weights. On SIGTERM it ends without a save, unless `save_and_end_on` was called.
 
-    With `saves` it saves by itself, now and then and when it finishes.
+    With `saves` it saves every ten seconds and when it finishes.
     """
 
     def __init__(self, base, saves=True, step_seconds=STEP_SECONDS):
@@ -31,9 +31,9 @@ class Loop:
         self._save_asked = False
         self._end_asked = None
         self._log = os.open(os.environ["LAB_LOG"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        self._tell("started")
+        self._log_event("started")
         signal.signal(signal.SIGTERM, self._end_now)
-        self._weights = written(base * MB)
+        self._weights = written_block(base * MB)
 
     def save_on(self, number):
         signal.signal(number, self._ask_save)
@@ -42,12 +42,12 @@ class Loop:
         signal.signal(number, self._ask_end)
 
     def warm_up(self):
-        """Steps until the lab has seen what the trainer takes before its scenario begins."""
+        """Makes steps for two seconds, so that the lab sees the trainer's normal memory."""
         self.run(WARM_UP_STEPS)
-        self._tell("steady")
+        self._log_event("steady")
 
-    def onset(self):
-        self._tell("onset")
+    def log_onset(self):
+        self._log_event("onset")
 
     def run(self, steps):
         for _ in range(steps):
@@ -55,12 +55,12 @@ class Loop:
 
     def step(self):
         began = time.monotonic()
-        touch(self._weights)
+        touch_pages(self._weights)
         sum(i * i for i in range(4_000))
         self.steps += 1
-        self._tell("step", n=self.steps)
+        self._log_event("step", n=self.steps)
         if self._end_asked is not None:
-            self._tell("stopping", signal=self._end_asked)
+            self._log_event("stopping", signal=self._end_asked)
             self.save()
             sys.exit(128 + self._end_asked)
         if self._save_asked or (self._saves and self.steps % SAVE_EVERY_STEPS == 0):
@@ -69,7 +69,7 @@ class Loop:
         time.sleep(max(0.0, began + self._step_seconds - time.monotonic()))
 
     def save(self):
-        """Leaves the old save or the new one on the disk, whatever happens meanwhile."""
+        """Replaces the save atomically."""
         path = os.environ["LAB_SAVE"]
         with open(path + ".new", "w") as file:
             file.write(str(self.steps))
@@ -79,21 +79,21 @@ class Loop:
         folder = os.open(os.path.dirname(path), os.O_RDONLY)
         os.fsync(folder)
         os.close(folder)
-        self._tell("saved", n=self.steps)
+        self._log_event("saved", n=self.steps)
 
-    def caught(self, error):
-        self._tell("caught", n=self.steps, error=repr(error))
+    def log_caught(self, error):
+        self._log_event("caught", n=self.steps, error=repr(error))
 
     def finish(self):
         if self._saves:
             self.save()
-        self._tell("finished")
+        self._log_event("finished")
 
-    def _tell(self, what, **more):
+    def _log_event(self, what, **more):
         line = json.dumps({"t": round(time.monotonic(), 4), "what": what, **more})
         os.write(self._log, line.encode() + b"\n")
 
-    # A save in the middle of a step would hold half of it, so a handler that saves only asks.
+    # A save in the middle of a step would contain half of it, so handlers only set a flag.
     def _ask_save(self, _number, _frame):
         self._save_asked = True
 
@@ -101,5 +101,5 @@ class Loop:
         self._end_asked = number
 
     def _end_now(self, number, _frame):
-        self._tell("stopping", signal=number)
+        self._log_event("stopping", signal=number)
         sys.exit(128 + number)

@@ -1,46 +1,46 @@
-"""Worker processes, as a data loader has them."""
+"""Worker processes, like those of a data loader."""
 
 import os
 import signal
 
-OUT_OF_MEMORY = 3
+OUT_OF_MEMORY_STATUS = 3
 
 
-def start(work):
-    """Forks a worker that does `work` and ends; the process id."""
+def start_worker(work):
+    """Forks a worker that calls `work` and exits. Returns its process ID."""
     pid = os.fork()
     if pid:
         return pid
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # Whatever happens in a worker, it must not go on as a second parent.
+    # Whatever happens, a worker must not continue as a second parent.
     code = 1
     try:
         work()
         code = 0
     except MemoryError:
-        code = OUT_OF_MEMORY
+        code = OUT_OF_MEMORY_STATUS
     finally:
         os._exit(code)
 
 
-def wait(pid):
-    """Waits for a worker; a MemoryError if it was refused memory, as if it had come here."""
-    _judge(pid, os.waitpid(pid, 0)[1])
+def wait_for_worker(pid):
+    """Waits for a worker. Raises MemoryError if the worker was refused memory."""
+    _raise_on_failure(pid, os.waitpid(pid, 0)[1])
 
 
-def look(pids):
-    """The workers that are still at work; the others are judged as in `wait`."""
-    working = []
+def poll_workers(pids):
+    """Returns the workers that still run. Raises as `wait_for_worker` for those that ended."""
+    running = []
     for pid in pids:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            _judge(pid, status)
+            _raise_on_failure(pid, status)
         else:
-            working.append(pid)
-    return working
+            running.append(pid)
+    return running
 
 
-def end(pids):
+def end_workers(pids):
     for pid in pids:
         try:
             os.kill(pid, signal.SIGTERM)
@@ -49,9 +49,9 @@ def end(pids):
             pass
 
 
-def _judge(pid, status):
+def _raise_on_failure(pid, status):
     code = os.waitstatus_to_exitcode(status)
-    if code == OUT_OF_MEMORY:
+    if code == OUT_OF_MEMORY_STATUS:
         raise MemoryError(f"worker {pid} ran out of memory")
     if code:
         raise RuntimeError(f"worker {pid} ended with {code}")

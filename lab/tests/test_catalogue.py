@@ -1,4 +1,4 @@
-"""The catalogue names programs that exist, and a trainer keeps its word to the lab."""
+"""The catalogue is valid, and a trainer writes the log that the lab expects."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Catalogue(unittest.TestCase):
                     file = LAB / Path(program[0]).relative_to("/lab")
                     compile(file.read_text(), file, "exec")
 
-    def test_words_are_of_the_contract(self):
+    def test_fields_have_known_values(self):
         for scenario in CATALOGUE:
             with self.subTest(scenario=scenario.name):
                 self.assertIn(scenario.can, {"catch", "save", "finish", "any"})
@@ -51,7 +51,7 @@ class Catalogue(unittest.TestCase):
 
 @unittest.skipUnless(Path(ANTIFREEZE).exists(), f"{ANTIFREEZE} is not built")
 class LeakUnderBudget(unittest.TestCase):
-    """One run, since the leak takes its time; each test looks at another side of it."""
+    """One run for all tests, because the leak takes long."""
 
     @classmethod
     def setUpClass(cls):
@@ -75,28 +75,28 @@ class LeakUnderBudget(unittest.TestCase):
             cls.log = [json.loads(line) for line in log.read_text().splitlines()]
             cls.saved = int(save.read_text())
 
-    def of(self, what):
+    def entries(self, what):
         return [entry for entry in self.log if entry["what"] == what]
 
     def test_catches_and_finishes(self):
         self.assertEqual(self.status, 0)
-        self.assertEqual(len(self.of("caught")), 1)
-        self.assertIn("MemoryError", self.of("caught")[0]["error"])
+        self.assertEqual(len(self.entries("caught")), 1)
+        self.assertIn("MemoryError", self.entries("caught")[0]["error"])
         self.assertEqual(self.log[-1]["what"], "finished")
 
-    def test_tells_its_story_in_order(self):
-        story = [entry["what"] for entry in self.log if entry["what"] not in {"step", "saved"}]
-        self.assertEqual(story, ["started", "steady", "onset", "caught", "finished"])
+    def test_log_entries_are_in_order(self):
+        order = [entry["what"] for entry in self.log if entry["what"] not in {"step", "saved"}]
+        self.assertEqual(order, ["started", "steady", "onset", "caught", "finished"])
         times = [entry["t"] for entry in self.log]
         self.assertEqual(times, sorted(times))
 
     def test_counts_every_step(self):
-        steps = [entry["n"] for entry in self.of("step")]
+        steps = [entry["n"] for entry in self.entries("step")]
         self.assertEqual(steps, list(range(1, len(steps) + 1)))
 
-    def test_save_holds_the_last_step(self):
-        self.assertEqual(self.saved, self.of("step")[-1]["n"])
-        self.assertEqual(self.saved, self.of("saved")[-1]["n"])
+    def test_save_contains_the_last_step(self):
+        self.assertEqual(self.saved, self.entries("step")[-1]["n"])
+        self.assertEqual(self.saved, self.entries("saved")[-1]["n"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The targets judge antifreeze by its results."""
+"""Results are compared with the targets."""
 
 import os
 import sys
@@ -23,42 +23,42 @@ GOOD = {
 }
 
 
-def missed(scenario, *results):
+def missed_targets(scenario, *results):
     return [j.what for j in targets.judge(SCENARIOS[scenario], list(results)) if not j.is_met]
 
 
 class Judge(unittest.TestCase):
     def test_a_good_run_misses_nothing(self):
         for scenario in ("leak", "neighbour", "saver", "deaf"):
-            self.assertEqual(missed(scenario, GOOD), [], scenario)
+            self.assertEqual(missed_targets(scenario, GOOD), [], scenario)
 
     def test_the_median_of_three_counts_for_stalls(self):
         slow = GOOD | {"probe": {"worst": 9.0, "p99": 5.0}}
-        self.assertEqual(missed("leak", GOOD, slow, GOOD), [])
-        self.assertEqual(len(missed("leak", slow, slow, GOOD)), 2)
+        self.assertEqual(missed_targets("leak", GOOD, slow, GOOD), [])
+        self.assertEqual(len(missed_targets("leak", slow, slow, GOOD)), 2)
 
     def test_one_killed_bystander_is_too_many(self):
         self.assertEqual(
-            missed("leak", GOOD, GOOD, GOOD | {"bystanders_killed": ["bystander-1"]}),
+            missed_targets("leak", GOOD, GOOD, GOOD | {"bystanders_killed": ["bystander-1"]}),
             ["no bystander killed"],
         )
 
     def test_a_trainer_that_can_catch_must_not_die(self):
-        self.assertEqual(len(missed("leak", GOOD | {"ended": "killed"})), 1)
-        self.assertEqual(missed("deaf", GOOD | {"ended": "killed"}), [])
+        self.assertEqual(len(missed_targets("leak", GOOD | {"ended": "killed"})), 1)
+        self.assertEqual(missed_targets("deaf", GOOD | {"ended": "killed"}), [])
 
     def test_a_pause_that_was_never_lifted_is_missed(self):
-        self.assertEqual(len(missed("neighbour", GOOD | {"resumed": 0})), 1)
-        self.assertEqual(missed("neighbour", GOOD | {"paused": 0, "resumed": 0}), [])
+        self.assertEqual(len(missed_targets("neighbour", GOOD | {"resumed": 0})), 1)
+        self.assertEqual(missed_targets("neighbour", GOOD | {"paused": 0, "resumed": 0}), [])
 
     def test_a_hung_guest_is_missed(self):
-        self.assertEqual(missed("leak", GOOD, {"ended": "hung"}), ["the guest answers"])
+        self.assertEqual(missed_targets("leak", GOOD, {"ended": "hung"}), ["the guest answers"])
 
     def test_after_a_power_cut_the_last_sample_must_be_young(self):
         died = {"ended": "cut", "died_said": True, "last_sample_before_cut": 0.4}
-        self.assertEqual(missed("cut", died), [])
-        self.assertEqual(len(missed("cut", died | {"last_sample_before_cut": 2.0})), 1)
-        self.assertEqual(len(missed("cut", died | {"died_said": False, "last_sample_before_cut": None})), 2)
+        self.assertEqual(missed_targets("cut", died), [])
+        self.assertEqual(len(missed_targets("cut", died | {"last_sample_before_cut": 2.0})), 1)
+        self.assertEqual(len(missed_targets("cut", died | {"died_said": False, "last_sample_before_cut": None})), 2)
 
 
 if __name__ == "__main__":

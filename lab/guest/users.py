@@ -1,8 +1,8 @@
-"""Starting programs as the people of the guest, the way a desktop starts them.
+"""Starts programs as the users of the guest, as a desktop does.
 
-`u` is the person who trains, `other` is somebody else. With systemd each program gets a scope of
-its own under its user's manager, as a terminal or a browser does on a desktop, so that guards that
-think in cgroups see what they would see there. The process that is returned is the program itself.
+`u` is the user who trains, `other` is another user. With systemd each program gets its own scope
+under its user's manager, as a terminal or a browser does on a desktop, because some guards act on
+cgroups.
 """
 
 import os
@@ -13,10 +13,11 @@ import subprocess
 HAS_SYSTEMD = os.path.isdir("/run/systemd/system")
 
 
-def start(user, name, argv, properties=(), environment=None, **popen):
-    """`name` names the scope, and without one there is none; `properties` are systemd's, for the scope."""
+def start_program(user, name, argv, properties=(), environment=None, **popen):
+    """Returns the process of the program. `name` and `properties` are those of the scope; without a name there is
+    no scope."""
     return subprocess.Popen(
-        # The conductor is exempt from the kernel's out-of-memory killer; nobody else may be.
+        # Only conduct.py is exempt from the OOM killer.
         ["choom", "-n", "0", "--"]
         + ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--"]
         + (_scope(name, properties) if HAS_SYSTEMD and name else [])
@@ -28,21 +29,21 @@ def start(user, name, argv, properties=(), environment=None, **popen):
     )
 
 
-def end_all_of(user):
-    """At once, whatever it is; a trainer's workers may have outlived it."""
-    number = pwd.getpwnam(user).pw_uid
+def kill_processes_of(user):
+    """Kills every process of the user; workers may have outlived their trainer."""
+    uid = pwd.getpwnam(user).pw_uid
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if os.stat(f"/proc/{pid}").st_uid == number:
+            if os.stat(f"/proc/{pid}").st_uid == uid:
                 os.kill(int(pid), signal.SIGKILL)
         except (FileNotFoundError, ProcessLookupError):
             pass
 
 
 def environment_of(user):
-    person = pwd.getpwnam(user)
+    account = pwd.getpwnam(user)
     environment = {
-        "HOME": person.pw_dir,
+        "HOME": account.pw_dir,
         "USER": user,
         "LOGNAME": user,
         "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -50,8 +51,8 @@ def environment_of(user):
         "PYTHONUNBUFFERED": "1",
     }
     if HAS_SYSTEMD:
-        environment["XDG_RUNTIME_DIR"] = f"/run/user/{person.pw_uid}"
-        environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path=/run/user/{person.pw_uid}/bus"
+        environment["XDG_RUNTIME_DIR"] = f"/run/user/{account.pw_uid}"
+        environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path=/run/user/{account.pw_uid}/bus"
     return environment
 
 

@@ -1,50 +1,50 @@
-"""The storm: a trainer under its guard, the neighbour where the scenario has one, and the beats that
-tell the host that the guest still lives."""
+"""Runs a trainer under its guard, with the neighbour if the scenario has one, and sends beats to the
+host so that it knows that the guest is alive."""
 
 import subprocess
 import threading
 import time
 
-import inquest
 import machine
-import people
+import outcome
+import users
 
 BEAT_SECONDS = 0.2
-AFTER_THE_END = 3
-BEFORE_A_CRASH = 5
-SAVE = "/home/u/save"
+SECONDS_AFTER_END = 3
+SECONDS_BEFORE_CRASH = 5
+SAVE_PATH = "/home/u/save"
 MB = 1 << 20
 
 
-class Storm:
-    """The trainer under its guard, and the neighbour where the scenario has one."""
+class GuardedRun:
+    """The trainer under its guard, and the neighbour if the scenario has one."""
 
     def __init__(self, job, scenario, guard, available):
         self._seconds = job["seconds"]
         self._scenario = scenario
         self._environment = {
-            "LAB_LOG": f"{machine.WORK}/trainer.log",
-            "LAB_SAVE": SAVE,
+            "LAB_LOG": f"{machine.WORK_FOLDER}/trainer.log",
+            "LAB_SAVE": SAVE_PATH,
             "LAB_AVAILABLE": str(available // MB),
         }
         self._neighbour = None
-        self._neighbour_began = None
-        self.log = inquest.TrainerLog(self._environment["LAB_LOG"])
-        self.faults = Faults(guard)
+        self._neighbour_started = None
+        self.log = outcome.TrainerLog(self._environment["LAB_LOG"])
+        self.major_faults = MajorFaults(guard)
         self.output = []
-        self._trainer = people.start(
+        self._trainer = users.start_program(
             "u", "trainer",
             guard.command(["python3", *scenario.program], scenario, available),
             properties=guard.properties(available),
             environment=self._environment,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )
-        # All of a thread's stack would be locked in memory as it is touched; this is ample.
+        # Memory is locked, so the stack is kept small.
         threading.stack_size(256 << 10)
-        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self._collect_output, daemon=True).start()
 
-    def _listen(self):
-        with open(f"{machine.WORK}/output", "w", buffering=1) as file:
+    def _collect_output(self):
+        with open(f"{machine.WORK_FOLDER}/output", "w", buffering=1) as file:
             for line in self._trainer.stdout:
                 self.output.append((time.monotonic(), line.rstrip("\n")))
                 file.write(f"{self.output[-1][0]:.2f} {line}")
@@ -52,39 +52,39 @@ class Storm:
     def exit_status(self):
         return self._trainer.poll()
 
-    def last_until_its_end(self, tell):
-        """Returns when the trainer has been over for a while, or when time is up."""
+    def wait_until_end(self, report):
+        """Returns a few seconds after the trainer's end, or when time is up."""
         until = time.monotonic() + self._seconds
         ended = False
         while time.monotonic() < until:
-            self.log.follow()
-            steady = self.log.first("steady")
-            tell(beat=time.time(), steady=steady is not None)
-            self.faults.look(self.onset() is not None)
+            self.log.read_new()
+            steady = self.log.first_time("steady")
+            report(beat=time.time(), steady=steady is not None)
+            self.major_faults.update(self.onset() is not None)
             if steady is not None:
                 self._on_steady(steady)
             if not ended and self.exit_status() is not None:
                 ended = True
-                until = min(until, time.monotonic() + AFTER_THE_END)
+                until = min(until, time.monotonic() + SECONDS_AFTER_END)
             time.sleep(BEAT_SECONDS)
-        self.log.follow()
+        self.log.read_new()
 
     def _on_steady(self, since):
         if self._scenario.neighbour and self._neighbour is None:
-            self._neighbour_began = time.monotonic()
-            self._neighbour = people.start(
+            self._neighbour_started = time.monotonic()
+            self._neighbour = users.start_program(
                 "other", "neighbour", ["python3", *self._scenario.neighbour],
                 environment=self._environment,
             )
-        if self._scenario.ends == "crash" and time.monotonic() > since + BEFORE_A_CRASH:
+        if self._scenario.ends == "crash" and time.monotonic() > since + SECONDS_BEFORE_CRASH:
             with open("/proc/sysrq-trigger", "w") as file:
                 file.write("c")
 
     def onset(self):
-        """When demand began to grow: the trainer's, or that of its neighbour. None before."""
-        return self._neighbour_began or self.log.first("onset")
+        """When the demand of the trainer or its neighbour began to grow, or None."""
+        return self._neighbour_started or self.log.first_time("onset")
 
-    def neighbour_ended(self):
+    def neighbour_end(self):
         if self._neighbour is None:
             return None
         status = self._neighbour.poll()
@@ -93,7 +93,7 @@ class Storm:
         return "finished" if status == 0 else "killed" if status < 0 else "failed"
 
     def end(self):
-        """The trainer is asked first, so that a guard in front of it can finish its record."""
+        """Ends the run. The trainer gets SIGTERM first, so that a guard in front of it can finish its record."""
         if self._neighbour is not None:
             self._neighbour.kill()
         self._trainer.terminate()
@@ -101,11 +101,11 @@ class Storm:
             self._trainer.wait(10)
         except subprocess.TimeoutExpired:
             pass
-        people.end_all_of("u")
+        users.kill_processes_of("u")
 
 
-class Faults:
-    """Major faults of the guard's processes, from the onset of the storm to their end."""
+class MajorFaults:
+    """Counts major faults of the guard's processes from the onset on."""
 
     def __init__(self, guard):
         self._guard = guard
@@ -113,17 +113,17 @@ class Faults:
         self._last = {}
         self._onset_seen = False
 
-    def look(self, onset):
+    def update(self, has_onset):
         for pid in self._guard.processes() if not self._last else list(self._last):
-            faults = inquest.major_faults(pid)
+            faults = outcome.count_major_faults(pid)
             if faults is not None:
                 self._last[pid] = faults
-        if onset and not self._onset_seen:
+        if has_onset and not self._onset_seen:
             self._onset_seen = True
             self._at_onset = dict(self._last)
 
     def since_onset(self):
-        """None when there was no guard process, or no onset."""
+        """None if there was no guard process or no onset."""
         if not self._at_onset:
             return None
         return sum(self._last[pid] - faults for pid, faults in self._at_onset.items())

@@ -1,4 +1,4 @@
-"""The inquest tells from what was left how it ended."""
+"""The result is computed from logs."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "guest"))
 
-import inquest
+import outcome
 
 
 def log_of(*entries, tail=""):
@@ -20,13 +20,13 @@ def log_of(*entries, tail=""):
             file.write(json.dumps({"t": t, "what": what} | ({"n": n[0]} if n else {})) + "\n")
         file.write(tail)
         file.flush()
-        log = inquest.TrainerLog(file.name)
-        log.follow()
+        log = outcome.TrainerLog(file.name)
+        log.read_new()
     return log
 
 
 class Ending(unittest.TestCase):
-    def test_every_way_to_end_has_its_word(self):
+    def test_every_ending_has_a_name(self):
         step, saved = ("step", 9), ("saved", 9)
         for expected, entries, status in [
             ("running", [step], None),
@@ -43,24 +43,24 @@ class Ending(unittest.TestCase):
             ("failed", [step], 1),
         ]:
             with self.subTest(expected, status=status):
-                self.assertEqual(inquest.ending(log_of(*entries), status), expected)
+                self.assertEqual(outcome.describe_ending(log_of(*entries), status), expected)
 
-    def test_lost_is_what_was_done_since_the_last_save(self):
-        self.assertEqual(inquest.lost_steps(log_of(("step", 5), ("saved", 5), ("step", 8))), 3)
-        self.assertEqual(inquest.lost_steps(log_of(("step", 8))), 8)
-        self.assertEqual(inquest.lost_steps(log_of(("step", 8), "finished")), 0)
+    def test_steps_since_the_last_save_are_lost(self):
+        self.assertEqual(outcome.count_lost_steps(log_of(("step", 5), ("saved", 5), ("step", 8))), 3)
+        self.assertEqual(outcome.count_lost_steps(log_of(("step", 8))), 8)
+        self.assertEqual(outcome.count_lost_steps(log_of(("step", 8), "finished")), 0)
 
-    def test_a_line_cut_short_by_death_is_left_out(self):
+    def test_an_incomplete_last_line_is_left_out(self):
         self.assertEqual(log_of(("step", 1), tail='{"t": 2, "wh').highest("step"), 1)
 
 
 class FirstWarning(unittest.TestCase):
-    def test_words_before_the_onset_are_no_warning(self):
-        self.assertEqual(inquest.first_warning([(1.0, "hello"), (5.5, "short")], 2.0), 3.5)
-        self.assertIsNone(inquest.first_warning([(1.0, "hello")], 2.0))
+    def test_messages_before_the_onset_are_no_warning(self):
+        self.assertEqual(outcome.seconds_to_first_warning([(1.0, "hello"), (5.5, "short")], 2.0), 3.5)
+        self.assertIsNone(outcome.seconds_to_first_warning([(1.0, "hello")], 2.0))
 
-    def test_without_an_onset_nothing_is_a_warning(self):
-        self.assertIsNone(inquest.first_warning([(1.0, "hello")], None))
+    def test_without_an_onset_no_message_is_a_warning(self):
+        self.assertIsNone(outcome.seconds_to_first_warning([(1.0, "hello")], None))
 
 
 class Delays(unittest.TestCase):
@@ -68,18 +68,18 @@ class Delays(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w") as file:
             file.write(text)
             file.flush()
-            return inquest.delays(file.name, **more)
+            return outcome.summarize_delays(file.name, **more)
 
-    def test_a_beat_that_never_came_back_counts_until_the_end(self):
+    def test_a_missed_beat_lasts_until_the_end(self):
         beats = "10.0 0.05 0 0 0\n10.1 0.06 0 0 0\n"
         self.assertEqual(self.delays(beats)["worst"], 0.06)
         stuck = self.delays(beats, stuck_until=12.1)
         self.assertAlmostEqual(stuck["worst"], 2.0, delta=0.11)
         self.assertGreater(stuck["beats"], 20)
 
-    def test_without_beats_there_is_no_figure(self):
+    def test_without_beats_there_are_no_delays(self):
         self.assertIsNone(self.delays(""))
-        self.assertIsNone(inquest.delays("/nowhere"))
+        self.assertIsNone(outcome.summarize_delays("/nowhere"))
 
 
 if __name__ == "__main__":
