@@ -1,4 +1,20 @@
-//! Logs of all kinds, each explained by itself, against the causes that may come first: `tests/logs/TABLE`.
+//! Logs of many programs, each explained on its own and compared with the causes that may come first.
+//!
+//! Each file in `tests/logs` holds the cases of one kind of cause. A case begins with a line
+//!
+//! ```text
+//! ==== NAME: CAUSE…          # why
+//! ```
+//!
+//! and the log follows, byte for byte, up to the line break before the next case. A log that is not plain text is a
+//! file in `tests/logs/raw`; its case holds only `@raw/NAME.txt`. The causes are those that may come first:
+//!
+//! - `CODE`: this cause, at any confidence
+//! - `low:CODE`: this cause below 0.8, or no cause
+//! - `low:any`: any cause below 0.8, or no cause
+//! - `none`: no cause
+//!
+//! The logs were written for these tests, in the words of the programs that they imitate.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,56 +24,75 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From here on an answer is called sure.
-const SURE: f64 = 0.8;
+/// A cause of at least this confidence counts as certain.
+const CERTAIN: f64 = 0.8;
 
-struct Row {
+struct Case {
     name: String,
-    wanted: Vec<String>,
+    expected: Vec<String>,
+    log: Vec<u8>,
 }
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logs")
 }
 
-fn rows() -> Vec<Row> {
-    let table = fs::read_to_string(folder().join("TABLE")).unwrap();
-    let lines = table
-        .lines()
-        .map(|line| line.split('#').next().unwrap().trim());
-    let row = |line: &str| {
-        let (name, wanted) = line.split_once(": ").unwrap();
-        Row {
-            name: name.into(),
-            wanted: wanted.split_whitespace().map(Into::into).collect(),
-        }
+fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|found| found == extension));
+    files.sort();
+    files
+}
+
+/// All cases of all files.
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for path in files_in(&folder(), "log") {
+        let text = fs::read_to_string(&path).unwrap();
+        cases.extend(text.split("\n==== ").skip(1).map(parse_case));
+    }
+    cases
+}
+
+fn parse_case(text: &str) -> Case {
+    let (head, log) = text.split_once('\n').unwrap();
+    let (name, expected) = head.split('#').next().unwrap().split_once(": ").unwrap();
+    let log = match raw_file(log) {
+        Some(file) => fs::read(folder().join(file)).unwrap(),
+        None => log.into(),
     };
-    lines.filter(|line| !line.is_empty()).map(row).collect()
+    Case {
+        name: name.into(),
+        expected: expected.split_whitespace().map(Into::into).collect(),
+        log,
+    }
 }
 
-fn explain(name: &str) -> Verdict {
-    let output = fs::read(folder().join(format!("{name}.txt"))).unwrap();
-    Run::of_output(output, Log::default()).verdict
+/// The file that holds the log, where the case only names it.
+fn raw_file(log: &str) -> Option<&str> {
+    let file = log.strip_prefix('@')?.trim_end();
+    file.starts_with("raw/").then_some(file)
 }
 
-impl Row {
+impl Case {
     fn allows(&self, verdict: &Verdict) -> bool {
-        let wants = |word: &str| self.wanted.iter().any(|wanted| wanted == word);
+        let expects = |word: &str| self.expected.iter().any(|expected| expected == word);
         let Some(first) = verdict.causes.first() else {
-            return wants("none") || self.wanted.iter().any(|wanted| wanted.starts_with("low:"));
+            return expects("none") || self.expected.iter().any(|word| word.starts_with("low:"));
         };
-        let word = first.code.word();
-        let is_low = first.confidence < SURE;
-        wants(word) || is_low && (wants("low:any") || wants(&format!("low:{word}")))
+        let code = first.code.word();
+        let is_uncertain = first.confidence < CERTAIN;
+        expects(code) || is_uncertain && (expects("low:any") || expects(&format!("low:{code}")))
     }
 }
 
 #[test]
-fn what_comes_first_is_what_ended_it() {
-    let mut misses = Vec::new();
-    for row in rows() {
-        let verdict = explain(&row.name);
-        if row.allows(&verdict) {
+fn the_first_cause_of_each_log_is_an_expected_one() {
+    let mut failures = Vec::new();
+    for case in cases() {
+        let verdict = Run::of_output(case.log.clone(), Log::default()).verdict;
+        if case.allows(&verdict) {
             continue;
         }
         let found: Vec<String> = verdict
@@ -65,36 +100,35 @@ fn what_comes_first_is_what_ended_it() {
             .iter()
             .map(|cause| format!("{} {:.2}", cause.code.word(), cause.confidence))
             .collect();
-        let is_sure = verdict
+        let is_certain = verdict
             .causes
             .first()
-            .is_some_and(|first| first.confidence >= SURE);
-        let sure = if is_sure { "SURE" } else { "" };
-        misses.push(format!(
-            "{sure:4} {}: wanted {}, {} with [{}]",
-            row.name,
-            row.wanted.join(" "),
+            .is_some_and(|first| first.confidence >= CERTAIN);
+        failures.push(format!(
+            "{:7} {}: expected {}, {} with [{}]",
+            if is_certain { "CERTAIN" } else { "" },
+            case.name,
+            case.expected.join(" "),
             verdict.end.kind.word(),
             found.join(", ")
         ));
     }
     assert!(
-        misses.is_empty(),
+        failures.is_empty(),
         "{} wrong:\n{}",
-        misses.len(),
-        misses.join("\n")
+        failures.len(),
+        failures.join("\n")
     );
 }
 
 #[test]
-fn every_log_is_in_the_table() {
-    let named: BTreeSet<String> = rows().into_iter().map(|row| row.name).collect();
-    let files = fs::read_dir(folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let there: BTreeSet<String> = files
-        .filter(|path| path.extension().is_some_and(|end| end == "txt"))
-        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
-        .collect();
-    assert_eq!(named, there);
+fn every_case_has_a_name_of_its_own_and_every_raw_file_belongs_to_a_case() {
+    let cases = cases();
+    let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names.len(), cases.len());
+    assert!(cases.len() >= 420, "{} cases", cases.len());
+    for file in files_in(&folder().join("raw"), "txt") {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        assert!(names.contains(name), "{name}");
+    }
 }
