@@ -15,6 +15,6 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let story = Story::default();
     let verdict = Verdict::reach(&facts, &story);
-    let look = antifreeze_view::Look::default();
-    antifreeze_view::show(&verdict, &facts, &story, [], &look);
+    let style = antifreeze_view::TermStyle::default();
+    antifreeze_view::show(&verdict, &facts, &story, [], &style);
 });

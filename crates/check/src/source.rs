@@ -4,7 +4,7 @@ use crate::encoding::{self, Encoding};
 use crate::notebook::{self, Cells};
 use antifreeze_lint::Dialect;
 use antifreeze_lint::finding::Edit;
-use antifreeze_record::regular;
+use antifreeze_sense::regular_file;
 use std::io::Read;
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
     let is_passed = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
     let file = match is_passed {
         true => std::fs::File::open(path),
-        false => regular::open(path),
+        false => regular_file::open(path),
     };
     bytes_from(file.map_err(|error| cannot_be_read(&error))?, path)
 }

@@ -7,7 +7,7 @@ mod support;
 use antifreeze_check::examine::{Fixes, Report};
 use antifreeze_check::render::{self, Format};
 use antifreeze_lint::finding::{Finding, Safety};
-use antifreeze_view::Look;
+use antifreeze_text::TermStyle;
 use proptest::prelude::*;
 
 const FORMATS: [Format; 6] = [
@@ -36,7 +36,7 @@ fn survives(bytes: &[u8]) {
         }
         let report = [examined(bytes, name, Fixes::None)];
         for format in FORMATS {
-            render::findings(format, &report, &Look::default());
+            render::findings(format, &report, &TermStyle::default());
         }
     }
 }

@@ -3,10 +3,10 @@
 use crate::args::CheckArguments;
 use crate::card;
 use crate::config::Settings;
-use crate::look::look_of;
 use crate::output::complain;
 use crate::output::print;
 use crate::run;
+use crate::term_style::terminal_style;
 use antifreeze_check::examine::{self, Fixes, Orders, Report};
 use antifreeze_check::files::{self, Files};
 use antifreeze_check::render::{self, Format};
@@ -14,7 +14,7 @@ use antifreeze_check::settings::{Flags, Selection};
 use antifreeze_check::{crew, names, rules, source};
 use antifreeze_lint::finding::Safety;
 use antifreeze_lint::here::Here;
-use antifreeze_view::Look;
+use antifreeze_text::TermStyle;
 use std::path::{Path, PathBuf};
 
 const CLEAN: u8 = 0;
@@ -35,10 +35,10 @@ pub fn check(arguments: CheckArguments) -> u8 {
 }
 
 fn explain(name: &str) -> Result<(), String> {
-    let look = look_of(rustix::stdio::stdout());
+    let style = terminal_style(rustix::stdio::stdout());
     match (name, rules::find(name)) {
-        ("", _) => print(render::list(&look)),
-        (_, Some(rule)) => print(render::page(rule, &look)),
+        ("", _) => print(render::list(&style)),
+        (_, Some(rule)) => print(render::page(rule, &style)),
         (_, None) => Err(names::unknown(name)),
     }
 }
@@ -103,8 +103,8 @@ fn check_files(arguments: CheckArguments) -> Result<u8, String> {
     }
     let reports = crew::each(&paths, |path| examine::file(path, &orders))
         .map_err(|error| format!("starting threads: {error}"))?;
-    let look = look_of(rustix::stdio::stdout());
-    say(&reports, arguments.output_format.into(), fixes, &look)?;
+    let style = terminal_style(rustix::stdio::stdout());
+    say(&reports, arguments.output_format.into(), fixes, &style)?;
     Ok(match status(&reports) {
         _ if !troubles.is_empty() => FAILED,
         status => status,
@@ -191,23 +191,23 @@ fn standard_input(arguments: &CheckArguments, orders: &Orders) -> Result<u8, Str
     let mut reports = crew::each(&[()], |()| examine::bytes_at(bytes.clone(), &name, orders))
         .map_err(|error| format!("starting a thread: {error}"))?;
     let Fixes::Make(_) = orders.fixes else {
-        let look = look_of(rustix::stdio::stdout());
+        let style = terminal_style(rustix::stdio::stdout());
         say(
             &reports,
             arguments.output_format.into(),
             orders.fixes,
-            &look,
+            &style,
         )?;
         return Ok(status(&reports));
     };
     // The fixed text takes standard output, so the findings go beside it.
     let change = reports.first_mut().and_then(|report| report.change.take());
     print(change.map_or(bytes, |change| change.after))?;
-    let look = look_of(rustix::stdio::stderr());
+    let style = terminal_style(rustix::stdio::stderr());
     tell_troubles(&reports);
     eprint!(
         "{}",
-        render::findings(arguments.output_format.into(), &reports, &look)
+        render::findings(arguments.output_format.into(), &reports, &style)
     );
     if let Some(summary) = render::summary(&reports, orders.fixes) {
         eprintln!("{summary}");
@@ -215,7 +215,7 @@ fn standard_input(arguments: &CheckArguments, orders: &Orders) -> Result<u8, Str
     Ok(status(&reports))
 }
 
-fn say(reports: &[Report], format: Format, fixes: Fixes, look: &Look) -> Result<(), String> {
+fn say(reports: &[Report], format: Format, fixes: Fixes, style: &TermStyle) -> Result<(), String> {
     tell_troubles(reports);
     let summary = render::summary(reports, fixes);
     if let Fixes::Show(_) = fixes {
@@ -225,7 +225,7 @@ fn say(reports: &[Report], format: Format, fixes: Fixes, look: &Look) -> Result<
         }
         return Ok(());
     }
-    print(render::findings(format, reports, look))?;
+    print(render::findings(format, reports, style))?;
     match summary {
         _ if format != Format::Full => Ok(()),
         Some(summary) => print(summary + "\n"),

@@ -5,8 +5,8 @@ use crate::args::{self, RunArguments, Terms};
 use crate::output::complain;
 use crate::size::{self, Size};
 use antifreeze_check::settings::Settings as CheckSettings;
-use antifreeze_diagnose::safe;
-use antifreeze_record::regular;
+use antifreeze_sense::regular_file;
+use antifreeze_text::sanitize;
 use serde::Deserialize;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -183,19 +183,20 @@ fn trusted_text(path: &Path, start: &Path) -> Option<String> {
         || owner == rustix::process::geteuid().as_raw()
         || start.metadata().is_ok_and(|about| about.uid() == owner);
     if !is_trusted {
-        let path = safe::shown(path.as_os_str().as_bytes());
+        let path = sanitize::escape(path.as_os_str().as_bytes());
         complain(&format!("{path} belongs to another user and is not read"));
         return None;
     }
-    String::from_utf8(regular::read(path).ok()?).ok()
+    String::from_utf8(regular_file::read(path).ok()?).ok()
 }
 
 /// The error quotes the file, which may hold anything.
 fn explained(path: &Path, error: &toml::de::Error) -> String {
-    let error: Vec<String> = safe::lines(error.to_string().trim_end().as_bytes()).collect();
+    let error: Vec<String> =
+        sanitize::visible_lines(error.to_string().trim_end().as_bytes()).collect();
     format!(
         "{}: {}",
-        safe::shown(path.as_os_str().as_bytes()),
+        sanitize::escape(path.as_os_str().as_bytes()),
         error.join("\n")
     )
 }

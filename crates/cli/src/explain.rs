@@ -1,11 +1,11 @@
 //! `antifreeze explain`.
 
 use crate::args::ExplainArguments;
-use crate::look::look_of;
 use crate::output::{print, replace, write_named};
 use crate::report::Report;
 use crate::share;
 use crate::store::{Run, Store};
+use crate::term_style::terminal_style;
 use antifreeze_diagnose::kernel::{Boot, Log, from_file, gather};
 use antifreeze_diagnose::share::{Sieve, machine_name};
 use antifreeze_diagnose::{Since, detect};
@@ -46,14 +46,14 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
             (report.linked(), Some(run.folder.join("report.html")))
         }
     };
-    let look = look_of(rustix::stdio::stdout());
+    let style = terminal_style(rustix::stdio::stdout());
     if let Some(page) = &arguments.html {
-        write_named(page, report.html(&look).as_bytes())
+        write_named(page, report.html(&style).as_bytes())
             .map_err(|error| format!("writing {}: {error}", page.display()))?;
     }
     if let Some(path) = arguments.share {
         let report = report.sifted(&sieve().ok_or("the sieve for secrets could not be made")?);
-        return share::bundle(&report, path, &look);
+        return share::bundle(&report, path, &style);
     }
     if arguments.json {
         return print(report.json());
@@ -61,8 +61,8 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
     // A folder that is not ours to write to is explained all the same.
     let page = arguments
         .html
-        .or_else(|| own_page.filter(|page| replace(page, report.html(&look).as_bytes()).is_ok()));
-    let told = report.explain(&look);
+        .or_else(|| own_page.filter(|page| replace(page, report.html(&style).as_bytes()).is_ok()));
+    let told = report.explain(&style);
     let told = match unexplained {
         Some(run) => format!(
             "antifreeze: the machine died under an earlier run: antifreeze explain {}\n{told}",
@@ -71,7 +71,7 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
         None => told,
     };
     print(match page {
-        Some(page) => told + "\n" + &labelled("report", &look.path(&page), &look) + "\n",
+        Some(page) => told + "\n" + &labelled("report", &style.path(&page), &style) + "\n",
         None => told + "\n",
     })
 }

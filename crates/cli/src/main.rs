@@ -9,7 +9,6 @@ mod demo;
 mod embed;
 mod explain;
 mod link;
-mod look;
 mod output;
 mod probe;
 mod report;
@@ -18,6 +17,7 @@ mod runs;
 mod share;
 mod size;
 mod store;
+mod term_style;
 mod usage;
 
 use args::Command;

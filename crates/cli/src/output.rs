@@ -1,6 +1,6 @@
 //! Standard output, messages about errors, and files that are written whole.
 
-use antifreeze_diagnose::safe;
+use antifreeze_text::sanitize;
 use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ pub fn print(text: impl AsRef<[u8]>) -> Result<(), String> {
 /// Says what went wrong. A message may hold names of files and words of settings, which somebody else may have written:
 /// nothing in it reaches the terminal as a command. A standard error that is closed is no reason to do anything else.
 pub fn complain(message: &str) {
-    let shown: Vec<String> = safe::code_lines(message).collect();
+    let shown: Vec<String> = sanitize::code_lines(message).collect();
     let _ = writeln!(io::stderr().lock(), "antifreeze: {}", shown.join("\n"));
 }
 

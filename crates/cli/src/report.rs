@@ -10,7 +10,8 @@ use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
 use antifreeze_record::event::{Event, What};
 use antifreeze_record::{Record, tail};
-use antifreeze_view::{Detail, Look, RunRow, closing, met_trouble, was_acted_on};
+use antifreeze_text::TermStyle;
+use antifreeze_view::{Detail, RunRow, closing, met_trouble, was_acted_on};
 use std::path::{Path, PathBuf};
 
 pub struct Report {
@@ -78,13 +79,13 @@ impl Report {
     }
 
     /// The closing lines; none with `--quiet` where nothing was done to the command.
-    pub fn closing(&self, look: &Look, detail: Detail) -> Option<String> {
+    pub fn closing(&self, style: &TermStyle, detail: Detail) -> Option<String> {
         let run = &self.run;
         let trouble = met_trouble(&run.verdict, &run.story);
         if detail == Detail::Quiet && !was_acted_on(&run.verdict, &run.story) {
             return None;
         }
-        let words = closing(&run.verdict, &run.facts, &run.story, look);
+        let words = closing(&run.verdict, &run.facts, &run.story, style);
         Some(if trouble {
             format!("\n{words}\n")
         } else {
@@ -100,8 +101,8 @@ impl Report {
         serde_json::to_string_pretty(&self.run.verdict).unwrap_or_default() + "\n"
     }
 
-    pub fn explain(&self, look: &Look) -> String {
-        antifreeze_view::explain(&self.run, look)
+    pub fn explain(&self, style: &TermStyle) -> String {
+        antifreeze_view::explain(&self.run, style)
     }
 
     /// Without what is nobody's business.
@@ -127,20 +128,20 @@ impl Report {
     }
 
     /// One page with all of it, and a timeline.
-    pub fn html(&self, look: &Look) -> String {
+    pub fn html(&self, style: &TermStyle) -> String {
         let record = Record::open(&self.record).ok();
         let samples = record.iter().flat_map(Record::samples);
-        antifreeze_view::report(&self.run, samples, look)
+        antifreeze_view::report(&self.run, samples, style)
     }
 
-    pub fn show(&self, look: &Look) -> String {
+    pub fn show(&self, style: &TermStyle) -> String {
         let run = &self.run;
         antifreeze_view::show(
             &run.verdict,
             &run.facts,
             &run.story,
             run.events.iter().copied(),
-            look,
+            style,
         )
     }
 

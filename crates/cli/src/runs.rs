@@ -1,10 +1,10 @@
 //! `antifreeze runs`, `runs show`, `runs prune` and `resume`.
 
 use crate::args::{RunsAction, RunsArguments};
-use crate::look::look_of;
 use crate::output::print;
 use crate::report::Report;
 use crate::store::Store;
+use crate::term_style::terminal_style;
 use antifreeze_view::table;
 use std::sync::atomic::Ordering::Release;
 
@@ -16,11 +16,11 @@ pub fn runs(arguments: RunsArguments) -> Result<(), String> {
             let run = store.find(run.as_deref())?;
             run.wait_until_written();
             let report = Report::read(&run)?.linked();
-            let look = look_of(rustix::stdio::stdout());
+            let style = terminal_style(rustix::stdio::stdout());
             print(if json {
                 report.json()
             } else {
-                report.show(&look) + "\n"
+                report.show(&style) + "\n"
             })
         }
         Some(RunsAction::Prune { keep }) => {
@@ -47,7 +47,7 @@ fn list(store: &Store, json: bool) -> Result<(), String> {
             .filter_map(|row| serde_json::to_string(row).ok());
         return print(lines.map(|line| line + "\n").collect::<String>());
     }
-    print(table(&rows, &look_of(rustix::stdio::stdout())) + "\n")
+    print(table(&rows, &terminal_style(rustix::stdio::stdout())) + "\n")
 }
 
 /// Lets a paused run go on.

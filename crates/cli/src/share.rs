@@ -2,14 +2,14 @@
 
 use crate::output::{print, replace, write_named};
 use crate::report::Report;
-use antifreeze_view::Look;
+use antifreeze_text::TermStyle;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Writes it where it was asked for, or here, and says what is in it.
-pub fn bundle(report: &Report, path: Option<PathBuf>, look: &Look) -> Result<(), String> {
+pub fn bundle(report: &Report, path: Option<PathBuf>, style: &TermStyle) -> Result<(), String> {
     let name = match report.name() {
         "" => "antifreeze".into(),
         run => format!("antifreeze-{}", run.replace(['/', '\0'], "-")),
@@ -21,7 +21,7 @@ pub fn bundle(report: &Report, path: Option<PathBuf>, look: &Look) -> Result<(),
     };
     let path = path.unwrap_or_else(|| format!("{name}.tar.gz").into());
     let parts = [
-        ("report.html", report.html(look).into_bytes()),
+        ("report.html", report.html(style).into_bytes()),
         ("verdict.json", report.json().into_bytes()),
         ("output.txt", report.output().to_vec()),
     ];

@@ -10,7 +10,7 @@
 //! - A percentage is at most 100 %.
 //! - An error names the text, says what is wrong with it, and shows a size that would have been accepted.
 
-use antifreeze_diagnose::{safe, units};
+use antifreeze_text::{sanitize, units};
 use std::str::FromStr;
 
 /// The help text for the flags that take a size.
@@ -53,7 +53,7 @@ impl FromStr for Size {
 /// The memory a command may use: a size or a percentage, and not nothing.
 pub fn budget(text: &str) -> Result<Size, String> {
     let size = text.parse()?;
-    let shown = safe::shown(text.trim().as_bytes());
+    let shown = sanitize::escape(text.trim().as_bytes());
     match size {
         Size::Bytes(0) | Size::Share(0.0) => Err(format!(
             "`{shown}` leaves the command no memory; write a size such as 8GB, or no budget at all"
@@ -72,7 +72,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         Size::Bytes(bytes) => Ok(bytes),
         Size::Share(_) => Err(format!(
             "`{}` is a percentage, and a size is needed here, such as 8GB",
-            safe::shown(text.trim().as_bytes())
+            sanitize::escape(text.trim().as_bytes())
         )),
     }
 }
@@ -195,7 +195,7 @@ fn has_exponent(text: &str) -> bool {
 
 impl Fault {
     fn explain(&self, text: &str) -> String {
-        let shown = safe::shown(text.as_bytes());
+        let shown = sanitize::escape(text.as_bytes());
         match self {
             Fault::Empty => "the size is empty; write one such as 8GB, 512MB or 8GiB".to_owned(),
             Fault::IsFlag => format!("a size is missing before `{shown}`; write one such as 8GB"),

@@ -2,8 +2,9 @@
 
 use antifreeze_diagnose::checkpoints::{self, Kind};
 use antifreeze_guard::shared::Shared;
-use antifreeze_record::{Record, regular};
+use antifreeze_record::Record;
 use antifreeze_sense::parse;
+use antifreeze_sense::regular_file;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -255,7 +256,7 @@ impl Run {
 
     /// The guard of this run, if it lives.
     pub fn guardian(&self) -> Option<Guardian> {
-        let text = regular::read(&self.folder.join(GUARD_FILE)).ok()?;
+        let text = regular_file::read(&self.folder.join(GUARD_FILE)).ok()?;
         let text = str::from_utf8(&text).ok()?;
         let mut numbers = text.split_ascii_whitespace();
         let guardian = Guardian {
@@ -289,7 +290,7 @@ impl Run {
 
     /// Whether the run finished by itself and well, according to its verdict.
     fn is_finished(&self) -> bool {
-        let verdict = regular::read(&self.folder.join("verdict.json")).unwrap_or_default();
+        let verdict = regular_file::read(&self.folder.join("verdict.json")).unwrap_or_default();
         let verdict: serde_json::Value = serde_json::from_slice(&verdict).unwrap_or_default();
         verdict["end"]["kind"] == "finished"
     }

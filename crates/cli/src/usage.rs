@@ -5,7 +5,7 @@
 
 use crate::args::{self, Arguments};
 use crate::run::attach;
-use antifreeze_diagnose::safe;
+use antifreeze_text::sanitize;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error, Parser};
@@ -70,7 +70,7 @@ pub fn command_hint(
     is_program: &dyn Fn(&OsStr) -> bool,
 ) -> Option<String> {
     let (first, rest) = command.split_first()?;
-    let line = |words: &[OsString]| format!("antifreeze run {}", safe::command(words));
+    let line = |words: &[OsString]| format!("antifreeze run {}", sanitize::shell_command(words));
     let instead_of_first = |program: &str| {
         let words: Vec<OsString> = [OsString::from(program)]
             .into_iter()
@@ -96,7 +96,7 @@ pub fn command_hint(
             .into_iter()
             .chain(variables.iter().cloned())
             .collect();
-        let variables = safe::command(&words);
+        let variables = sanitize::shell_command(&words);
         let variables = variables.trim_start_matches("''").trim_start();
         return Some(format!(
             "variables stand before antifreeze: {variables} {}",
@@ -242,7 +242,7 @@ fn wants_run(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error
         .chain([first.clone()])
         .chain(rest.iter().cloned())
         .collect();
-    let line = format!("antifreeze run {}", safe::command(&command));
+    let line = format!("antifreeze run {}", sanitize::shell_command(&command));
     with_tip(error, &format!("to run it guarded: {line}"))
 }
 
@@ -262,7 +262,7 @@ fn flag_of_run(error: Error, words: &[OsString]) -> Error {
             if let Some(at) = line.iter().position(|word| word == "run") {
                 line.remove(at);
             }
-            let line = format!("antifreeze run {}", safe::command(&line));
+            let line = format!("antifreeze run {}", sanitize::shell_command(&line));
             let mut error = error;
             error.remove(ContextKind::SuggestedArg);
             with_tip(

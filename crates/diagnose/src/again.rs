@@ -1,8 +1,8 @@
 //! Whether a run that was ended can be started again, and would get further than before.
 
 use crate::facts::Facts;
-use crate::signal;
 use crate::verdict::{EndKind, Verdict};
+use antifreeze_text::signal;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Again {

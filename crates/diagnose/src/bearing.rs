@@ -5,11 +5,11 @@
 use crate::case::{Case, after};
 use crate::detect;
 use crate::kernel::{Incident, Kind};
-use crate::signal;
 use crate::traceback::Traceback;
 use crate::verdict::EndKind;
 use crate::whose::Whose;
 use antifreeze_sense::Stamp;
+use antifreeze_text::signal;
 use std::time::Duration;
 
 /// What failed.

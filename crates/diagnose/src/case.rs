@@ -6,12 +6,12 @@ use crate::kernel::{Incident, Kind, Line};
 use crate::printed::{Printed, is_training};
 use crate::series::Growth;
 use crate::shim::{How, Suspect};
-use crate::signal::{self, Exit};
 use crate::story::{Refusal, Story};
 use crate::traceback::{Doing, Traceback, tells_of_memory};
 use crate::verdict::{EndKind, Location, written};
 use crate::whose::{Whose, whose};
 use antifreeze_sense::{Sample, Stamp};
+use antifreeze_text::signal::{self, Exit};
 
 /// Of pairs of points in the later half, so many must rise before growth is called steady.
 const STEADY: f64 = 0.85;

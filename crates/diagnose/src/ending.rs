@@ -5,15 +5,16 @@ use crate::detect::own_code;
 use crate::facts::{Facts, Since};
 use crate::kernel::Kind;
 use crate::printed::Printed;
-use crate::signal::{self, Exit};
 use crate::story::{Detached, Ended, Story};
 use crate::time::between;
 use crate::traceback::{Traceback, tells_of_memory};
 use crate::verdict::{End, EndKind, written};
 use crate::whose::{Whose, whose};
-use crate::words::{cut, reason};
-use crate::{safe, units};
+use crate::words::reason;
 use antifreeze_sense::{Sample, Stamp};
+use antifreeze_text::layout::cut;
+use antifreeze_text::signal::{self, Exit};
+use antifreeze_text::{sanitize, units};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
@@ -379,7 +380,7 @@ pub fn user_file(file: &[u8], facts: &Facts) -> String {
     }
     let folder = facts.folder.as_os_str().as_bytes();
     let below = file.strip_prefix(folder).filter(|_| !folder.is_empty());
-    safe::shown(
+    sanitize::escape(
         below
             .and_then(|rest| rest.strip_prefix(b"/"))
             .unwrap_or(file),

@@ -2,13 +2,13 @@
 
 use crate::checkpoints::Checkpoint;
 use crate::kernel::Log;
-use crate::safe;
 use crate::shim::Told;
 use crate::stacks::Stacks;
 use crate::waits::Waits;
 use antifreeze_record::event::Text;
 use antifreeze_record::regular;
 use antifreeze_sense::Stamp;
+use antifreeze_text::sanitize;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io;
@@ -121,7 +121,7 @@ impl Facts {
             return "python train.py".into();
         }
         let mark = if self.truncated { " …" } else { "" };
-        format!("{}{mark}", safe::command(&self.command))
+        format!("{}{mark}", sanitize::shell_command(&self.command))
     }
 
     /// The command is the kernel of a notebook, which only Jupyter can start.

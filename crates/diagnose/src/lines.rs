@@ -2,7 +2,7 @@
 //! them, a time or the name of who printed it. That prefix may change from line to line, so it is known by its shape;
 //! the name is kept as the line's stream, and lines of several can be told apart. Any bytes are read, in one pass.
 
-use crate::safe;
+use antifreeze_text::sanitize;
 use regex::Regex;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -54,7 +54,7 @@ impl Lines {
         let mut lines = Lines::default();
         let mut is_blank = false;
         for raw in output.rsplit(|byte| *byte == b'\n') {
-            let text = safe::drawn(raw);
+            let text = sanitize::visible_line(raw);
             let (prefix, rest) = Prefix::split(&text, &weak);
             if rest.trim().is_empty() {
                 is_blank = true;
@@ -209,7 +209,7 @@ impl Weak {
         let (mut lines, mut found) = (0, 0);
         for raw in output.rsplit(|byte| *byte == b'\n').take(4 * SAMPLE) {
             let start = raw.get(..LONGEST_PREFIX).unwrap_or(raw);
-            let text = safe::drawn(start);
+            let text = sanitize::visible_line(start);
             let (_, rest) = Prefix::split(&text, &Weak(false));
             if rest.trim().is_empty() {
                 continue;

@@ -11,10 +11,10 @@ pub(crate) use wide::as_utf8;
 
 use crate::kernel::{self, Incident};
 use crate::lines::Lines;
-use crate::signal;
 use crate::traceback::reader::{Link, Seen, Tracebacks};
 use crate::traceback::{CONNECTS_RANKS, Traceback, forms, names_card, tells_of_memory};
 use crate::weight::{Weight, is_denied, is_raised, tells_of_more};
+use antifreeze_text::signal;
 use progress::{LONGEST, closes, is_noise, is_paced, is_progress, shows_progress};
 
 /// So many lines of progress show that it went on.

@@ -4,7 +4,6 @@ use crate::checkpoints;
 use crate::facts::{Facts, Since, Terms};
 use crate::kernel::Log;
 use crate::printed::as_utf8;
-use crate::safe;
 use crate::shim::{Told, may_exist};
 use crate::stacks::Stacks;
 use crate::story::Story;
@@ -13,6 +12,7 @@ use crate::waits::Waits;
 use antifreeze_record::Record;
 use antifreeze_record::event::{Event, Lack, Text, What};
 use antifreeze_sense::{Sample, parse};
+use antifreeze_text::sanitize;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -128,7 +128,7 @@ fn mount_of(folder: &Path) -> Option<String> {
     let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
     let mount = parse::mount_of(&mounts, folder.as_os_str().as_bytes())?;
     let [kind, source, point] = [mount.kind, mount.source, mount.point]
-        .map(|word| safe::shown(&parse::unescaped(word).collect::<Vec<u8>>()));
+        .map(|word| sanitize::escape(&parse::unescaped(word).collect::<Vec<u8>>()));
     Some(format!("{kind} {source} on {point}"))
 }
 

@@ -2,7 +2,7 @@
 //! people and of the machine. What remains is enough to tell why a run died.
 
 use crate::facts::Facts;
-use crate::safe;
+use antifreeze_text::sanitize;
 use regex::{Captures, Regex};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -187,7 +187,7 @@ impl Sieve {
                 (false, None) => self.sift(&line) + "\n",
             }
         };
-        safe::lines(output)
+        sanitize::visible_lines(output)
             .map(sift)
             .collect::<String>()
             .into_bytes()

@@ -1,9 +1,9 @@
 //! Where the threads of a trainer were when it made no more steps: what Python's `faulthandler` wrote into the
 //! run's folder, each time the guard asked. Read without trust.
 
-use crate::safe;
 use crate::traceback::{Frame, find_last};
 use antifreeze_record::regular;
+use antifreeze_text::sanitize;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -133,7 +133,7 @@ impl Stacks {
         let text = self.text.get(at..)?;
         let said = text.split(|byte| *byte == b'\n').next()?;
         let stack = mains(text).into_iter().next().unwrap_or_default();
-        Some((safe::shown(said), stack))
+        Some((sanitize::escape(said), stack))
     }
 
     /// The script's own function that it was in each of the last times, wherever in it.

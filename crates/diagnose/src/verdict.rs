@@ -4,11 +4,11 @@
 use crate::case::Case;
 use crate::facts::{Facts, Since};
 use crate::printed::Printed;
-use crate::signal::Exit;
 use crate::story::Story;
 use crate::time::timestamp;
 use crate::{detect, ending, unseen};
 use antifreeze_sense::{Phase, Stamp};
+use antifreeze_text::signal::Exit;
 use serde::{Deserialize, Serialize};
 
 pub const SCHEMA: u32 = 1;

@@ -1,10 +1,9 @@
 //! Words that several sentences are made of.
 
 use crate::facts::Facts;
-use crate::{safe, units};
 use antifreeze_record::event::Why;
 use antifreeze_sense::{Name, Pid};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use antifreeze_text::{sanitize, units};
 
 /// What drove a decision, as the end of a sentence; None when there is nothing to say.
 pub fn reason(why: Why, facts: &Facts) -> Option<String> {
@@ -40,38 +39,7 @@ pub fn reason(why: Why, facts: &Facts) -> Option<String> {
 pub fn process(name: Name, pid: Pid) -> String {
     match (name.as_bytes(), pid.0) {
         (b"", pid) => format!("pid {pid}"),
-        (name, 0) => safe::shown(name),
-        (name, pid) => format!("{} (pid {pid})", safe::shown(name)),
-    }
-}
-
-/// The text, cut to this many columns; a cut is marked.
-pub fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.into();
-    }
-    let Some(room) = width.checked_sub(1) else {
-        return String::new();
-    };
-    let mut used = 0;
-    let kept = text.chars().take_while(|character| {
-        used += character.width().unwrap_or(0);
-        used <= room
-    });
-    let mut short: String = kept.collect();
-    short.push('…');
-    short
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn a_cut_text_fits(text: String, width in 0usize..40) {
-            prop_assert!(cut(&text, width).width() <= width);
-        }
+        (name, 0) => sanitize::escape(name),
+        (name, pid) => format!("{} (pid {pid})", sanitize::escape(name)),
     }
 }

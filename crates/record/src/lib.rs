@@ -47,7 +47,6 @@ mod head;
 mod levels;
 mod log;
 mod read;
-pub mod regular;
 pub mod ring;
 pub mod tail;
 

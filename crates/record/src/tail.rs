@@ -8,7 +8,7 @@
 //! more than none.
 
 use crate::blocks::{BLOCK, BlockFile, Buffer, Way, sync_folder};
-use crate::regular;
+use antifreeze_sense::regular_file;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -126,7 +126,7 @@ impl Tail {
 /// Of how many bytes of output the file tells, since the start.
 pub fn told(path: &Path) -> io::Result<u64> {
     let mut bytes = Vec::new();
-    regular::open(path)?
+    regular_file::open(path)?
         .take(RING_START)
         .read_to_end(&mut bytes)?;
     Ok(newest_header(&bytes).map_or(0, |header| header.end))
@@ -136,7 +136,7 @@ pub fn told(path: &Path) -> io::Result<u64> {
 /// all of the ring in the order of the file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    regular::open(path)?
+    regular_file::open(path)?
         .take(FILE_BYTES)
         .read_to_end(&mut bytes)?;
     let ring = bytes.get(RING_START as usize..).unwrap_or_default();

@@ -11,6 +11,7 @@ pub mod footprint;
 pub mod machine;
 pub mod parse;
 mod reading;
+pub mod regular_file;
 mod sample;
 pub mod slow;
 pub mod tree;

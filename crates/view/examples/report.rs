@@ -11,7 +11,7 @@ use antifreeze_diagnose::Run;
 use antifreeze_diagnose::checkpoints::{Checkpoint, Kind};
 use antifreeze_record::event::{Event, Rung, Text, What, Why};
 use antifreeze_sense::{Cards, Name, Phase, Pid, Process, Reading, Sample};
-use antifreeze_view::Look;
+use antifreeze_text::TermStyle;
 use scenes::{EXIT_1, GB, MB, Scene, at};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,9 @@ fn main() -> io::Result<()> {
 fn write(file: &Path, scene: Scene) -> io::Result<()> {
     let samples = scene.samples.clone();
     let run = Run::judge(scene.facts, scene.samples, scene.events);
-    let look = Look {
+    let look = TermStyle {
         home: Some("/home/ada".into()),
-        ..Look::default()
+        ..TermStyle::default()
     };
     let page = antifreeze_view::report(&run, samples, &look);
     println!("{} {} bytes", file.display(), page.len());

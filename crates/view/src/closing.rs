@@ -1,13 +1,14 @@
 //! The words at the end of a run: one line when all went well, a few labelled lines when
 //! there was trouble, and only those that have something to say.
 
-use crate::look::{Look, sparkline};
 use crate::sheet::Sheet;
 use antifreeze_diagnose::story::Story;
+use antifreeze_diagnose::time::timestamp;
 use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Remedy, Verdict};
 use antifreeze_diagnose::{Facts, MissingCode};
-use antifreeze_diagnose::{safe, signal, units};
 use antifreeze_record::event::Rung;
+use antifreeze_text::layout::sparkline;
+use antifreeze_text::{TermStyle, sanitize, signal, units};
 use std::path::Path;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
@@ -17,12 +18,13 @@ const SPARK_POINTS: usize = 24;
 const FELT: Duration = Duration::from_millis(500);
 
 /// The closing words, without a line break at the end.
-pub fn closing(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look) -> String {
+pub fn closing(verdict: &Verdict, facts: &Facts, story: &Story, style: &TermStyle) -> String {
     if met_trouble(verdict, story) {
-        block(verdict, facts, story, look)
+        block(verdict, facts, story, style)
     } else {
-        look.glyphs
-            .render(safe::shown(one_line(verdict, facts, story).as_bytes()))
+        style
+            .glyphs
+            .render(sanitize::escape(one_line(verdict, facts, story).as_bytes()))
     }
 }
 
@@ -86,10 +88,10 @@ pub(crate) fn peak(facts: &Facts, story: &Story) -> Option<(String, u64)> {
 }
 
 /// The labelled lines.
-pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look) -> String {
-    let mut sheet = Sheet::new(look);
+pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, style: &TermStyle) -> String {
+    let mut sheet = Sheet::new(style);
     sheet.rule();
-    sheet.text("ended", &ended(verdict, story, look));
+    sheet.text("ended", &ended(verdict, story, style));
     for (label, text) in reasons(verdict) {
         sheet.text(label, &text);
     }
@@ -112,7 +114,7 @@ pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, look: &Look
             &format!("antifreeze did not see all of it: {fault}"),
         );
     }
-    let record = format!("record: {}", look.path(&facts.record));
+    let record = format!("record: {}", style.path(&facts.record));
     sheet.with_note(
         "more",
         &format!("antifreeze explain {}", verdict.run),
@@ -147,7 +149,7 @@ pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, sto
     ) {
         return;
     }
-    let Some(save) = last_save(facts, story, sheet.look) else {
+    let Some(save) = last_save(facts, story, sheet.style) else {
         return;
     };
     let Some(continuation) = facts.continuation() else {
@@ -172,14 +174,14 @@ pub(crate) fn add_code(missing: &MissingCode) -> String {
     )
 }
 
-pub(crate) fn ended(verdict: &Verdict, story: &Story, look: &Look) -> String {
+pub(crate) fn ended(verdict: &Verdict, story: &Story, style: &TermStyle) -> String {
     let mut sentences = vec![verdict.end.detail.clone()];
-    sentences.extend(besides(verdict, story, look));
+    sentences.extend(besides(verdict, story, style));
     format!("{}.", sentences.join(". "))
 }
 
 /// What else is worth a sentence about how it ended, each without its full stop.
-pub(crate) fn besides(verdict: &Verdict, story: &Story, look: &Look) -> Vec<String> {
+pub(crate) fn besides(verdict: &Verdict, story: &Story, style: &TermStyle) -> Vec<String> {
     let mut sentences = Vec::new();
     if verdict.end.kind == EndKind::MachineDied
         && let Some(until) = story.until()
@@ -275,7 +277,7 @@ pub(crate) fn resume_command(facts: &Facts) -> String {
 }
 
 /// "checkpoint.pt, 80 MB, at 02:11:50".
-pub(crate) fn last_save(facts: &Facts, story: &Story, look: &Look) -> Option<String> {
+pub(crate) fn last_save(facts: &Facts, story: &Story, style: &TermStyle) -> Option<String> {
     if let Some(continuation) = facts.continuation() {
         let checkpoint = continuation.checkpoint;
         let size = checkpoint
@@ -283,7 +285,7 @@ pub(crate) fn last_save(facts: &Facts, story: &Story, look: &Look) -> Option<Str
             .map(|bytes| format!("{}, ", units::bytes(bytes)));
         return Some(format!(
             "{}, {}step {}",
-            safe::shown(checkpoint.path.as_os_str().as_encoded_bytes()),
+            sanitize::escape(checkpoint.path.as_os_str().as_encoded_bytes()),
             size.unwrap_or_default(),
             checkpoint.step
         ));
@@ -314,11 +316,14 @@ pub(crate) fn last_save(facts: &Facts, story: &Story, look: &Look) -> Option<Str
     let save = story.saves.last?;
     let file = match save.file.as_bytes() {
         b"" => String::new(),
-        file => format!("{}, ", safe::file_name(file)),
+        file => format!("{}, ", sanitize::file_name(file)),
     };
     let size = match save.bytes {
         0 => String::new(),
         bytes => format!("{}, ", units::bytes(bytes)),
     };
-    Some(format!("{file}{size}at {}", look.clock(save.at)))
+    Some(format!(
+        "{file}{size}at {}",
+        style.clock(timestamp(save.at))
+    ))
 }

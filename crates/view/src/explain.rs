@@ -2,12 +2,13 @@
 //! seen, and all that can be done.
 
 use crate::closing::{do_this, ended, go_on, is_bad, memory, told};
-use crate::look::Look;
 use crate::sheet::Sheet;
 use antifreeze_diagnose::ending::user_place;
 use antifreeze_diagnose::stacks::{Call, Thread, own};
+use antifreeze_diagnose::time::timestamp;
 use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Verdict};
-use antifreeze_diagnose::{Facts, Run, safe, units};
+use antifreeze_diagnose::{Facts, Run};
+use antifreeze_text::{TermStyle, sanitize, units};
 
 /// Causes that are told, at most.
 const CAUSES: usize = 4;
@@ -17,19 +18,19 @@ const THREADS: usize = 16;
 const SURE: f64 = 0.8;
 
 /// The whole of it, without a line break at the end.
-pub fn explain(run: &Run, look: &Look) -> String {
+pub fn explain(run: &Run, style: &TermStyle) -> String {
     let Run {
         facts,
         story,
         verdict,
         ..
     } = run;
-    let mut sheet = Sheet::new(look);
+    let mut sheet = Sheet::new(style);
     sheet.rule();
     if verdict.end.kind == EndKind::MachineDied {
-        let when = story
-            .until()
-            .map_or_else(String::new, |until| format!(" at {}", look.clock(until)));
+        let when = story.until().map_or_else(String::new, |until| {
+            format!(" at {}", style.clock(timestamp(until)))
+        });
         let step = story.steps.map_or_else(String::new, |steps| {
             format!(", after {}", units::count(steps, "step"))
         });
@@ -38,7 +39,7 @@ pub fn explain(run: &Run, look: &Look) -> String {
     if !facts.command.is_empty() {
         sheet.with_note("run", &facts.command_line(), &format!("({})", verdict.run));
     }
-    sheet.text("ended", &ended(verdict, story, look));
+    sheet.text("ended", &ended(verdict, story, style));
     let is_stuck = verdict.end.kind == EndKind::Running && !facts.stacks.threads.is_empty();
     causes(&mut sheet, verdict, facts, is_stuck);
     ruled_out(&mut sheet, verdict);
@@ -125,9 +126,13 @@ fn at(thread: &Thread, run: &Run) -> String {
     let named = |call: &Call| {
         let file = match call.frame.is_users() {
             true => user_place(&call.frame.file, call.frame.line, &run.facts),
-            false => format!("{}:{}", safe::file_name(&call.frame.file), call.frame.line),
+            false => format!(
+                "{}:{}",
+                sanitize::file_name(&call.frame.file),
+                call.frame.line
+            ),
         };
-        format!("{} ({file})", safe::shown(call.function.as_bytes()))
+        format!("{} ({file})", sanitize::escape(call.function.as_bytes()))
     };
     let inner = thread.stack.first();
     let own = own(&thread.stack).filter(|own| Some(*own) != inner);

@@ -2,8 +2,8 @@
 //! person cannot notice and need not mend is said only to those who asked for everything.
 
 use crate::sentence::Detail;
-use antifreeze_diagnose::signal;
 use antifreeze_record::event::Lack;
+use antifreeze_text::signal;
 
 pub(crate) fn missing(lack: Lack, detail: u32) -> (Detail, String) {
     use Detail::{Normal, Verbose};
@@ -39,7 +39,7 @@ pub(crate) fn missing(lack: Lack, detail: u32) -> (Detail, String) {
         Lack::RecordFailed => {
             let text = format!(
                 "the record cannot be written: {}. The run stays guarded; `antifreeze explain` will know less",
-                signal::errno(detail)
+                signal::errno_meaning(detail)
             );
             return (Normal, text);
         }

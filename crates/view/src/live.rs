@@ -1,13 +1,12 @@
 //! The status line of `--live`: where the run stands now, in one line that always fits.
 
-use crate::look::{Look, bar};
 use crate::sentence::rung_name;
 use antifreeze_diagnose::Facts;
 use antifreeze_diagnose::time::between;
-use antifreeze_diagnose::units;
-use antifreeze_diagnose::words::cut;
 use antifreeze_record::event::Rung;
 use antifreeze_sense::Sample;
+use antifreeze_text::layout::{bar, cut};
+use antifreeze_text::{TermStyle, units};
 use unicode_width::UnicodeWidthStr;
 
 const BAR_COLUMNS: usize = 12;
@@ -37,7 +36,7 @@ pub fn status(
     now: &Sample,
     rung: Rung,
     facts: &Facts,
-    look: &Look,
+    style: &TermStyle,
 ) -> String {
     let room = room(now, facts);
     // In the order of the line; the number says who stays longest.
@@ -56,9 +55,9 @@ pub fn status(
     let line = (0..=5u8)
         .rev()
         .map(|last| joined(&parts, last))
-        .find(|line| line.width() <= look.width)
-        .unwrap_or_else(|| cut(&joined(&parts, 0), look.width));
-    look.glyphs.render(line)
+        .find(|line| line.width() <= style.width)
+        .unwrap_or_else(|| cut(&joined(&parts, 0), style.width));
+    style.glyphs.render(line)
 }
 
 fn joined(parts: &[(u8, String)], last: u8) -> String {
@@ -138,9 +137,9 @@ mod tests {
             &now,
             Rung::Watch,
             &facts(),
-            &Look {
+            &TermStyle {
                 width,
-                ..Look::default()
+                ..TermStyle::default()
             },
         )
     }
@@ -187,7 +186,7 @@ mod tests {
             &Sample::default(),
             Rung::Calm,
             &facts(),
-            &Look::default(),
+            &TermStyle::default(),
         );
         assert_eq!(line, "calm  0 s");
     }

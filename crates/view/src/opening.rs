@@ -1,9 +1,8 @@
 //! The one line before the run: what is guarded, what it may use, and with what means.
 
-use crate::look::Glyphs;
 use antifreeze_diagnose::Facts;
-use antifreeze_diagnose::units;
-use antifreeze_diagnose::words::cut;
+use antifreeze_text::layout::cut;
+use antifreeze_text::{Glyphs, units};
 
 /// The widest a command may be in the opening line: the numbers behind it must be seen.
 const COMMAND_COLUMNS: usize = 60;

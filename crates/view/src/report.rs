@@ -20,35 +20,36 @@ mod timeline;
 mod times;
 mod why;
 
-use crate::look::Look;
+use antifreeze_diagnose::Run;
+use antifreeze_diagnose::time::timestamp;
 use antifreeze_diagnose::verdict::EndKind;
-use antifreeze_diagnose::{Run, units};
 use antifreeze_sense::Sample;
+use antifreeze_text::{TermStyle, units};
 use html::{Html, Value};
 
 const STYLE: &str = include_str!("report/report.css");
 const SCRIPT: &str = include_str!("report/report.js");
 
 /// The page. Samples are read once, oldest first.
-pub fn report(run: &Run, samples: impl IntoIterator<Item = Sample>, look: &Look) -> String {
-    let times = times::Times::gather(run, samples, look);
+pub fn report(run: &Run, samples: impl IntoIterator<Item = Sample>, style: &TermStyle) -> String {
+    let times = times::Times::gather(run, samples, style);
     let mut html = Html::default();
     let title = headline(run);
     head(&mut html, &format!("{title} · antifreeze"));
     html.raw("<body><a class=\"skip\" href=\"#timeline\">To the timeline</a>");
-    why::header(&mut html, run, &title, look);
+    why::header(&mut html, run, &title, style);
     html.raw("<main>");
-    why::section(&mut html, run, look);
+    why::section(&mut html, run, style);
     times.section(&mut html, run);
-    happened::section(&mut html, run, look);
-    inside::memory(&mut html, run, look);
+    happened::section(&mut html, run, style);
+    inside::memory(&mut html, run, style);
     inside::training(&mut html, run);
     inside::output(&mut html, &run.facts.last_output);
     inside::stacks(&mut html, &run.facts.stacks.text);
-    inside::machine(&mut html, run, look);
+    inside::machine(&mut html, run, style);
     times.unseen(&mut html, run);
     html.raw("</main>");
-    footer(&mut html, run, look);
+    footer(&mut html, run, style);
     html.raw("<script>")
         .raw(SCRIPT)
         .raw("</script></body></html>\n");
@@ -83,12 +84,12 @@ fn head(html: &mut Html, title: &str) {
     html.raw("<style>").raw(STYLE).raw("</style></head>");
 }
 
-fn footer(html: &mut Html, run: &Run, look: &Look) {
+fn footer(html: &mut Html, run: &Run, style: &TermStyle) {
     html.raw("<footer><p>Made by antifreeze ");
     html.raw(env!("CARGO_PKG_VERSION"))
         .raw(" from the record in ");
-    html.leaf("code", "", &look.path(&run.facts.record));
-    let zone = look.zone_name(run.story.begin());
+    html.leaf("code", "", &style.path(&run.facts.record));
+    let zone = style.zone_name(timestamp(run.story.begin()));
     html.text(&format!(". Times are those of {zone}."))
         .raw("</p></footer>");
 }

@@ -1,16 +1,16 @@
 //! The runs there are: a table for people, rows for programs, and one run in full.
 
 use crate::closing;
-use crate::look::{Look, padded, wrapped};
 use crate::sentence::{Detail, rung_name, sentence, shown_rung};
 use antifreeze_diagnose::Facts;
 use antifreeze_diagnose::story::{Peak, Story};
-use antifreeze_diagnose::time::between;
+use antifreeze_diagnose::time::{between, timestamp};
 use antifreeze_diagnose::verdict::{EndKind, Verdict, written};
-use antifreeze_diagnose::words::{cut, process};
-use antifreeze_diagnose::{safe, units};
+use antifreeze_diagnose::words::process;
 use antifreeze_record::event::{Event, Rung};
 use antifreeze_sense::Stamp;
+use antifreeze_text::layout::{cut, pad, wrap};
+use antifreeze_text::{TermStyle, sanitize, units};
 use serde::Serialize;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
@@ -54,10 +54,10 @@ impl RunRow {
         }
     }
 
-    fn cells(&self, look: &Look) -> [String; 6] {
+    fn cells(&self, style: &TermStyle) -> [String; 6] {
         [
-            safe::shown(self.run.as_bytes()),
-            look.date(self.start),
+            sanitize::escape(self.run.as_bytes()),
+            style.date(timestamp(self.start)),
             units::duration(Duration::try_from_secs_f64(self.seconds).unwrap_or_default()),
             self.end.word().into(),
             self.peak_bytes.map_or_else(|| "?".into(), units::bytes),
@@ -67,13 +67,13 @@ impl RunRow {
 }
 
 /// The table of `antifreeze runs`, in the order given, without a line break at the end.
-pub fn table(rows: &[RunRow], look: &Look) -> String {
+pub fn table(rows: &[RunRow], style: &TermStyle) -> String {
     if rows.is_empty() {
         return "no runs yet: antifreeze run -- python train.py".into();
     }
     let heading = ["run", "when", "took", "ended", "peak", "command"].map(String::from);
     let lines: Vec<[String; 6]> = std::iter::once(heading)
-        .chain(rows.iter().map(|row| row.cells(look)))
+        .chain(rows.iter().map(|row| row.cells(style)))
         .collect();
     let mut widths = [0; 6];
     for line in &lines {
@@ -87,11 +87,11 @@ pub fn table(rows: &[RunRow], look: &Look) -> String {
             let cells = line
                 .iter()
                 .zip(widths)
-                .map(|(cell, width)| padded(cell, width));
-            cut(cells.collect::<Vec<_>>().join("  ").trim_end(), look.width)
+                .map(|(cell, width)| pad(cell, width));
+            cut(cells.collect::<Vec<_>>().join("  ").trim_end(), style.width)
         })
         .collect();
-    look.glyphs.render(text.join("\n"))
+    style.glyphs.render(text.join("\n"))
 }
 
 /// One run in full: the verdict, then what it rests on.
@@ -100,19 +100,19 @@ pub fn show(
     facts: &Facts,
     story: &Story,
     events: impl IntoIterator<Item = Event>,
-    look: &Look,
+    style: &TermStyle,
 ) -> String {
     let sections = [
-        Some(closing::block(verdict, facts, story, look)),
+        Some(closing::block(verdict, facts, story, style)),
         ruled_out(verdict),
-        happenings(facts, events, look),
+        happenings(facts, events, style),
         rungs(facts, story),
         training(facts, verdict, story),
-        largest(story, look),
+        largest(story, style),
         output(facts),
     ];
     let text: Vec<String> = sections.into_iter().flatten().collect();
-    look.glyphs.render(text.join("\n\n"))
+    style.glyphs.render(text.join("\n\n"))
 }
 
 fn ruled_out(verdict: &Verdict) -> Option<String> {
@@ -123,7 +123,7 @@ fn ruled_out(verdict: &Verdict) -> Option<String> {
             format!(
                 "  {} ({})",
                 ruled.code.title(),
-                safe::shown(ruled.why.as_bytes())
+                sanitize::escape(ruled.why.as_bytes())
             )
         })
         .collect();
@@ -133,7 +133,7 @@ fn ruled_out(verdict: &Verdict) -> Option<String> {
 fn happenings(
     facts: &Facts,
     events: impl IntoIterator<Item = Event>,
-    look: &Look,
+    style: &TermStyle,
 ) -> Option<String> {
     let mut kept = std::collections::VecDeque::with_capacity(EVENT_LINES);
     let mut left_out = 0u64;
@@ -145,9 +145,9 @@ fn happenings(
             kept.pop_front();
             left_out += 1;
         }
-        let text = wrapped(&text, look.width.saturating_sub(TIME_COLUMNS));
+        let text = wrap(&text, style.width.saturating_sub(TIME_COLUMNS));
         let text = text.join(&format!("\n{}", " ".repeat(TIME_COLUMNS)));
-        kept.push_back(format!("  {}  {text}", look.clock(event.at)));
+        kept.push_back(format!("  {}  {text}", style.clock(timestamp(event.at))));
     }
     if left_out > 0 {
         kept.push_front(format!(
@@ -161,13 +161,7 @@ fn happenings(
 fn rungs(facts: &Facts, story: &Story) -> Option<String> {
     let list: Vec<String> = rung_times(facts, story)
         .into_iter()
-        .map(|(rung, time)| {
-            format!(
-                "  {}  {}",
-                padded(rung_name(rung), 10),
-                units::duration(time)
-            )
-        })
+        .map(|(rung, time)| format!("  {}  {}", pad(rung_name(rung), 10), units::duration(time)))
         .collect();
     titled("time on each rung", list)
 }
@@ -202,12 +196,12 @@ fn training(facts: &Facts, verdict: &Verdict, story: &Story) -> Option<String> {
             hello.version,
             about.join(", ")
         );
-        list.push(safe::shown(text.trim_end().as_bytes()));
+        list.push(sanitize::escape(text.trim_end().as_bytes()));
     }
     let frameworks = told.other_frameworks();
     if !frameworks.is_empty() {
         let text = format!("imported: {}", frameworks.join(", "));
-        list.push(safe::shown(text.as_bytes()));
+        list.push(sanitize::escape(text.as_bytes()));
     }
     if let Some(model) = &told.model {
         let text = format!(
@@ -216,7 +210,7 @@ fn training(facts: &Facts, verdict: &Verdict, story: &Story) -> Option<String> {
             model.parameters,
             units::bytes(model.bytes)
         );
-        list.push(safe::shown(text.as_bytes()));
+        list.push(sanitize::escape(text.as_bytes()));
     }
     if let Some(count) = verdict.steps.count {
         let pace = verdict.steps.per_second;
@@ -229,23 +223,24 @@ fn training(facts: &Facts, verdict: &Verdict, story: &Story) -> Option<String> {
     for (name, share, peak) in story.phases.told() {
         list.push(format!(
             "{}  {} of the time, at most {}",
-            padded(name, 16),
-            padded(&units::percent(share), 4),
+            pad(name, 16),
+            pad(&units::percent(share), 4),
             units::bytes(peak)
         ));
     }
-    list.extend(
-        told.faults
-            .iter()
-            .map(|fault| format!("antifreeze itself failed {}", safe::shown(fault.as_bytes()))),
-    );
+    list.extend(told.faults.iter().map(|fault| {
+        format!(
+            "antifreeze itself failed {}",
+            sanitize::escape(fault.as_bytes())
+        )
+    }));
     titled(
         "training",
         list.into_iter().map(|line| format!("  {line}")).collect(),
     )
 }
 
-fn largest(story: &Story, look: &Look) -> Option<String> {
+fn largest(story: &Story, style: &TermStyle) -> Option<String> {
     let peak = story.peak.as_ref()?;
     let mut list: Vec<String> = peak
         .largest
@@ -253,7 +248,7 @@ fn largest(story: &Story, look: &Look) -> Option<String> {
         .map(|(name, pid, held)| {
             format!(
                 "  {}  {}",
-                padded(&units::bytes(*held), 8),
+                pad(&units::bytes(*held), 8),
                 process(*name, *pid)
             )
         })
@@ -265,7 +260,7 @@ fn largest(story: &Story, look: &Look) -> Option<String> {
     titled(
         &format!(
             "largest processes at the peak ({}, {into} in)",
-            look.clock(peak.at)
+            style.clock(timestamp(peak.at))
         ),
         list,
     )
@@ -281,7 +276,7 @@ pub(crate) fn shared_note(peak: &Peak) -> String {
 
 fn output(facts: &Facts) -> Option<String> {
     let end = facts.last_output.trim_ascii_end();
-    let mut list: Vec<String> = safe::lines(end)
+    let mut list: Vec<String> = sanitize::visible_lines(end)
         .rev()
         .take(OUTPUT_LINES)
         .map(|line| format!("  {line}"))

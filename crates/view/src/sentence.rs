@@ -6,9 +6,9 @@ use crate::lacks;
 use antifreeze_diagnose::ending::user_place;
 use antifreeze_diagnose::words::{process, reason};
 use antifreeze_diagnose::{Facts, Told};
-use antifreeze_diagnose::{safe, signal, units};
 use antifreeze_record::event::{Event, Rung, What, Why};
 use antifreeze_sense::{Name, Pid};
+use antifreeze_text::{sanitize, signal, units};
 use std::time::Duration;
 
 /// How much the reader wants to hear.
@@ -68,7 +68,7 @@ pub(crate) fn told(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
         }
         What::CheckpointMissed { millis: 0 } => {
             let why = known().not_saved;
-            let why = why.map_or_else(String::new, |why| format!(": {}", safe::shown(why.as_bytes())));
+            let why = why.map_or_else(String::new, |why| format!(": {}", sanitize::escape(why.as_bytes())));
             (Quiet, format!("the run could not be saved{why}; going on without a checkpoint"))
         }
         What::CheckpointMissed { millis } => {
@@ -139,8 +139,8 @@ fn rung(
     let reason = match (why, forecast_ms) {
         (Why::TreeGrowth, Some(millis)) => format!(
             "memory grows {}; full in about {}{}",
-            units::pace(growth as f64),
-            units::about(Duration::from_millis(millis)),
+            units::growth_rate(growth as f64),
+            units::rough_duration(Duration::from_millis(millis)),
             holder(known, facts).map_or(String::new(), |holder| format!(". {holder}"))
         ),
         _ => reason(why, facts).unwrap_or_else(|| "the machine is well".into()),
@@ -160,7 +160,7 @@ fn holder(known: &Told, facts: &Facts) -> Option<String> {
     let suspect = known.suspect()?;
     let holder = suspect.holder;
     let place = user_place(holder.file.as_bytes(), *holder.lines.first()?, facts);
-    let name = safe::shown(holder.name.as_bytes());
+    let name = sanitize::escape(holder.name.as_bytes());
     Some(format!("`{name}` ({place}) {}", suspect.does()))
 }
 
@@ -220,7 +220,10 @@ fn by_trainer(known: &Told) -> String {
         return String::new();
     };
     let size = saved.bytes.map(units::bytes);
-    let path = saved.path.as_ref().map(|path| safe::shown(path.as_bytes()));
+    let path = saved
+        .path
+        .as_ref()
+        .map(|path| sanitize::escape(path.as_bytes()));
     let step = Some(format!("step {}", saved.step));
     let parts: Vec<String> = [path, size, step].into_iter().flatten().collect();
     format!(" ({})", parts.join(", "))
@@ -230,8 +233,8 @@ fn landed(file: &[u8], bytes: u64) -> String {
     match (file, bytes) {
         (b"", 0) => String::new(),
         (b"", bytes) => format!(" ({})", units::bytes(bytes)),
-        (file, 0) => format!(" ({})", safe::file_name(file)),
-        (file, bytes) => format!(" ({}, {})", safe::file_name(file), units::bytes(bytes)),
+        (file, 0) => format!(" ({})", sanitize::file_name(file)),
+        (file, bytes) => format!(" ({}, {})", sanitize::file_name(file), units::bytes(bytes)),
     }
 }
 
@@ -239,7 +242,7 @@ fn grown(who: Name, pid: Pid, grew: u64) -> String {
     let who = match (who.as_bytes(), pid.0) {
         (b"", 0) => "other programs".into(),
         (b"", pid) => format!("process {pid}"),
-        (name, _) => safe::shown(name),
+        (name, _) => sanitize::escape(name),
     };
     if grew == 0 {
         format!("{who} grew")

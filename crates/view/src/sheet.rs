@@ -1,7 +1,7 @@
 //! Labelled lines: a column of labels, and text beside it that is broken between words.
 
-use crate::look::{Look, padded, wrapped};
-use antifreeze_diagnose::safe;
+use antifreeze_text::layout::{pad, wrap};
+use antifreeze_text::{TermStyle, sanitize};
 use unicode_width::UnicodeWidthStr;
 
 const LABEL_COLUMNS: usize = 9;
@@ -9,24 +9,24 @@ const LABEL_COLUMNS: usize = 9;
 const WIDEST: usize = 100;
 
 /// One labelled line.
-pub fn labelled(label: &str, text: &str, look: &Look) -> String {
-    let mut sheet = Sheet::new(look);
+pub fn labelled(label: &str, text: &str, style: &TermStyle) -> String {
+    let mut sheet = Sheet::new(style);
     sheet.whole(label, text);
     sheet.finish()
 }
 
 /// Lines under construction: a label column, and text beside it.
 pub(crate) struct Sheet<'a> {
-    pub look: &'a Look,
+    pub style: &'a TermStyle,
     width: usize,
     lines: Vec<String>,
 }
 
 impl<'a> Sheet<'a> {
-    pub fn new(look: &'a Look) -> Sheet<'a> {
+    pub fn new(style: &'a TermStyle) -> Sheet<'a> {
         Sheet {
-            look,
-            width: look.width.min(WIDEST),
+            style,
+            width: style.width.min(WIDEST),
             lines: Vec::new(),
         }
     }
@@ -38,19 +38,19 @@ impl<'a> Sheet<'a> {
 
     /// All of it, without a line break at the end.
     pub fn finish(self) -> String {
-        self.look.glyphs.render(self.lines.join("\n"))
+        self.style.glyphs.render(self.lines.join("\n"))
     }
 
     pub fn rule(&mut self) {
         let title = "── antifreeze ";
         let rest = "─".repeat(self.width.saturating_sub(title.width()));
-        self.lines.push(self.look.dim(&format!("{title}{rest}")));
+        self.lines.push(self.style.dim(&format!("{title}{rest}")));
     }
 
     /// Text that may be broken between words.
     pub fn text(&mut self, label: &str, text: &str) {
         let mut label = label;
-        for line in wrapped(text, self.room()) {
+        for line in wrap(text, self.room()) {
             self.whole(label, &line);
             label = "";
         }
@@ -59,15 +59,15 @@ impl<'a> Sheet<'a> {
     /// A line to be copied: broken by the terminal, if at all, and never by us. A verdict
     /// may have been read from a file, so its words are as little trusted as a name.
     pub fn whole(&mut self, label: &str, text: &str) {
-        let label = self.look.bold(&padded(label, LABEL_COLUMNS));
+        let label = self.style.bold(&pad(label, LABEL_COLUMNS));
         self.lines
-            .push(format!("{label}{}", safe::shown(text.as_bytes())));
+            .push(format!("{label}{}", sanitize::escape(text.as_bytes())));
     }
 
     /// Lines of code to be copied, below a label.
     pub fn code(&mut self, code: &str) {
-        let label = padded("", LABEL_COLUMNS);
-        for line in safe::code_lines(code) {
+        let label = pad("", LABEL_COLUMNS);
+        for line in sanitize::code_lines(code) {
             self.lines.push(format!("{label}{line}"));
         }
     }

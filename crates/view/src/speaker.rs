@@ -1,13 +1,12 @@
 //! Says what happens while it happens, and remembers what it said: a script that is refused
 //! a thousand times fills no screen, and a warning that comes and goes is given once.
 
-use crate::look::Glyphs;
 use crate::sentence::{Detail, sentence};
 use antifreeze_diagnose::Facts;
 use antifreeze_diagnose::time::between;
-use antifreeze_diagnose::units;
 use antifreeze_record::event::{Event, Lack, Rung, What};
 use antifreeze_sense::Stamp;
+use antifreeze_text::{Glyphs, units};
 use std::time::Duration;
 
 /// Between two lines about refused requests.

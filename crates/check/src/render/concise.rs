@@ -2,7 +2,7 @@
 
 use super::{address, all, word};
 use crate::examine::Report;
-use antifreeze_view::safe;
+use antifreeze_text::sanitize;
 
 pub fn concise(reports: &[Report]) -> String {
     all(reports)
@@ -12,7 +12,7 @@ pub fn concise(reports: &[Report]) -> String {
                 address(&report.path, places.of(finding.range.start())),
                 word(finding.rule.severity),
                 finding.rule.name,
-                safe::shown(finding.message.as_bytes()),
+                sanitize::escape(finding.message.as_bytes()),
             )
         })
         .collect()

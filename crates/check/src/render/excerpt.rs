@@ -1,9 +1,8 @@
 //! The lines of a finding, with what is meant marked below them.
 
-use super::full::painted;
 use crate::place::Places;
 use antifreeze_lint::finding::Finding;
-use antifreeze_view::{Look, safe};
+use antifreeze_text::{TermStyle, sanitize};
 use ruff_text_size::TextSize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -17,23 +16,23 @@ pub fn excerpt(
     finding: &Finding,
     gutter: usize,
     colour: &str,
-    look: &Look,
+    style: &TermStyle,
 ) -> String {
     let (start, end) = span(places, finding);
     let (first, last) = (places.row(start), places.row(end));
-    let room = look.width.max(NARROWEST).saturating_sub(gutter + 5);
-    let bar = painted(look, "2", "|");
+    let room = style.width.max(NARROWEST).saturating_sub(gutter + 5);
+    let bar = style.paint("2", "|");
     let mut out = format!("{:gutter$} {bar}\n", "");
     let mut line = |number: Option<usize>, text: &str| {
         let number = number.map(|number| number.to_string()).unwrap_or_default();
-        let number = painted(look, "2", &format!("{number:>gutter$}"));
+        let number = style.paint("2", &format!("{number:>gutter$}"));
         out.push_str(format!("{number} {bar} {text}").trim_end());
         out.push('\n');
     };
     let number = |row: usize| Some(places.number_of_row(row));
     let label = match finding.label.is_empty() {
         true => String::new(),
-        false => format!(" {}", safe::shown(finding.label.as_bytes())),
+        false => format!(" {}", sanitize::escape(finding.label.as_bytes())),
     };
     let before = first
         .checked_sub(1)
@@ -53,7 +52,7 @@ pub fn excerpt(
         line(number(first), &window.through(places.line(first)));
         let (from, to) = (window.column(from), window.column(to));
         let marks = "^".repeat(to.saturating_sub(from).max(1));
-        let marks = painted(look, colour, &format!("{marks}{label}"));
+        let marks = style.paint(colour, &format!("{marks}{label}"));
         line(None, &format!("{:from$}{marks}", ""));
         return out;
     }
@@ -65,7 +64,7 @@ pub fn excerpt(
             &format!("  {}", window.through(places.line(row))),
         );
     }
-    let side = painted(look, colour, "|");
+    let side = style.paint(colour, "|");
     for row in first..=last {
         if last - first >= WHOLE && (first + 3..last - 1).contains(&row) {
             if row == first + 3 {
@@ -74,7 +73,7 @@ pub fn excerpt(
             continue;
         }
         let side = match row == first {
-            true => painted(look, colour, "/"),
+            true => style.paint(colour, "/"),
             false => side.clone(),
         };
         line(
@@ -83,7 +82,7 @@ pub fn excerpt(
         );
     }
     let reach = window.column(column(last, end)).saturating_sub(1);
-    let marks = painted(look, colour, &format!("|{}^{label}", "_".repeat(reach + 1)));
+    let marks = style.paint(colour, &format!("|{}^{label}", "_".repeat(reach + 1)));
     line(None, &marks);
     out
 }
@@ -156,7 +155,7 @@ impl Window {
 
 /// The line as a terminal shows it, tabs as four spaces, and nothing that would drive it.
 fn drawn(line: &str) -> String {
-    safe::shown(line.replace('\t', "    ").as_bytes())
+    sanitize::escape(line.replace('\t', "    ").as_bytes())
 }
 
 fn width_until(line: &str, offset: usize) -> usize {

@@ -4,9 +4,9 @@ use super::excerpt::excerpt;
 use super::{address, all, word};
 use crate::examine::Report;
 use antifreeze_lint::rule::Severity;
-use antifreeze_view::{Look, safe};
+use antifreeze_text::{TermStyle, sanitize};
 
-pub fn full(reports: &[Report], look: &Look) -> String {
+pub fn full(reports: &[Report], style: &TermStyle) -> String {
     let mut text = String::new();
     for (report, places, finding) in all(reports) {
         let colour = colour(finding.rule.severity);
@@ -20,29 +20,28 @@ pub fn full(reports: &[Report], look: &Look) -> String {
         }
         text.push_str(&format!(
             "{} {}: {}\n",
-            painted(
-                look,
+            style.paint(
                 "1",
                 &address(&report.path, places.of(finding.range.start()))
             ),
-            painted(look, colour, &kind),
-            safe::shown(finding.message.as_bytes()),
+            style.paint(colour, &kind),
+            sanitize::escape(finding.message.as_bytes()),
         ));
-        text.push_str(&excerpt(places, finding, gutter, colour, look));
+        text.push_str(&excerpt(places, finding, gutter, colour, style));
         let mut help = finding.help.lines();
         if let Some(first) = help.next() {
-            let equals = painted(look, "2", "=");
-            let first = safe::shown(first.as_bytes());
+            let equals = style.paint("2", "=");
+            let first = sanitize::escape(first.as_bytes());
             text.push_str(&format!("{:gutter$} {equals} help: {first}\n", ""));
             for more in help {
                 let more = more.replace('\t', "    ");
-                let more = safe::shown(more.as_bytes());
+                let more = sanitize::escape(more.as_bytes());
                 text.push_str(format!("{:gutter$}         {more}", "").trim_end());
                 text.push('\n');
             }
         }
     }
-    look.glyphs.render(text)
+    style.glyphs.render(text)
 }
 
 fn colour(severity: Severity) -> &'static str {
@@ -50,12 +49,5 @@ fn colour(severity: Severity) -> &'static str {
         Severity::Error => "1;31",
         Severity::Warning => "1;33",
         Severity::Info => "1;36",
-    }
-}
-
-pub fn painted(look: &Look, code: &str, text: &str) -> String {
-    match look.colour {
-        true => format!("\x1b[{code}m{text}\x1b[0m"),
-        false => text.to_owned(),
     }
 }

@@ -21,7 +21,7 @@ use crate::examine::Report;
 use crate::place::{Place, Places};
 use antifreeze_lint::finding::Finding;
 use antifreeze_lint::rule::Severity;
-use antifreeze_view::{Look, safe};
+use antifreeze_text::{TermStyle, sanitize};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -43,9 +43,9 @@ pub enum Format {
 }
 
 /// The findings in a format.
-pub fn findings(format: Format, reports: &[Report], look: &Look) -> String {
+pub fn findings(format: Format, reports: &[Report], style: &TermStyle) -> String {
     match format {
-        Format::Full => full::full(reports, look),
+        Format::Full => full::full(reports, style),
         Format::Concise => concise::concise(reports),
         Format::Json => json::json(reports),
         Format::Github => github::github(reports),
@@ -69,7 +69,7 @@ fn all(reports: &[Report]) -> impl Iterator<Item = (&Report, &Places, &Finding)>
 
 /// A path as one may print it.
 pub fn shown(path: &Path) -> String {
-    safe::shown(path.as_os_str().as_bytes())
+    sanitize::escape(path.as_os_str().as_bytes())
 }
 
 fn word(severity: Severity) -> &'static str {

@@ -1,12 +1,11 @@
 //! A rule's page, and the list of rules, on a terminal.
 
-use super::full::painted;
 use crate::{pages, rules};
 use antifreeze_lint::rule::{Rule, Stage};
-use antifreeze_view::Look;
+use antifreeze_text::TermStyle;
 
 /// The page of a rule: headings bold, code set in, the rest as it is written.
-pub fn page(rule: &Rule, look: &Look) -> String {
+pub fn page(rule: &Rule, style: &TermStyle) -> String {
     let mut text = String::new();
     let mut is_code = false;
     for line in pages::page(rule).lines() {
@@ -18,24 +17,24 @@ pub fn page(rule: &Rule, look: &Look) -> String {
         match (is_code, heading.len() < line.len()) {
             (true, _) if line.is_empty() => {}
             (true, _) => text.push_str(&format!("    {line}")),
-            (false, true) => text.push_str(&painted(look, "1", heading.trim())),
+            (false, true) => text.push_str(&style.paint("1", heading.trim())),
             (false, false) => text.push_str(line),
         }
         text.push('\n');
     }
-    look.glyphs.render(text)
+    style.glyphs.render(text)
 }
 
 /// Every rule in a line.
-pub fn list(look: &Look) -> String {
+pub fn list(style: &TermStyle) -> String {
     let widest = rules::all().map(|rule| rule.name.len()).max().unwrap_or(0);
     let lines = rules::all().map(|rule| {
         let stage = match rule.stage {
             Stage::Stable => "",
             Stage::Preview => " (preview)",
         };
-        let name = painted(look, "1", &format!("{:widest$}", rule.name));
+        let name = style.paint("1", &format!("{:widest$}", rule.name));
         format!("{}  {name}  {}{stage}\n", rule.code, rule.summary())
     });
-    look.glyphs.render(lines.collect())
+    style.glyphs.render(lines.collect())
 }

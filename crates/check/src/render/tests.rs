@@ -19,10 +19,10 @@ fn one(text: &str, piece: &str) -> Vec<Report> {
     )]
 }
 
-fn narrow() -> Look {
-    Look {
+fn narrow() -> TermStyle {
+    TermStyle {
         width: 60,
-        ..Look::default()
+        ..TermStyle::default()
     }
 }
 
@@ -103,19 +103,19 @@ fn an_empty_span_at_the_end_is_marked_too() {
 
 #[test]
 fn every_format_says_the_same() {
-    let look = narrow();
+    let style = narrow();
     let reports = several();
-    assert_snapshot!("full", findings(Format::Full, &reports, &look));
-    assert_snapshot!("concise", findings(Format::Concise, &reports, &look));
-    assert_snapshot!("json", findings(Format::Json, &reports, &look));
-    assert_snapshot!("github", findings(Format::Github, &reports, &look));
-    assert_snapshot!("gitlab", findings(Format::Gitlab, &reports, &look));
-    assert_snapshot!("sarif", findings(Format::Sarif, &reports, &look));
+    assert_snapshot!("full", findings(Format::Full, &reports, &style));
+    assert_snapshot!("concise", findings(Format::Concise, &reports, &style));
+    assert_snapshot!("json", findings(Format::Json, &reports, &style));
+    assert_snapshot!("github", findings(Format::Github, &reports, &style));
+    assert_snapshot!("gitlab", findings(Format::Gitlab, &reports, &style));
+    assert_snapshot!("sarif", findings(Format::Sarif, &reports, &style));
 }
 
 #[test]
 fn colour_is_only_added() {
-    let colour = Look {
+    let colour = TermStyle {
         colour: true,
         ..narrow()
     };

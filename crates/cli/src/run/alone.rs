@@ -3,8 +3,8 @@
 
 use super::inherited;
 use crate::output::complain;
-use antifreeze_diagnose::{safe, units};
 use antifreeze_guard::shared;
+use antifreeze_text::{sanitize, units};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -59,7 +59,7 @@ pub fn run(command: &[OsString], mask: libc::sigset_t, reason: &str) -> u8 {
         });
     }
     let error = itself.exec();
-    let name = safe::shown(program.as_bytes());
+    let name = sanitize::escape(program.as_bytes());
     complain(&format!("{name}: {error}"));
     match error.kind() {
         std::io::ErrorKind::NotFound => 127,

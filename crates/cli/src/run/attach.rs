@@ -8,8 +8,8 @@ use super::target::{Target, user_name};
 use super::{OWN_FAILURE, Prepared, prepare};
 use crate::args::AttachArguments;
 use crate::config::Settings;
-use crate::look::look_of;
 use crate::output::complain;
+use crate::term_style::terminal_style;
 use antifreeze_diagnose::Facts;
 use antifreeze_guard::hands::limit::Limits;
 use antifreeze_sense::Pid;
@@ -60,8 +60,9 @@ fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
     orders.attach = pid;
     orders.attach_started = target.started;
     facts.attached = true;
-    let look = look_of(rustix::stdio::stderr());
-    let mut front = Front::start(orders, facts, detail, look, false, None).map_err(Failure::Own)?;
+    let style = terminal_style(rustix::stdio::stderr());
+    let mut front =
+        Front::start(orders, facts, detail, style, false, None).map_err(Failure::Own)?;
     let target = Rc::new(target);
     front.watch_target(Rc::clone(&target));
     if arguments.tether {

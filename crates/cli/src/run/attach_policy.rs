@@ -1,7 +1,7 @@
 //! Which processes `antifreeze attach` refuses: those through which a machine or a session is used, and what
 //! belongs to other people. A pure decision; the facts are those that [`super::target`] reads from the kernel.
 
-use antifreeze_diagnose::safe;
+use antifreeze_text::sanitize;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStringExt;
@@ -297,7 +297,7 @@ impl Refusal {
     pub fn explain(&self, request: &Request, name_of: impl Fn(u32) -> String) -> String {
         let target = &request.target;
         let pid = target.pid;
-        let program = safe::shown(target.program.as_bytes());
+        let program = sanitize::escape(target.program.as_bytes());
         let who = format!("process {pid} ({program})");
         let below = training_below(request);
         let instead = || match &below {
@@ -415,7 +415,7 @@ fn training_below(request: &Request) -> Option<String> {
                 .chain(words)
                 .map(OsString::from_vec)
                 .collect();
-            let command = antifreeze_diagnose::words::cut(&safe::command(&words), 40);
+            let command = antifreeze_text::layout::cut(&sanitize::shell_command(&words), 40);
             format!("antifreeze attach {} ({command})", process.pid)
         })
         .collect();

@@ -32,7 +32,8 @@ use antifreeze_guard::writer::complete_tails;
 use antifreeze_record::codec::decode_event;
 use antifreeze_record::event::{Event, Lack, Rung, What};
 use antifreeze_sense::{Machine, Reading, Sample};
-use antifreeze_view::{Brake, Detail, Look, Means, Speaker, Wall, opening, status};
+use antifreeze_text::TermStyle;
+use antifreeze_view::{Brake, Detail, Means, Speaker, Wall, opening, status};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, WaitOptions, set_child_subreaper, wait};
@@ -62,7 +63,7 @@ const LIVE_EVERY: Duration = Duration::from_millis(500);
 pub struct Front {
     orders: Orders,
     facts: Facts,
-    look: Look,
+    style: TermStyle,
     shared: Shared,
     memory: Memory,
     /// The program of all guards of this run.
@@ -137,7 +138,7 @@ impl Front {
         orders: Orders,
         facts: Facts,
         detail: Detail,
-        look: Look,
+        style: TermStyle,
         live: bool,
         shim: Option<PathBuf>,
     ) -> Result<Front, String> {
@@ -211,10 +212,10 @@ impl Front {
         let mut facts = facts;
         facts.started = stamp();
         Ok(Front {
-            speaker: Speaker::new(detail, look.glyphs),
+            speaker: Speaker::new(detail, style.glyphs),
             orders,
             facts,
-            look,
+            style,
             shared,
             memory,
             program,
@@ -327,7 +328,7 @@ impl Front {
             return Err("the guard could not start".to_owned());
         }
         if self.detail > Detail::Quiet && self.shared.head().exec_errno.load(Acquire) == 0 {
-            self.say(&opening(&self.facts, self.means(), self.look.glyphs));
+            self.say(&opening(&self.facts, self.means(), self.style.glyphs));
         }
         self.tell_all();
         self.deliver_earlier();
@@ -589,7 +590,7 @@ impl Front {
         live.machine.read(&mut sample);
         sample.tree.footprint = Reading::Value(head.footprint.load(Relaxed));
         let rung = Rung::from_code(u64::from(head.rung.load(Relaxed))).unwrap_or_default();
-        let line = status(Some(&live.before), &sample, rung, &self.facts, &self.look);
+        let line = status(Some(&live.before), &sample, rung, &self.facts, &self.style);
         self.screen.show_status(&line);
         live.before = sample;
         live.drawn = Instant::now();
@@ -684,7 +685,7 @@ impl Front {
 
     fn not_started(&self, errno: i32) -> u8 {
         let command =
-            antifreeze_diagnose::safe::shown(self.facts.command.first().map_or(b"", |word| {
+            antifreeze_text::sanitize::escape(self.facts.command.first().map_or(b"", |word| {
                 std::os::unix::ffi::OsStrExt::as_bytes(word.as_os_str())
             }));
         let hint = usage::command_hint(&self.facts.command, &self.facts.folder, &usage::is_program);
@@ -710,7 +711,7 @@ impl Front {
             .filter(Report::has_end)
             .unwrap_or_else(|| Report::by_front(self.facts.clone(), self.told.clone()))
             .linked();
-        let closing = report.closing(&self.look, self.detail);
+        let closing = report.closing(&self.style, self.detail);
         if let Some(text) = closing.filter(|_| !self.tersely) {
             self.screen.write(&text);
         }

@@ -24,15 +24,16 @@ mod target;
 
 use crate::args::{RunArguments, Terms};
 use crate::config::Settings;
-use crate::look::look_of;
 use crate::output::complain;
 use crate::size;
 use crate::store::{Run, Store};
+use crate::term_style::terminal_style;
 use antifreeze_check::settings::Flags;
-use antifreeze_diagnose::{Again, Facts, units};
+use antifreeze_diagnose::{Again, Facts};
 use antifreeze_guard::orders::Orders;
 use antifreeze_lint::here::Here;
 use antifreeze_sense::{Machine, Sample};
+use antifreeze_text::units;
 use antifreeze_view::Detail;
 use front::Front;
 use resume::Source;
@@ -107,11 +108,11 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     }
     let run = facts.run.clone();
     let (total, budget) = (facts.total, facts.budget);
-    let look = look_of(rustix::stdio::stderr());
+    let style = terminal_style(rustix::stdio::stderr());
     let shim = store
         .as_ref()
         .and_then(|store| crate::embed::shim(&store.library_folders()));
-    let front = match Front::start(orders, facts, detail, look, arguments.live, shim) {
+    let front = match Front::start(orders, facts, detail, style, arguments.live, shim) {
         Ok(front) => front,
         Err(message) => {
             inherited::put_back_timers(timers);

@@ -5,9 +5,11 @@
 //! continued itself, newest first, for scripts that load several kinds.
 
 use crate::store::{Run, Store};
+use antifreeze_diagnose::Told;
 use antifreeze_diagnose::checkpoints::{self, Checkpoint};
-use antifreeze_diagnose::{Told, safe};
-use antifreeze_record::{Record, regular};
+use antifreeze_record::Record;
+use antifreeze_sense::regular_file;
+use antifreeze_text::sanitize;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -61,7 +63,7 @@ impl Source {
                 Err(run) => last = last.or(Some(run.id)),
             }
         }
-        let command = safe::command(command);
+        let command = sanitize::shell_command(command);
         Err(match last {
             Some(last) => format!(
                 "--resume: no run of `{command}` has a checkpoint that can be loaded; the last was {last}. Without \
@@ -96,7 +98,7 @@ impl Source {
 
     /// One line that says which run is continued, and from where.
     pub fn announcement(&self) -> String {
-        let path = safe::shown(self.checkpoint.path.as_os_str().as_bytes());
+        let path = sanitize::escape(self.checkpoint.path.as_os_str().as_bytes());
         format!(
             "continues run {} from step {} ({path})",
             self.run.id, self.checkpoint.step
@@ -123,7 +125,7 @@ impl Source {
 
 /// The saves folders of the runs that a run continued.
 pub fn ancestors(folder: &Path) -> Vec<PathBuf> {
-    let bytes = regular::read(&folder.join(ANCESTORS_FILE)).unwrap_or_default();
+    let bytes = regular_file::read(&folder.join(ANCESTORS_FILE)).unwrap_or_default();
     bytes
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())

@@ -29,13 +29,13 @@
 //!         optimizer.zero_grad()
 //! ```
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::units;
 use super::{Finding, Found, container_limit, dataset_in_memory, remedy, vram_exhausted};
 use crate::case::Case;
 use crate::shim::Split;
 use crate::traceback::{Doing, Traceback};
-use crate::units;
 use crate::verdict::EndKind;
-use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     if let Some(split) = case.facts.told.split {

@@ -22,13 +22,12 @@
 //! docker run --memory=16g …
 //! ```
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::{signal, units};
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::kernel::{Constraint, Kind};
-use crate::signal;
-use crate::units;
 use crate::whose::{LIKELY, Whose};
-use crate::words::cut;
 
 /// Of the limit: some of it is what others in the container hold.
 const NEAR: f64 = 0.85;

@@ -20,9 +20,9 @@
 //! OMP_NUM_THREADS=1 antifreeze run -- python train.py
 //! ```
 
+use antifreeze_text::units;
 use super::{Finding, Found};
 use crate::case::Case;
-use crate::units;
 
 /// Tasks for each core.
 const MANY: f64 = 2.0;

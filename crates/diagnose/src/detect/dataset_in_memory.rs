@@ -25,11 +25,11 @@
 //!
 //! or in a `Dataset` whose `__getitem__` opens one sample; or keep a smaller type (`float16`, `uint8`).
 
+use antifreeze_text::units;
 use super::memory_leak::{grew, place_of, with_holder};
 use super::{Finding, Found, batch_too_large, remedy};
 use crate::case::Case;
 use crate::shim::How;
-use crate::units;
 
 /// Of the growth, this share was read from files.
 const READ_SHARE: f64 = 0.3;

@@ -23,12 +23,11 @@
 //! `num_workers=0` tells whether it is the loader; `multiprocessing.set_start_method("spawn")` avoids locks that
 //! were held when it forked.
 
+use antifreeze_text::{sanitize, units};
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::ending::user_file;
-use crate::safe;
 use crate::stacks::{Call, own};
-use crate::units;
 use crate::verdict::{EndKind, Location};
 use crate::waits::For;
 use std::time::Duration;
@@ -79,8 +78,8 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     // What the script itself called.
     let called = stack.iter().take_while(|call| !call.frame.is_users()).last();
     let place = called.map_or_else(String::new, |call| {
-        let function = safe::shown(call.function.as_bytes());
-        format!(" in {function} ({})", safe::file_name(&call.frame.file))
+        let function = sanitize::escape(call.function.as_bytes());
+        format!(" in {function} ({})", sanitize::file_name(&call.frame.file))
     });
     let location = own(stack).map(|call| Location {
         file: user_file(&call.frame.file, case.facts),
@@ -137,7 +136,7 @@ fn named(waits: For) -> Option<&'static str> {
 }
 
 fn is_of_network(call: &Call) -> bool {
-    ["socket.py", "ssl.py"].contains(&safe::file_name(&call.frame.file).as_str())
+    ["socket.py", "ssl.py"].contains(&sanitize::file_name(&call.frame.file).as_str())
 }
 
 /// Somebody stopped it, and may let it go on.

@@ -28,9 +28,9 @@
 //!     loss = model(x.to(model.dtype))
 //! ```
 
+use antifreeze_text::layout::cut;
 use super::{Finding, Found};
 use crate::case::Case;
-use crate::words::cut;
 
 /// Two tensors are of different types. Tables and arrays have types as well, and other errors.
 fn is_of_types(error: &str) -> bool {

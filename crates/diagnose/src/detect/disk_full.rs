@@ -22,12 +22,11 @@
 //! du -xh --max-depth=2 . | sort -h | tail
 //! ```
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::{sanitize, units};
 use super::shm_exhausted::FULL;
 use super::{Finding, Found, shm_exhausted};
 use crate::case::Case;
-use crate::safe;
-use crate::units;
-use crate::words::cut;
 use antifreeze_sense::Space;
 use std::os::unix::ffi::OsStrExt;
 
@@ -114,7 +113,7 @@ fn largest_folders(case: &Case<'_>) -> String {
     let folder = &case.facts.folder;
     let folder = match folder.as_os_str().as_bytes() {
         b"" => ".".into(),
-        _ => safe::command(&[folder.clone().into_os_string()]),
+        _ => sanitize::shell_command(&[folder.clone().into_os_string()]),
     };
     format!("du -xh --max-depth=2 {folder} | sort -h | tail")
 }

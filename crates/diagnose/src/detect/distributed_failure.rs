@@ -20,11 +20,11 @@
 //! TORCH_DISTRIBUTED_DEBUG=DETAIL NCCL_DEBUG=INFO antifreeze run -- torchrun …
 //! ```
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::signal;
 use super::{Finding, Found, shm_exhausted};
 use crate::case::Case;
-use crate::signal;
 use crate::traceback::CONNECTS_RANKS;
-use crate::words::cut;
 
 /// An error of the connection itself.
 fn of_ranks(error: &str) -> bool {

@@ -27,10 +27,10 @@
 //! A driver of at least 525 runs builds for CUDA 12, at least 580 those for CUDA 13; or install a build for the
 //! driver that is there.
 
+use antifreeze_text::layout::cut;
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::weight::Weight;
-use crate::words::cut;
 
 const OLD: &[&str] = &[
     "driver version is insufficient for CUDA runtime",

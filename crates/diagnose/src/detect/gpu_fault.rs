@@ -22,13 +22,13 @@
 //! CUDA_LAUNCH_BLOCKING=1 antifreeze run -- python train.py
 //! ```
 
+use antifreeze_text::layout::cut;
 use super::{Finding, Found};
 use crate::bearing::Part;
 use crate::case::Case;
 use crate::kernel::{Class, Incident, Kind, xid};
 use crate::verdict::EndKind;
 use crate::whose::Whose;
-use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     if !case.went_wrong() {

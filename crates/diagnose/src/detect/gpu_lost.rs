@@ -23,13 +23,13 @@
 //! sudo nvidia-smi -pl 300
 //! ```
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::units;
 use super::{Finding, Found, power_limit};
 use crate::bearing::Part;
 use crate::case::Case;
 use crate::kernel::{Class, Kind, xid};
 use crate::time::between;
-use crate::units;
-use crate::words::cut;
 use antifreeze_sense::Reason;
 
 /// Where everything waited for memory for so much of the time, the one who asks the driver did too.

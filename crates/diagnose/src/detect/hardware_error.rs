@@ -22,12 +22,12 @@
 //! sudo smartctl -a /dev/sdb
 //! ```
 
+use antifreeze_text::layout::cut;
 use super::{Finding, Found};
 use crate::bearing::Part;
 use crate::case::Case;
 use crate::kernel::{Incident, Kind, Severity};
 use crate::verdict::EndKind;
-use crate::words::cut;
 
 /// Less is not worth a word, unless something fell.
 const LEAST: f64 = 0.4;

@@ -20,11 +20,11 @@
 //! py-spy dump --pid …
 //! ```
 
+use antifreeze_text::units;
 use super::deadlock::stands_still;
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::ending::user_file;
-use crate::units;
 use crate::verdict::Location;
 use antifreeze_sense::Phase;
 

@@ -21,10 +21,10 @@
 //! DataLoader(dataset, batch_size=64, num_workers=4, persistent_workers=True, pin_memory=True)
 //! ```
 
+use antifreeze_text::units;
 use super::deadlock::stands_still;
 use super::{Finding, Found};
 use crate::case::Case;
-use crate::units;
 use antifreeze_sense::Phase;
 
 const MUCH: f64 = 0.4;

@@ -19,15 +19,15 @@
 //!
 //! Ask who sent it: `journalctl -g 'earlyoom|oomd|Killed process'`, the cluster's log, whoever else uses the machine.
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::signal;
 use super::deadlock::stands_still;
 use super::{Finding, Found, container_limit};
 use crate::case::{Case, last_incidents};
 use crate::ending::{is_interrupted, kills_of_others, user_place};
 use crate::kernel::{Guard, Incident, Kind};
-use crate::signal;
 use crate::verdict::EndKind;
 use crate::whose::{LIKELY, Whose};
-use crate::words::cut;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     if !case.went_wrong() {

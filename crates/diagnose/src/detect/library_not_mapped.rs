@@ -24,10 +24,10 @@
 //! antifreeze run --budget 4GB -- python train.py
 //! ```
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::units;
 use super::{Finding, Found};
 use crate::case::Case;
-use crate::units;
-use crate::words::cut;
 
 /// What the dynamic loader of the C library says when it may not map.
 const REFUSED: [&str; 3] = [

@@ -23,11 +23,11 @@
 //! DataLoader(dataset, num_workers=2, prefetch_factor=1, persistent_workers=True)
 //! ```
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::units;
 use super::batch_too_large::is_in_import;
 use super::{Finding, Found, remedy};
 use crate::case::Case;
-use crate::units;
-use crate::words::cut;
 
 /// Of the memory of the tree.
 const MOST: f64 = 0.4;

@@ -22,10 +22,10 @@
 //! sudo mkdir -p /var/log/journal        # the journal survives a reboot
 //! ```
 
+use antifreeze_text::units;
 use super::{Finding, Found, power_limit};
 use crate::case::Case;
 use crate::kernel::Kind;
-use crate::units;
 use crate::verdict::EndKind;
 use antifreeze_sense::cards::throttle;
 

@@ -32,14 +32,13 @@
 //!
 //! `antifreeze check train.py` finds the usual ones before a run.
 
+use antifreeze_text::{sanitize, units};
 use super::{Finding, Found, batch_too_large, dataset_in_memory, remedy};
 use crate::case::Case;
 use crate::ending::{user_file, user_place};
-use crate::safe;
 use crate::series::Growth;
 use crate::shim::{Holder, How, Suspect};
 use crate::story::Refusal;
-use crate::units;
 use crate::verdict::{EndKind, Location};
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
@@ -93,7 +92,7 @@ fn by_error(case: &Case<'_>) -> Option<Found> {
 }
 
 pub(super) fn grew(growth: Growth) -> String {
-    let pace = units::pace(growth.bytes_per_second);
+    let pace = units::growth_rate(growth.bytes_per_second);
     format!("memory grew {pace} until there was no room")
 }
 
@@ -105,7 +104,7 @@ pub(super) fn with_holder(
     growth: Growth,
 ) -> Found {
     let holder = suspect.holder;
-    let name = safe::shown(holder.name.as_bytes());
+    let name = sanitize::escape(holder.name.as_bytes());
     let location = holder.lines.first().map(|line| Location {
         file: user_file(holder.file.as_bytes(), case.facts),
         line: *line,
@@ -134,7 +133,7 @@ pub(super) fn with_holder(
 
 /// "`frames` grows as well, by 120 MB (train.py:81)".
 fn beside(case: &Case<'_>, holder: &Holder) -> String {
-    let name = safe::shown(holder.name.as_bytes());
+    let name = sanitize::escape(holder.name.as_bytes());
     let place = place_of(case, holder).unwrap_or_default();
     match u64::try_from(holder.grown) {
         Ok(grown) if grown > 0 && holder.new_nodes <= 0 => {

@@ -25,12 +25,12 @@
 //! or, if it is a file of the project, start the script from the project's folder. A file of one's own with the name of a
 //! package hides the package.
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::sanitize;
 use super::{Finding, Found, library_not_mapped};
 use crate::case::Case;
-use crate::safe;
 use crate::signal::Exit;
 use crate::traceback::Frame;
-use crate::words::cut;
 use std::os::unix::ffi::OsStrExt;
 
 /// What shells end with when there is no such command.
@@ -172,7 +172,7 @@ fn by_shell(case: &Case<'_>) -> Option<Found> {
         (!program.contains(' ')).then(|| (line.to_owned(), owner(program).to_owned()))
     };
     let Some((line, package)) = case.printed.ending().map(str::trim).filter_map(named).next_back() else {
-        let program = safe::shown(case.facts.command.first()?.as_bytes());
+        let program = sanitize::escape(case.facts.command.first()?.as_bytes());
         let summary = format!("exit code {NOT_FOUND}: `{program}`, or a command in it, was not found");
         let is_it = case.exit() == Some(Exit::Code(NOT_FOUND));
         return is_it.then(|| Found::new(case, 0.75, summary, ""));

@@ -14,7 +14,7 @@ use crate::facts::Since;
 use crate::kernel::Incident;
 use crate::traceback::Traceback;
 use crate::verdict::{Cause, Code, EndKind, Evidence, Location, Remedy, RuledOut};
-use crate::words::cut;
+use antifreeze_text::layout::cut;
 
 /// From here on a cause stands for the errors that it leads to.
 const SURE: f64 = 0.75;

@@ -23,12 +23,11 @@
 //! PYTHONFAULTHANDLER=1 antifreeze run -- python train.py
 //! ```
 
+use antifreeze_text::{sanitize, signal};
 use super::{Finding, Found, batch_too_large};
 use crate::case::Case;
 use crate::ending::user_file;
 use crate::kernel::Kind;
-use crate::safe;
-use crate::signal;
 use crate::stacks::{Stacks, own};
 use crate::verdict::{EndKind, Location};
 use crate::whose::Whose;
@@ -126,7 +125,7 @@ pub(super) fn notebook_died(case: &Case<'_>) -> Option<String> {
 
 /// "torch", of a file in a folder of packages.
 fn package_of(file: &[u8]) -> Option<String> {
-    let file = safe::shown(file);
+    let file = sanitize::escape(file);
     let (_, inside) = file.rsplit_once("-packages/")?;
     Some(inside.split(['/', '.']).next()?.to_owned())
 }

@@ -21,11 +21,11 @@
 //! torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
 //! ```
 
+use antifreeze_text::layout::cut;
 use super::numeric_nan::{first, remedied, told};
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::runaway;
-use crate::words::cut;
 
 const WIDEST: usize = 160;
 

@@ -23,13 +23,13 @@
 //!
 //! With half precision use a `GradScaler`, or bfloat16.
 
+use antifreeze_text::layout::cut;
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::ending::user_file;
 use crate::losses;
 use crate::shim::Numbers;
 use crate::verdict::Location;
-use crate::words::cut;
 
 const WIDEST: usize = 160;
 

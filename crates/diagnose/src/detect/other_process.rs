@@ -15,9 +15,9 @@
 //!
 //! Close what is large, or let antifreeze pause the run while it is needed: it resumes by itself.
 
+use antifreeze_text::units;
 use super::{Finding, Found};
 use crate::case::Case;
-use crate::units;
 use crate::words::process;
 use antifreeze_record::event::Why;
 use antifreeze_sense::Sample;

@@ -22,10 +22,10 @@
 //! nvidia-smi -q -d PERFORMANCE,POWER
 //! ```
 
+use antifreeze_text::units;
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::kernel::Kind;
-use crate::units;
 use std::time::Duration;
 
 /// Notes of it in a run that are more than a moment's.

@@ -3,16 +3,16 @@
 
 use crate::case::Case;
 use crate::ending::{place_of, user_file};
-use crate::safe;
 use crate::shim::{
     BatchFacts, BatchSize, ChangeAction, ChangeReason, Holder, ScriptChange, ScriptChanges,
 };
 use crate::verdict::{Action, Edit, Location, Remedy};
+use antifreeze_text::sanitize;
 
 /// What makes a name hold less.
 pub(super) fn for_holder(case: &Case<'_>, holder: &Holder) -> Option<Remedy> {
     let changes = case.facts.told.changes_for(&holder.name)?;
-    let name = safe::shown(holder.name.as_bytes());
+    let name = sanitize::escape(holder.name.as_bytes());
     Some(from_changes(case, &changes.file, &changes.edits, &name))
 }
 
@@ -27,7 +27,7 @@ pub(super) fn for_dataset(case: &Case<'_>) -> Option<Remedy> {
     let ScriptChanges {
         file, edits, shown, ..
     } = case.facts.told.changes_for("torch.utils.data")?;
-    let name = safe::shown(shown.as_deref().unwrap_or("the dataset").as_bytes());
+    let name = sanitize::escape(shown.as_deref().unwrap_or("the dataset").as_bytes());
     Some(from_changes(case, file, edits, &name))
 }
 
@@ -116,7 +116,7 @@ pub(super) fn advice_on_leak(case: &Case<'_>) -> &'static str {
 
 /// What to do about a name that grows, when no change to the script is certain to work.
 pub(super) fn advice_on_holder(holder: &Holder, place: &str) -> String {
-    let name = safe::shown(holder.name.as_bytes());
+    let name = sanitize::escape(holder.name.as_bytes());
     if holder.nodes > 0 {
         return format!(
             "`{name}` keeps the graphs of many steps ({place}): let go of it after each backward pass, or detach what \

@@ -21,11 +21,10 @@
 //!
 //! or fewer workers, or `torch.multiprocessing.set_sharing_strategy("file_system")`.
 
+use antifreeze_text::{signal, units};
 use super::disk_full::{says_full, share_free};
 use super::{Finding, Found};
 use crate::case::Case;
-use crate::signal;
-use crate::units;
 
 /// Below this share it counts as full.
 pub(super) const FULL: f64 = 0.02;

@@ -21,9 +21,9 @@
 //! rsync -a /mnt/nas/dataset/ ~/dataset/
 //! ```
 
+use antifreeze_text::units;
 use super::{Finding, Found};
 use crate::case::Case;
-use crate::units;
 
 const STALLED: f64 = 0.2;
 const BUSY: f64 = 0.7;
@@ -49,7 +49,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         format!("the disk was busy for {} of the time", units::percent(busy))
     };
     let mut found = Found::new(case, if is_remote { 0.8 } else { 0.65 }, summary, "disk");
-    found = found.and(case, format!("the run read {}", units::pace(reads)), "tree.read_bytes");
+    found = found.and(case, format!("the run read {}", units::growth_rate(reads)), "tree.read_bytes");
     if is_remote {
         let mount = case.facts.mount.as_deref().map_or_else(String::new, |mount| format!(": {mount}"));
         found = found.and(case, format!("the run's folder is on a network mount{mount}"), "disk.network");

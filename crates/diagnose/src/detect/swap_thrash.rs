@@ -23,11 +23,11 @@
 //! antifreeze run --budget 10GB -- python train.py
 //! ```
 
+use antifreeze_text::units;
 use super::native_crash::notebook_died;
 use super::{Finding, Found};
 use crate::case::{Case, last_incidents};
 use crate::kernel::{Constraint, Incident, Kind};
-use crate::units;
 use crate::verdict::EndKind;
 use crate::whose::{LIKELY, Whose};
 use antifreeze_record::event::Why;
@@ -60,7 +60,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         };
         let mut found = Found::new(case, confidence, summary, "pressure.memory_full");
         if course.worst_swap > 1e6 {
-            let pace = units::pace(course.worst_swap);
+            let pace = units::growth_rate(course.worst_swap);
             found = found.and(case, format!("{pace} went to swap and back"), "paging");
         }
         return Finding::Found(remedied(case, found));
@@ -103,7 +103,7 @@ fn lives_on_swap(case: &Case<'_>) -> Option<Found> {
     let summary = format!(
         "{} of it lay in swap, and {} went there and back",
         units::bytes(held),
-        units::pace(pace)
+        units::growth_rate(pace)
     );
     let confidence = if case.fills_up().is_some() { 0.2 } else { 0.7 };
     Some(remedied(case, Found::new(case, confidence, summary, "paging")))

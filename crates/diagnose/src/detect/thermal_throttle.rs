@@ -21,10 +21,10 @@
 //! sudo nvidia-smi -pl 300
 //! ```
 
+use antifreeze_text::units;
 use super::{Finding, Found, power_limit};
 use crate::case::Case;
 use crate::kernel::Kind;
-use crate::units;
 use crate::verdict::EndKind;
 use antifreeze_sense::cards::throttle;
 use std::time::Duration;

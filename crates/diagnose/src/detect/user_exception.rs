@@ -19,13 +19,13 @@
 //!
 //! The line that is named is the last of your own; the error says what it met.
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::signal::Exit;
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::printed::Doubt;
-use crate::signal::Exit;
 use crate::traceback::Traceback;
 use crate::verdict::{EndKind, Location};
-use crate::words::cut;
 
 /// An error's message may be pages long; its beginning tells what it is.
 const WIDEST: usize = 160;

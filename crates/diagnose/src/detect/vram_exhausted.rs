@@ -26,11 +26,11 @@
 //! When the error says that much is "reserved but unallocated", memory is in pieces:
 //! `PYTORCH_ALLOC_CONF=expandable_segments:True` helps.
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::units;
 use super::{Finding, Found, vram_leak};
 use crate::case::Case;
 use crate::time::between;
-use crate::units;
-use crate::words::cut;
 use std::time::Duration;
 
 /// After so many steps the size of a step alone does not explain it.

@@ -23,12 +23,11 @@
 //! outputs.append(logits.detach().cpu())
 //! ```
 
+use antifreeze_text::{sanitize, units};
 use super::{Finding, Found, vram_exhausted};
 use crate::case::Case;
-use crate::safe;
 use crate::series::Growth;
 use crate::shim::How;
-use crate::units;
 use crate::verdict::EndKind;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
@@ -63,7 +62,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     };
     let mut found = match (keeps, &grows) {
         (Some(suspect), _) => {
-            let name = safe::shown(suspect.holder.name.as_bytes());
+            let name = sanitize::escape(suspect.holder.name.as_bytes());
             Found::new(case, confidence, format!("`{name}` {}", suspect.does()), "")
         }
         (None, Some(grows)) => Found::new(case, confidence, grows.clone(), "cards.used"),
@@ -104,6 +103,6 @@ fn pace(case: &Case<'_>, growth: Growth) -> String {
             let each = growth.bytes_per_second * seconds / steps as f64;
             format!("{} a step", units::bytes(each.max(0.0) as u64))
         }
-        _ => units::pace(growth.bytes_per_second),
+        _ => units::growth_rate(growth.bytes_per_second),
     }
 }

@@ -17,10 +17,10 @@
 //!
 //! A slightly smaller batch is often faster.
 
+use antifreeze_text::layout::cut;
+use antifreeze_text::units;
 use super::{Finding, Found};
 use crate::case::Case;
-use crate::units;
-use crate::words::cut;
 use std::time::Duration;
 
 /// A card that is full for less may just be saving.

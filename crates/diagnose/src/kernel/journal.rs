@@ -4,7 +4,7 @@
 
 use super::sources::Boot;
 use super::tail::{LIMIT, Tail};
-use crate::safe;
+use antifreeze_text::sanitize;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::os::fd::AsFd;
@@ -77,7 +77,7 @@ pub fn read(root: &Path, boot: Boot) -> Result<Said, String> {
         return Err(match complaint.map(<[u8]>::trim_ascii) {
             _ if heard.is_late => late(),
             Some(said) if !said.is_empty() => {
-                format!("the journal says: {}", safe::shown(said))
+                format!("the journal says: {}", sanitize::escape(said))
             }
             _ => "the journal shows nothing of that boot: reading it may need sudo, or the group adm or systemd-journal".into(),
         });

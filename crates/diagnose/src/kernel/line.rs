@@ -4,7 +4,7 @@
 
 use super::clock::{self, Calendar};
 use super::scan;
-use crate::safe;
+use antifreeze_text::sanitize;
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -224,7 +224,7 @@ fn safe_text(bytes: &[u8]) -> String {
     // Nearly every line is plain; the rest takes the slow way.
     match std::str::from_utf8(bytes) {
         Ok(text) if bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) => text.into(),
-        _ => safe::shown(bytes),
+        _ => sanitize::escape(bytes),
     }
 }
 

@@ -62,7 +62,7 @@ pub fn read(
         let place = part.path.strip_prefix(root).unwrap_or(&part.path);
         read.push(format!(
             "/{}",
-            crate::safe::shown(place.as_os_str().as_bytes())
+            antifreeze_text::sanitize::escape(place.as_os_str().as_bytes())
         ));
         found.append(&mut told);
     }

@@ -66,7 +66,9 @@ pub fn from_file(path: &Path) -> io::Result<Log> {
     }
     Ok(Log {
         incidents: incidents(&text, Timestamp::now()),
-        read: vec![crate::safe::shown(path.as_os_str().as_encoded_bytes())],
+        read: vec![antifreeze_text::sanitize::escape(
+            path.as_os_str().as_encoded_bytes(),
+        )],
         missing: Vec::new(),
     })
 }

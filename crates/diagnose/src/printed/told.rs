@@ -1,7 +1,5 @@
 //! The signal that ended a process, in the words of a shell or of what had started it.
 
-use crate::signal;
-
 /// What is said of a process by who had started it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
@@ -146,7 +144,7 @@ fn by_launcher(line: &str) -> Option<u32> {
             .find(|next: char| !next.is_ascii_alphanumeric())
             .unwrap_or(rest.len());
         let word = rest.get(..end).unwrap_or_default();
-        let number = word.parse().ok().or_else(|| signal::by_name(word));
+        let number = word.parse().ok().or_else(|| signal::from_name(word));
         if let Some(number) = number.filter(|number| (1..=64).contains(number)) {
             return Some(number);
         }

@@ -1,8 +1,8 @@
 //! Which names of the script fill the memory, judged from the looks that the shim reported.
 
 use super::{Changed, Holder, Holders, ROUNDING, Told};
-use crate::units;
 use antifreeze_sense::Stamp;
+use antifreeze_text::units;
 use std::time::Duration;
 
 /// One part of so many, of all that is resident, is most of it: half a gigabyte may be the framework itself.
@@ -36,7 +36,7 @@ impl Suspect<'_> {
         let held = format!("holds {number}{}", units::bytes(bytes));
         match self.how {
             How::Step(more) => format!("{held}, {} more with each step", units::bytes(more)),
-            How::Second(more) => format!("{held}, and grows {}", units::pace(more)),
+            How::Second(more) => format!("{held}, and grows {}", units::growth_rate(more)),
             How::Holds => held,
             How::Graphs if length == 0 => "keeps the graph of every step".into(),
             How::Graphs => format!(

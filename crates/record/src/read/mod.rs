@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::frame::Kind;
 use crate::head::Head;
 use crate::levels::{LEVELS, level_path};
-use crate::regular;
+use antifreeze_sense::regular_file;
 use antifreeze_sense::{Sample, Stamp};
 use image::{Image, Place};
 use std::io;
@@ -33,7 +33,7 @@ impl Record {
             let path = level_path(folder, level);
             let number = level as u8;
             level += 1;
-            match regular::open(&path) {
+            match regular_file::open(&path) {
                 Ok(file) => {
                     found = true;
                     Image::of_file(number, file)

@@ -95,7 +95,7 @@ pub(crate) fn phases(html: &mut Html, shares: &[Option<Shares>], marks: &Marks) 
             html,
             STROKES[index],
             name,
-            &antifreeze_diagnose::units::percent(mean),
+            &antifreeze_text::units::percent(mean),
         );
     }
     html.raw("</ul></figcaption>");

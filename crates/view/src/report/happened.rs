@@ -1,13 +1,13 @@
 //! What happened, as a table: the same that the marks in the charts tell, for reading.
 
 use super::html::{Html, Value};
-use crate::look::Look;
 use crate::runs::rung_times;
 use crate::sentence::{self, Detail, rung_name};
-use antifreeze_diagnose::time::between;
-use antifreeze_diagnose::words::cut;
-use antifreeze_diagnose::{Run, units};
+use antifreeze_diagnose::Run;
+use antifreeze_diagnose::time::{between, timestamp};
 use antifreeze_record::event::Event;
+use antifreeze_text::layout::cut;
+use antifreeze_text::{TermStyle, units};
 use std::time::Duration;
 
 /// A long run's first events matter less than its last.
@@ -16,7 +16,7 @@ const COLUMNS: usize = 600;
 /// In longer runs a time of day does not tell which day.
 const DAY: Duration = Duration::from_secs(20 * 60 * 60);
 
-pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
+pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
     let told = |event: &'_ Event| Some((*event, sentence::told(event, &run.facts)?));
     let events: Vec<_> = run
         .events
@@ -47,9 +47,9 @@ pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
         };
         html.open("tr", &[("class", Value::Ours(class))]);
         let time = if long {
-            look.day_and_clock(event.at)
+            style.day_and_clock(timestamp(event.at))
         } else {
-            look.clock(event.at)
+            style.clock(timestamp(event.at))
         };
         html.leaf("td", "time", &time);
         let into = between(run.story.begin(), event.at);

@@ -3,7 +3,7 @@
 //! Strangers' text is bounded too, each piece and all together, so that no record makes a
 //! page that a browser cannot open.
 
-use antifreeze_diagnose::safe;
+use antifreeze_text::sanitize;
 use std::fmt::Write;
 
 /// No piece of text is longer, in characters; a list of lines may have many pieces.
@@ -194,7 +194,7 @@ impl Html {
             Some((end, _)) => text.get(..end).unwrap_or_default(),
             None => text,
         };
-        for character in safe::shown(cut.as_bytes()).chars() {
+        for character in sanitize::escape(cut.as_bytes()).chars() {
             if self.page.len() - before >= room {
                 break;
             }

@@ -2,20 +2,20 @@
 //! was printed last, and on which machine.
 
 use super::html::Html;
-use crate::look::Look;
 use crate::runs::shared_note;
+use antifreeze_diagnose::Run;
 use antifreeze_diagnose::ending::{user_file, user_place};
 use antifreeze_diagnose::shim::Holder;
-use antifreeze_diagnose::time::between;
+use antifreeze_diagnose::time::{between, timestamp};
 use antifreeze_diagnose::words::process;
-use antifreeze_diagnose::{Run, safe, units};
+use antifreeze_text::{TermStyle, sanitize, units};
 
 /// The smaller holders explain nothing.
 const HOLDERS: usize = 20;
 /// How much of the last output is repeated.
 const LINES: usize = 200;
 
-pub(crate) fn memory(html: &mut Html, run: &Run, look: &Look) {
+pub(crate) fn memory(html: &mut Html, run: &Run, style: &TermStyle) {
     let peak = run
         .story
         .peak
@@ -53,7 +53,7 @@ pub(crate) fn memory(html: &mut Html, run: &Run, look: &Look) {
         let into = units::duration(between(run.story.begin(), peak.at));
         let when = format!(
             "The largest processes at the peak, {} ({into} in)",
-            look.clock(peak.at)
+            style.clock(timestamp(peak.at))
         );
         html.raw("<table>").leaf("caption", "", &when);
         html.raw("<thead><tr><th scope=\"col\">Process</th><th scope=\"col\">Holds</th></tr></thead><tbody>");
@@ -148,11 +148,11 @@ pub(crate) fn training(html: &mut Html, run: &Run) {
     facts(html, "training", "Training", list);
 }
 
-pub(crate) fn machine(html: &mut Html, run: &Run, look: &Look) {
+pub(crate) fn machine(html: &mut Html, run: &Run, style: &TermStyle) {
     let known = &run.facts;
     let mut list = vec![
         ("run", known.run.clone()),
-        ("folder", look.path(&known.folder)),
+        ("folder", style.path(&known.folder)),
     ];
     if known.total > 0 {
         list.push(("memory", units::bytes(known.total)));
@@ -228,7 +228,7 @@ fn printed(html: &mut Html, id: &'static str, title: &str, bytes: &[u8]) {
         "pre",
         &[("class", "output".into()), ("tabindex", "0".into())],
     );
-    let mut lines: Vec<String> = safe::lines(bytes).rev().take(LINES).collect();
+    let mut lines: Vec<String> = sanitize::visible_lines(bytes).rev().take(LINES).collect();
     lines.reverse();
     for line in lines {
         html.text(&line).raw("\n");

@@ -7,9 +7,9 @@ use super::reduce::Axis;
 use super::timeline::{PHASES, Shares};
 use crate::sentence::{Detail, told};
 use antifreeze_diagnose::Facts;
-use antifreeze_diagnose::words::cut;
 use antifreeze_record::event::Event;
 use antifreeze_sense::Phase;
+use antifreeze_text::layout::cut;
 use std::collections::BTreeMap;
 
 /// A title is read at a glance; the table has the whole sentence.

@@ -27,7 +27,6 @@ impl Unit {
     }
 
     pub fn said(self, value: f64) -> String {
-        use antifreeze_diagnose::units;
         match self {
             Unit::Bytes => units::bytes(value as u64),
             Unit::BytesPerSecond => format!("{}/s", units::bytes(value as u64)),

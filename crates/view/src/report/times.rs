@@ -8,11 +8,11 @@ use super::marks::Marks;
 use super::reduce::{self, Axis, Track};
 use super::scale::{TIME_STEPS, time_ticks};
 use super::timeline::{PHASES, Shares, Shown, Timeline};
-use crate::look::Look;
+use antifreeze_diagnose::Run;
 use antifreeze_diagnose::verdict::Code;
-use antifreeze_diagnose::{Run, units};
 use antifreeze_record::event::{Lack, What};
 use antifreeze_sense::{Reading, Sample, Stamp};
+use antifreeze_text::{TermStyle, units};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -33,7 +33,11 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub fn gather(run: &Run, samples: impl IntoIterator<Item = Sample>, look: &Look) -> Times {
+    pub fn gather(
+        run: &Run,
+        samples: impl IntoIterator<Item = Sample>,
+        style: &TermStyle,
+    ) -> Times {
         let story = &run.story;
         let events = run.events.iter().map(|event| event.at.monotonic);
         let last = story.last.iter().map(|last| last.at.monotonic);
@@ -46,10 +50,10 @@ impl Times {
         let long = Duration::from_nanos(end.saturating_sub(begin)) > LONG;
         let late = end.saturating_sub(END_SECONDS * 1_000_000_000);
         let mut times = Times {
-            whole: Timeline::new(axis, 0.0, &look.zone),
+            whole: Timeline::new(axis, 0.0, &style.zone),
             end: long.then(|| {
                 let begin = late.saturating_sub(begin) as f64 / 1e9;
-                Timeline::new(Axis::over(late, end, END_BUCKETS), begin, &look.zone)
+                Timeline::new(Axis::over(late, end, END_BUCKETS), begin, &style.zone)
             }),
         };
         for sample in samples {
@@ -244,7 +248,7 @@ fn leak(run: &Run, track: &Track, axis: &Axis) -> Option<Rule> {
     let height = *heights.get(heights.len() / 2)?;
     let point = |at: f64| (at / axis.seconds(), height + slope * at);
     Some(Rule {
-        name: format!("grew {}", units::pace(slope)),
+        name: format!("grew {}", units::growth_rate(slope)),
         class: "rule leak",
         from: point(from),
         to: point(to),

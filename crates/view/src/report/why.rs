@@ -5,14 +5,15 @@ use super::inside::thousands;
 use crate::closing::{
     add_code, besides, is_bad, last_save, peak, resume_command, sureness, unexplained,
 };
-use crate::look::Look;
+use antifreeze_diagnose::Run;
+use antifreeze_diagnose::time::timestamp;
 use antifreeze_diagnose::verdict::{Cause, EndKind};
-use antifreeze_diagnose::{Run, units};
+use antifreeze_text::{TermStyle, units};
 
 /// No verdict of ours has more; one that was read from elsewhere may.
 const MOST: usize = 12;
 
-pub(crate) fn header(html: &mut Html, run: &Run, title: &str, look: &Look) {
+pub(crate) fn header(html: &mut Html, run: &Run, title: &str, style: &TermStyle) {
     let Run {
         facts,
         story,
@@ -21,7 +22,7 @@ pub(crate) fn header(html: &mut Html, run: &Run, title: &str, look: &Look) {
     } = run;
     html.raw("<header><p class=\"brand\"><b>antifreeze</b> · run ");
     html.text(&verdict.run).raw("</p>").leaf("h1", "", title);
-    let besides = besides(verdict, story, look);
+    let besides = besides(verdict, story, style);
     if !besides.is_empty() {
         html.leaf("p", "lead", &format!("{}.", besides.join(". ")));
     }
@@ -29,7 +30,9 @@ pub(crate) fn header(html: &mut Html, run: &Run, title: &str, look: &Look) {
     fact(html, "command", |html| {
         html.leaf("code", "", &facts.command_line())
     });
-    fact(html, "started", |html| html.text(&look.date(story.begin())));
+    fact(html, "started", |html| {
+        html.text(&style.date(timestamp(story.begin())))
+    });
     fact(html, "took", |html| {
         html.text(&units::duration(story.duration()))
     });
@@ -52,7 +55,7 @@ fn fact<'a>(
     html.raw("</dd></div>")
 }
 
-pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
+pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
     let verdict = &run.verdict;
     if !verdict.causes.is_empty() || is_bad(verdict) {
         let ended = !matches!(
@@ -73,7 +76,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, look: &Look) {
         }
         html.raw("</section>");
     }
-    next(html, run, look);
+    next(html, run, style);
     if !verdict.ruled_out.is_empty() {
         html.raw("<section id=\"ruled-out\"><h2>Ruled out</h2><ul class=\"plain\">");
         for ruled in verdict.ruled_out.iter().take(2 * MOST) {
@@ -164,12 +167,12 @@ fn paste(html: &mut Html, code: &str, id: &str) {
 }
 
 /// The command to run next, and what was saved.
-fn next(html: &mut Html, run: &Run, look: &Look) {
+fn next(html: &mut Html, run: &Run, style: &TermStyle) {
     let ended = !matches!(
         run.verdict.end.kind,
         EndKind::Finished | EndKind::Running | EndKind::Detached
     );
-    let save = last_save(&run.facts, &run.story, look);
+    let save = last_save(&run.facts, &run.story, style);
     if !ended && save.is_none() {
         return;
     }

@@ -1,11 +1,12 @@
 //! Whatever a record holds, reading it out neither panics nor drives the terminal.
 
 use crate::report::assert_harmless;
-use crate::shown::look;
+use crate::shown::style;
 use antifreeze_diagnose::{Facts, Run, Since, Story, Verdict};
 use antifreeze_record::event::{Event, Lack, Rung, Text, What, Why};
 use antifreeze_sense::{Name, Pid, Process, Reading, Sample, Stamp};
-use antifreeze_view::{Detail, Glyphs, Look, RunRow, Speaker};
+use antifreeze_text::{Glyphs, TermStyle};
+use antifreeze_view::{Detail, RunRow, Speaker};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ffi::OsString;
@@ -158,13 +159,13 @@ proptest! {
         let events: Vec<Event> = events.into_iter().map(|(at, what)| Event { at, what }).collect();
         let story = Story::tell(&facts, samples.iter().copied(), events.iter().copied());
         let verdict = Verdict::reach(&facts, &story);
-        let look = Look { width, ..look() };
-        let shown = antifreeze_view::show(&verdict, &facts, &story, events.iter().copied(), &look);
+        let style = TermStyle { width, ..style() };
+        let shown = antifreeze_view::show(&verdict, &facts, &story, events.iter().copied(), &style);
         prop_assert!(is_harmless(&shown), "{}", shown);
-        let closing = antifreeze_view::closing(&verdict, &facts, &story, &look);
+        let closing = antifreeze_view::closing(&verdict, &facts, &story, &style);
         prop_assert!(is_harmless(&closing), "{}", closing);
         let row = RunRow::new(&facts, &story, &verdict);
-        prop_assert!(is_harmless(&antifreeze_view::table(&[row], &look)));
+        prop_assert!(is_harmless(&antifreeze_view::table(&[row], &style)));
 
         let mut speaker = Speaker::new(Detail::Verbose, Glyphs::Ascii);
         for event in &events {
@@ -173,7 +174,7 @@ proptest! {
         }
         for pair in samples.windows(2) {
             let rung = story.rungs.highest;
-            let line = antifreeze_view::status(pair.first(), &pair[1], rung, &facts, &look);
+            let line = antifreeze_view::status(pair.first(), &pair[1], rung, &facts, &style);
             prop_assert!(!line.contains(char::is_control));
         }
 
@@ -182,6 +183,6 @@ proptest! {
 
         let mut run = Run { facts, story, verdict, events };
         run.facts.stacks.text = b"\x1b[2J".to_vec();
-        assert_harmless(&antifreeze_view::report(&run, samples, &look));
+        assert_harmless(&antifreeze_view::report(&run, samples, &style));
     }
 }

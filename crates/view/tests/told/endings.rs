@@ -1,12 +1,13 @@
 //! What a person reads at the end of each kind of run.
 
 use crate::scenes::{EXIT_1, GB, MB, Scene};
-use crate::shown::{Shown, look};
+use crate::shown::{Shown, style};
 use antifreeze_diagnose::Since;
 use antifreeze_diagnose::verdict::{Code, EndKind};
 use antifreeze_record::event::{Rung, Text, What, Why};
 use antifreeze_sense::{Name, Pid, Reading};
-use antifreeze_view::{Glyphs, Look, RunRow, table};
+use antifreeze_text::{Glyphs, TermStyle};
+use antifreeze_view::{RunRow, table};
 use insta::assert_snapshot;
 
 const TRACEBACK: &str = r#"epoch 1  12%|##        | 120/1000
@@ -221,12 +222,12 @@ fn closing_of_a_run_over_its_budget() {
 
 #[test]
 fn closing_in_a_narrow_terminal_without_unicode() {
-    let look = Look {
+    let style = TermStyle {
         width: 50,
         glyphs: Glyphs::Ascii,
-        ..look()
+        ..style()
     };
-    let text = leak_walled().closing_as(&look);
+    let text = leak_walled().closing_as(&style);
     assert!(text.is_ascii());
     assert_snapshot!(text);
 }
@@ -248,9 +249,9 @@ fn hostile_names_in_full() {
 
 #[test]
 fn colour_adds_nothing_but_colour() {
-    let painted = leak_walled().closing_as(&Look {
+    let painted = leak_walled().closing_as(&TermStyle {
         colour: true,
-        ..look()
+        ..style()
     });
     let plain = painted
         .replace("\u{1b}[1m", "")
@@ -345,9 +346,9 @@ fn the_table_of_runs() {
         .iter()
         .map(|scene| RunRow::new(&scene.facts, &scene.story(), &scene.verdict()))
         .collect();
-    assert_snapshot!(table(&rows, &look()));
+    assert_snapshot!(table(&rows, &style()));
     for width in 0..100 {
-        let narrow = table(&rows, &Look { width, ..look() });
+        let narrow = table(&rows, &TermStyle { width, ..style() });
         assert!(
             narrow.lines().all(|line| line.chars().count() <= width),
             "{width}\n{narrow}"
@@ -364,7 +365,7 @@ fn code_of_two_lines_is_shown_on_two_lines() {
     let scene = leak_walled();
     let mut verdict = scene.verdict();
     verdict.causes[0].remedies[0].code = Some("    kept.append(x)\n    del kept[:-5]".into());
-    let text = antifreeze_view::show(&verdict, &scene.facts, &scene.story(), [], &look());
+    let text = antifreeze_view::show(&verdict, &scene.facts, &scene.story(), [], &style());
     let lines = "\n             kept.append(x)\n             del kept[:-5]\n";
     assert!(text.contains(lines), "{text}");
 }
@@ -379,20 +380,20 @@ fn a_verdict_that_someone_else_wrote_cannot_drive_the_terminal() {
     verdict.causes[0].summary = evil.clone();
     verdict.causes[0].remedies[0].code = Some(evil.clone());
     verdict.ruled_out[0].why = evil;
-    let text = antifreeze_view::show(&verdict, &scene.facts, &scene.story(), [], &look());
+    let text = antifreeze_view::show(&verdict, &scene.facts, &scene.story(), [], &style());
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     let mut verdict = finished_well().verdict();
     verdict.end.kind = EndKind::Failed;
     verdict.end.detail = "\u{1b}[2J".into();
     let scene = finished_well();
-    let text = antifreeze_view::closing(&verdict, &scene.facts, &scene.story(), &look());
+    let text = antifreeze_view::closing(&verdict, &scene.facts, &scene.story(), &style());
     assert!(!text.contains('\u{1b}'), "{text}");
 }
 
 #[test]
 fn no_line_of_ours_is_wider_than_the_screen_except_what_is_to_be_copied() {
     for width in 40..120 {
-        let text = leak_walled().closing_as(&Look { width, ..look() });
+        let text = leak_walled().closing_as(&TermStyle { width, ..style() });
         for line in text.lines().filter(|line| !line.contains("record: ")) {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }

@@ -1,7 +1,7 @@
 //! A real record on disk, read back as a person would see it.
 
 use crate::scenes::{EXIT_1, GB, MB, Scene};
-use crate::shown::look;
+use crate::shown::style;
 use antifreeze_diagnose::verdict::EndKind;
 use antifreeze_diagnose::{Now, Run, Since};
 use antifreeze_record::codec::{encode_event, encode_sample};
@@ -58,7 +58,7 @@ fn a_run_on_disk_reads_like_the_run_that_was() {
     assert_eq!(run.verdict, scene.verdict());
     assert_eq!(run.facts.may_use(), scene.facts.may_use());
     assert_eq!(run.events.len(), scene.events.len());
-    let told = antifreeze_view::closing(&run.verdict, &run.facts, &run.story, &look());
+    let told = antifreeze_view::closing(&run.verdict, &run.facts, &run.story, &style());
     assert!(
         told.contains("ended    by running out of room after 1 min (exit code 1)"),
         "{told}"

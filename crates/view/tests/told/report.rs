@@ -2,7 +2,7 @@
 //! make it large.
 
 use crate::scenes::{EXIT_1, GB, MB, Scene, at};
-use crate::shown::look;
+use crate::shown::style;
 use antifreeze_diagnose::{Run, Since};
 use antifreeze_record::event::{Event, Rung, Text, What, Why};
 use antifreeze_sense::{Name, Phase, Pid, Process, Reading};
@@ -13,7 +13,7 @@ fn page(scene: &Scene) -> String {
     let mut facts = scene.facts.clone();
     facts.stacks.text = b"Thread 1 <main>".to_vec();
     let run = Run::judge(facts, scene.samples.iter().copied(), scene.events.clone());
-    antifreeze_view::report(&run, scene.samples.iter().copied(), &look())
+    antifreeze_view::report(&run, scene.samples.iter().copied(), &style())
 }
 
 fn leak() -> Scene {

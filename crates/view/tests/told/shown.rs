@@ -1,21 +1,21 @@
 //! What a person is told of a made-up run.
 
 use crate::scenes::Scene;
-use antifreeze_view::Look;
+use antifreeze_text::TermStyle;
 
 pub trait Shown {
     fn closing(&self) -> String;
-    fn closing_as(&self, look: &Look) -> String;
+    fn closing_as(&self, style: &TermStyle) -> String;
     fn show(&self) -> String;
 }
 
 impl Shown for Scene {
     fn closing(&self) -> String {
-        self.closing_as(&look())
+        self.closing_as(&style())
     }
 
-    fn closing_as(&self, look: &Look) -> String {
-        antifreeze_view::closing(&self.verdict(), &self.facts, &self.story(), look)
+    fn closing_as(&self, style: &TermStyle) -> String {
+        antifreeze_view::closing(&self.verdict(), &self.facts, &self.story(), style)
     }
 
     fn show(&self) -> String {
@@ -24,14 +24,14 @@ impl Shown for Scene {
             &self.facts,
             &self.story(),
             self.events.iter().copied(),
-            &look(),
+            &style(),
         )
     }
 }
 
-pub fn look() -> Look {
-    Look {
+pub fn style() -> TermStyle {
+    TermStyle {
         home: Some("/home/ada".into()),
-        ..Look::default()
+        ..TermStyle::default()
     }
 }

@@ -1,11 +1,12 @@
-//! Files in folders that somebody else may have made. Only regular files are opened: a pipe or a device under the name of
-//! a file would block the reader, or never end.
+//! Reading files in folders that others may have written. Only regular files are opened: a pipe or a device in place of
+//! a file would block the reader or never end.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+/// Opens a regular file for reading, and fails on anything else.
 pub fn open(path: &Path) -> io::Result<File> {
     // Without NONBLOCK, opening a pipe waits for a writer.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -19,14 +20,14 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// No file that antifreeze writes whole, and no file of settings, is longer.
-const LONGEST: u64 = 16 << 20;
+/// No file that antifreeze writes whole, and no settings file, is longer.
+const MAX_BYTES: u64 = 16 << 20;
 
-/// All of a file.
+/// Reads a whole file of at most 16 MiB.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > LONGEST {
+    open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_BYTES {
         true => Err(io::ErrorKind::FileTooLarge.into()),
         false => Ok(bytes),
     }

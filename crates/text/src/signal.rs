@@ -1,7 +1,6 @@
-//! What the kernel's numbers are called: signals, wait statuses and the errors that a
-//! person may meet.
+//! Names and meanings of the kernel's numbers: signals, wait statuses and error numbers.
 
-/// "SIGTERM"; "signal 42" for one without a name.
+/// The name of a signal: "SIGTERM", or "signal 42" where it has no name.
 pub fn name(signal: u32) -> String {
     match signal {
         1 => "SIGHUP",
@@ -30,11 +29,14 @@ pub fn name(signal: u32) -> String {
 /// How a process ended, from its raw wait status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
+    /// It exited with this code.
     Code(u32),
+    /// This signal ended it.
     Signal(u32),
 }
 
 impl Exit {
+    /// Decodes a raw wait status.
     pub fn from_status(status: u32) -> Exit {
         match status & 0x7f {
             0 => Exit::Code(status >> 8 & 0xff),
@@ -42,8 +44,8 @@ impl Exit {
         }
     }
 
-    /// The signal that ended it. A shell in between says 128 + N; only for signals that no
-    /// program chooses as an exit code by chance is that believed.
+    /// The signal that ended it. A shell reports a signal as exit code 128 + N, which is believed only for SIGKILL and
+    /// crashes, since a program may exit with the other codes itself.
     pub fn deadly_signal(self) -> Option<u32> {
         match self {
             Exit::Signal(signal) => Some(signal),
@@ -52,28 +54,36 @@ impl Exit {
     }
 }
 
-/// Of a name as [`name`] writes it.
-pub fn by_name(text: &str) -> Option<u32> {
+/// The number of a signal, from its name as written by [`name`].
+pub fn from_name(text: &str) -> Option<u32> {
     let is_name = |number: &u32| text.starts_with("SIG") && name(*number) == text;
     (1..32).find(is_name)
 }
 
+/// SIGHUP.
 pub const HANG_UP: u32 = 1;
-pub const CPU_LIMIT: u32 = 24;
-pub const FILE_LIMIT: u32 = 25;
+/// SIGINT.
 pub const INTERRUPT: u32 = 2;
+/// SIGABRT.
 pub const ABORT: u32 = 6;
+/// SIGBUS.
 pub const BUS: u32 = 7;
+/// SIGKILL.
 pub const KILL: u32 = 9;
+/// SIGTERM.
 pub const TERMINATE: u32 = 15;
+/// SIGXCPU.
+pub const CPU_LIMIT: u32 = 24;
+/// SIGXFSZ.
+pub const FILE_LIMIT: u32 = 25;
 
-/// Signals the kernel sends for what the program itself did.
+/// Whether the kernel sends this signal for a fault of the program itself.
 pub fn is_crash(signal: u32) -> bool {
     matches!(signal, 4..=8 | 11 | 31)
 }
 
-/// What an error number means for the one who reads it.
-pub fn errno(number: u32) -> String {
+/// The meaning of an error number (errno) in plain words.
+pub fn errno_meaning(number: u32) -> String {
     match number {
         1 | 13 => "no permission".into(),
         5 => "the disk reported an error".into(),
@@ -121,10 +131,10 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_by_what_they_mean() {
-        assert_eq!(errno(28), "the disk is full");
-        assert_eq!(errno(30), "the file system is read-only");
-        assert!(errno(2).starts_with("No such file"));
-        assert_eq!(errno(u32::MAX), "error 4294967295");
+    fn error_numbers_are_named_by_their_meaning() {
+        assert_eq!(errno_meaning(28), "the disk is full");
+        assert_eq!(errno_meaning(30), "the file system is read-only");
+        assert!(errno_meaning(2).starts_with("No such file"));
+        assert_eq!(errno_meaning(u32::MAX), "error 4294967295");
     }
 }

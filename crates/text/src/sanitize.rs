@@ -1,13 +1,12 @@
-//! Process names, paths and commands are bytes that a stranger wrote. Shown through here,
-//! they can neither move the cursor, nor change a colour, nor turn the text around, nor end
-//! a line; a quoted command means the same to the shell as it did to us.
+//! Untrusted bytes (process names, paths, commands, output) made safe to print. Escaped text cannot move the cursor,
+//! change a colour, reverse the text or end a line. A quoted command means to the shell what it meant to us.
 
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 
-/// The bytes as text, with everything that a terminal would obey shown as an escape.
-pub fn shown(bytes: &[u8]) -> String {
+/// The bytes as text, with control characters, invisible characters and invalid UTF-8 as escapes.
+pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
@@ -25,64 +24,63 @@ pub fn shown(bytes: &[u8]) -> String {
     text
 }
 
-/// Lines of code to copy: a line break ends a line, and the indentation of each is kept, tabs too. All else is as in
-/// [`shown`].
+/// The lines of code that a person may copy: escaped as by [`escape`], but with the indentation kept, tabs included.
 pub fn code_lines(code: &str) -> impl Iterator<Item = String> {
     code.split('\n').map(|line| {
         let code = line.trim_start_matches([' ', '\t']);
         let indent = line.strip_suffix(code).unwrap_or_default();
-        format!("{indent}{}", shown(code.as_bytes()))
+        format!("{indent}{}", escape(code.as_bytes()))
     })
 }
 
-/// The last part of a path, shown.
+/// The last component of a path, escaped.
 pub fn file_name(path: &[u8]) -> String {
-    shown(
+    escape(
         path.rsplit(|byte| *byte == b'/')
             .find(|part| !part.is_empty())
             .unwrap_or(path),
     )
 }
 
-/// Output of several lines: each shown by itself, without progress bars that were
-/// overwritten by a carriage return.
-pub fn lines(output: &[u8]) -> impl DoubleEndedIterator<Item = String> {
-    output.split(|byte| *byte == b'\n').map(drawn)
+/// The lines of a program's output as a terminal would leave them on the screen, each escaped.
+pub fn visible_lines(output: &[u8]) -> impl DoubleEndedIterator<Item = String> {
+    output.split(|byte| *byte == b'\n').map(visible_line)
 }
 
-/// One of them, as it is left on the screen.
-pub fn drawn(line: &[u8]) -> String {
-    let mut plain = without_colour(last_drawn(line));
+/// One line of output as a terminal would leave it on the screen, escaped: without colours, and without what a
+/// carriage return or backspaces overwrote.
+pub fn visible_line(line: &[u8]) -> String {
+    let mut plain = strip_colours(after_carriage_return(line));
     if plain.contains(&BACKSPACE) {
-        plain = erased(&plain);
+        plain = apply_backspaces(&plain);
     }
-    shown(&plain)
+    escape(&plain)
 }
 
 const BACKSPACE: u8 = 8;
 
-/// Older progress bars go back by as many characters as they drew.
-fn erased(line: &[u8]) -> Vec<u8> {
+/// Removes what backspaces erase: older progress bars go back by as many characters as they drew.
+fn apply_backspaces(line: &[u8]) -> Vec<u8> {
     let mut left: Vec<u8> = Vec::with_capacity(line.len());
     for byte in line {
         if *byte != BACKSPACE {
             left.push(*byte);
             continue;
         }
-        // All the bytes of a character.
+        // Removes all bytes of one character.
         while left.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
     }
     left
 }
 
-/// What is left on the screen of a line that was drawn over several times.
-pub fn last_drawn(line: &[u8]) -> &[u8] {
+/// The part of a line after its last carriage return: what a progress bar drew last.
+pub fn after_carriage_return(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     line.rsplit(|byte| *byte == b'\r').next().unwrap_or(line)
 }
 
-/// The line without the escape sequences that only set colours.
-pub fn without_colour(line: &[u8]) -> Vec<u8> {
+/// Removes the escape sequences that set colours (SGR) and keeps all others.
+pub fn strip_colours(line: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(line.len());
     let mut rest = line;
     while let Some((&byte, tail)) = rest.split_first() {
@@ -102,7 +100,7 @@ pub fn without_colour(line: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Neither a control nor a character that hides or reorders its neighbours.
+/// Whether a character is neither a control character nor one that hides or reorders its neighbours.
 fn is_plain(character: char) -> bool {
     !character.is_control()
         && !matches!(
@@ -113,18 +111,18 @@ fn is_plain(character: char) -> bool {
         )
 }
 
-/// The command as one would type it: paste it into a shell and the same pieces come out.
-pub fn command(pieces: &[OsString]) -> String {
+/// A command line, quoted so that a shell splits it into the same arguments.
+pub fn shell_command(pieces: &[OsString]) -> String {
     let mut words = Vec::with_capacity(pieces.len());
     for (index, piece) in pieces.iter().enumerate() {
-        words.push(quoted(piece.as_bytes(), index == 0));
+        words.push(shell_word(piece.as_bytes(), index == 0));
     }
     words.join(" ")
 }
 
-fn quoted(piece: &[u8], is_program: bool) -> String {
+fn shell_word(piece: &[u8], is_program: bool) -> String {
     let bare = |byte: &u8| {
-        // NAME=value in front would set a variable instead of naming a program.
+        // A first word of the form NAME=value would set a variable and not name a program.
         byte.is_ascii_alphanumeric()
             || b"_@%+:,./-".contains(byte)
             || (*byte == b'=' && !is_program)
@@ -169,7 +167,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn what_a_terminal_would_obey_is_shown_escaped() {
+    fn what_a_terminal_would_obey_is_escaped() {
         for (bytes, text) in [
             (&b"python3.12"[..], "python3.12"),
             (b"\x1b[2Jgone", r"\u{1b}[2Jgone"),
@@ -179,7 +177,7 @@ mod tests {
             ("a\u{202e}b".as_bytes(), r"a\u{202e}b"),
             ("c1\u{9b}31m".as_bytes(), r"c1\u{9b}31m"),
         ] {
-            assert_eq!(shown(bytes), text);
+            assert_eq!(escape(bytes), text);
         }
     }
 
@@ -206,30 +204,33 @@ mod tests {
     #[test]
     fn a_progress_bar_leaves_only_what_was_drawn_last() {
         let output = b"10%\r20%\r30%\nloss \x1b[31m1.8\x1b[0m\r\n";
-        assert_eq!(lines(output).collect::<Vec<_>>(), ["30%", "loss 1.8", ""]);
+        assert_eq!(
+            visible_lines(output).collect::<Vec<_>>(),
+            ["30%", "loss 1.8", ""]
+        );
         let output = "1/9 é\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}2/9 e".as_bytes();
-        assert_eq!(lines(output).collect::<Vec<_>>(), ["2/9 e"]);
+        assert_eq!(visible_lines(output).collect::<Vec<_>>(), ["2/9 e"]);
     }
 
     #[test]
     fn plain_commands_stay_as_they_were_typed() {
         let pieces = ["python", "train.py", "--lr=0.1"].map(OsString::from);
-        assert_eq!(command(&pieces), "python train.py --lr=0.1");
+        assert_eq!(shell_command(&pieces), "python train.py --lr=0.1");
         let pieces = ["A=1", "two words", "it's", ""].map(OsString::from);
-        assert_eq!(command(&pieces), r"'A=1' 'two words' 'it'\''s' ''");
+        assert_eq!(shell_command(&pieces), r"'A=1' 'two words' 'it'\''s' ''");
     }
 
     proptest! {
         #[test]
-        fn nothing_shown_can_drive_a_terminal(bytes: Vec<u8>) {
-            prop_assert!(shown(&bytes).chars().all(is_plain));
-            prop_assert!(lines(&bytes).all(|line| line.chars().all(is_plain)));
+        fn no_escaped_text_can_drive_a_terminal(bytes: Vec<u8>) {
+            prop_assert!(escape(&bytes).chars().all(is_plain));
+            prop_assert!(visible_lines(&bytes).all(|line| line.chars().all(is_plain)));
         }
 
         #[test]
         fn a_quoted_command_is_one_line(pieces: Vec<Vec<u8>>) {
             let pieces: Vec<_> = pieces.into_iter().map(OsString::from_vec).collect();
-            prop_assert!(command(&pieces).chars().all(is_plain));
+            prop_assert!(shell_command(&pieces).chars().all(is_plain));
         }
     }
 
@@ -253,7 +254,7 @@ mod tests {
         .collect();
         let output = Command::new("bash")
             .arg("-c")
-            .arg(command(&pieces))
+            .arg(shell_command(&pieces))
             .output()
             .unwrap();
         let read: Vec<_> = output.stdout.split(|byte| *byte == 0).collect();

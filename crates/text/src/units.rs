@@ -1,17 +1,17 @@
-//! Numbers as people say them: bytes in powers of ten, times in the two units that matter,
-//! percent with a space. Never more digits than anyone would act on.
+//! Numbers as people read them: bytes in powers of ten, durations in at most two units, percentages with a space.
+//! Never more digits than a reader would act on.
 
 use std::time::Duration;
 
 const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
 
-/// "13.9 GB", "41 MB", "512 kB".
+/// A number of bytes: "13.9 GB", "41 MB", "512 kB".
 pub fn bytes(count: u64) -> String {
     let (number, unit) = scaled(count);
     format!("{number} {unit}")
 }
 
-/// "13.9 of 15.4 GB"; both units where they differ: "41 MB of 13.9 GB".
+/// A part of a whole: "13.9 of 15.4 GB". Both units where they differ: "41 MB of 13.9 GB".
 pub fn bytes_of(part: u64, whole: u64) -> String {
     let (number, unit) = scaled(part);
     let (whole_number, whole_unit) = scaled(whole);
@@ -22,9 +22,9 @@ pub fn bytes_of(part: u64, whole: u64) -> String {
     }
 }
 
-/// A growth in bytes a second, as it is said after "grows": "41 MB a second", "2.5 GB an
-/// hour". The unit of time is the shortest in which the number is not tiny.
-pub fn pace(bytes_per_second: f64) -> String {
+/// A growth rate, to stand after "grows": "41 MB a second", "2.5 GB an hour". The unit of time is the shortest in
+/// which the number is not tiny.
+pub fn growth_rate(bytes_per_second: f64) -> String {
     let rate = bytes_per_second.max(0.0);
     let (factor, time) = if rate >= 1e6 {
         (1.0, "a second")
@@ -40,7 +40,7 @@ fn scaled(count: u64) -> (String, &'static str) {
     let mut value = count as f64;
     let mut units = UNITS.iter();
     let mut unit = units.next().copied().unwrap_or("B");
-    // 999.6 would be printed as 1000: it is said in the next unit instead.
+    // 999.6 MB would be rounded to 1000 MB; it becomes 1 GB.
     while rounded(value, unit) >= 1000.0 {
         let Some(next) = units.next() else { break };
         value /= 1000.0;
@@ -63,7 +63,7 @@ fn rounded(value: f64, unit: &str) -> f64 {
     }
 }
 
-/// "12 ms", "0.1 s", "42 s", "4 min 12 s", "3 h 02 min", "2 days 4 h".
+/// A duration: "12 ms", "0.1 s", "42 s", "4 min 12 s", "3 h 02 min", "2 days 4 h".
 pub fn duration(time: Duration) -> String {
     let millis = time.as_millis();
     if millis == 0 {
@@ -96,8 +96,8 @@ fn pair(large: u128, large_unit: &str, small: u128, small_unit: &str) -> String 
     }
 }
 
-/// A forecast is never good to the second: rounded to steps that do not pretend it is.
-pub fn about(time: Duration) -> String {
+/// A forecast duration, rounded more coarsely the longer it is, since no forecast is good to the second.
+pub fn rough_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     let step = match seconds {
         0..20 => 1,
@@ -114,12 +114,12 @@ pub fn about(time: Duration) -> String {
     }
 }
 
-/// "94 %", from a share of one.
+/// A share (0 to 1) as a percentage: "94 %".
 pub fn percent(share: f64) -> String {
     format!("{:.0} %", share.clamp(0.0, 1.0) * 100.0)
 }
 
-/// "1 request", "12 requests".
+/// A number of things: "1 request", "12 requests".
 pub fn count(number: u64, singular: &str) -> String {
     if number == 1 {
         format!("1 {singular}")
@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn growth_is_said_over_a_time_in_which_it_is_visible() {
-        assert_eq!(pace(41e6), "41 MB a second");
-        assert_eq!(pace(100e3), "6 MB a minute");
-        assert_eq!(pace(1e3), "3.6 MB an hour");
-        assert_eq!(pace(-5.0), "0 B an hour");
+        assert_eq!(growth_rate(41e6), "41 MB a second");
+        assert_eq!(growth_rate(100e3), "6 MB a minute");
+        assert_eq!(growth_rate(1e3), "3.6 MB an hour");
+        assert_eq!(growth_rate(-5.0), "0 B an hour");
     }
 
     #[test]
@@ -205,7 +205,11 @@ mod tests {
             (1_000, "17 min"),
             (5_000, "1 h 20 min"),
         ] {
-            assert_eq!(about(Duration::from_secs(seconds)), said, "{seconds}");
+            assert_eq!(
+                rough_duration(Duration::from_secs(seconds)),
+                said,
+                "{seconds}"
+            );
         }
     }
 

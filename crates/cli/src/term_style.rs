@@ -1,17 +1,17 @@
-//! What the person's terminal can show.
+//! The style of the terminal that a stream writes to.
 
-use antifreeze_view::{Glyphs, Look};
+use antifreeze_text::{Glyphs, TermStyle};
 use rustix::fd::AsFd;
 
-/// How to write to this stream.
-pub fn look_of(stream: impl AsFd) -> Look {
+/// Finds out how to format text for this stream.
+pub fn terminal_style(stream: impl AsFd) -> TermStyle {
     let terminal = rustix::termios::isatty(&stream);
     let width = rustix::termios::tcgetwinsize(&stream)
         .ok()
         .map(|size| usize::from(size.ws_col))
         .filter(|columns| *columns > 0)
         .unwrap_or(100);
-    Look {
+    TermStyle {
         width,
         colour: terminal
             && unset("NO_COLOR")
