@@ -4,7 +4,7 @@
 //! (`python/antifreeze/_shim/checkpoints.py` describes the folder). So what is found here is complete; what was deleted
 //! or cut short since is left out. Checkpoints of different kinds never replace each other.
 
-use antifreeze_record::regular;
+use antifreeze_sense::regular_file;
 use serde::Deserialize;
 use std::fs::Metadata;
 use std::io::{Read, Seek, SeekFrom};
@@ -110,7 +110,7 @@ fn read_entry(path: &Path) -> Option<Checkpoint> {
 fn read_pointer(path: &Path, suffix: &str) -> Option<Pointer> {
     suffix.strip_suffix(".json")?;
     let mut text = Vec::new();
-    let file = regular::open(path).ok()?;
+    let file = regular_file::open(path).ok()?;
     file.take(MAX_POINTER_BYTES).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
 }
@@ -133,7 +133,7 @@ fn is_complete(kind: Kind, path: &Path, data: &Metadata) -> bool {
 
 fn ends_as_zip(path: &Path, length: u64) -> bool {
     let end = || -> std::io::Result<Vec<u8>> {
-        let mut file = regular::open(path)?;
+        let mut file = regular_file::open(path)?;
         file.seek(SeekFrom::Start(length.saturating_sub(ZIP_END_BYTES)))?;
         let mut bytes = Vec::new();
         file.take(ZIP_END_BYTES).read_to_end(&mut bytes)?;

@@ -6,8 +6,8 @@ use crate::shim::Told;
 use crate::stacks::Stacks;
 use crate::waits::Waits;
 use antifreeze_record::event::Text;
-use antifreeze_record::regular;
 use antifreeze_sense::Stamp;
+use antifreeze_sense::regular_file;
 use antifreeze_text::sanitize;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -52,7 +52,7 @@ impl Terms {
 
     /// None of a run that left none, or none that can be read.
     pub fn read(folder: &Path) -> Option<Terms> {
-        let text = regular::read(&folder.join(TERMS_FILE)).ok()?;
+        let text = regular_file::read(&folder.join(TERMS_FILE)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 }

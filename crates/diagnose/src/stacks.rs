@@ -2,7 +2,7 @@
 //! run's folder, each time the guard asked. Read without trust.
 
 use crate::traceback::{Frame, find_last};
-use antifreeze_record::regular;
+use antifreeze_sense::regular_file;
 use antifreeze_text::sanitize;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -160,7 +160,7 @@ pub fn own(stack: &[Call]) -> Option<&Call> {
 
 /// Of a file, at most so much that a person would read it.
 pub(crate) fn end_of(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut file = regular::open(path)?;
+    let mut file = regular_file::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LONGEST)))?;
     let mut text = Vec::new();

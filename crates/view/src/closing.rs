@@ -186,7 +186,10 @@ pub(crate) fn besides(verdict: &Verdict, story: &Story, style: &TermStyle) -> Ve
     if verdict.end.kind == EndKind::MachineDied
         && let Some(until) = story.until()
     {
-        sentences.push(format!("The last look was at {}", look.clock(until)));
+        sentences.push(format!(
+            "The last look was at {}",
+            style.clock(timestamp(until))
+        ));
     }
     match story.refusals.count {
         0 => {}

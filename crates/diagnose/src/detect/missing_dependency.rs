@@ -29,7 +29,7 @@ use antifreeze_text::layout::cut;
 use antifreeze_text::sanitize;
 use super::{Finding, Found, library_not_mapped};
 use crate::case::Case;
-use crate::signal::Exit;
+use antifreeze_text::signal::Exit;
 use crate::traceback::Frame;
 use std::os::unix::ffi::OsStrExt;
 

@@ -1,5 +1,7 @@
 //! The signal that ended a process, in the words of a shell or of what had started it.
 
+use antifreeze_text::signal;
+
 /// What is said of a process by who had started it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Told {

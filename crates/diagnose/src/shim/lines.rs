@@ -5,7 +5,7 @@ use super::{
     BatchFacts, Change, Changed, Hello, Holders, Loaded, Model, Numbers, OutOfMemory, Saved,
     ScriptChanges, Split, Told,
 };
-use antifreeze_record::regular;
+use antifreeze_sense::regular_file;
 use serde::Deserialize;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -75,7 +75,7 @@ impl Told {
             .collect();
         files.sort();
         for (process, file) in files.into_iter().enumerate() {
-            if let Ok(file) = regular::open(&file) {
+            if let Ok(file) = regular_file::open(&file) {
                 told.hear(process, BufReader::new(file.take(LONGEST)));
             }
         }

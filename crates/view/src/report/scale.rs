@@ -27,6 +27,7 @@ impl Unit {
     }
 
     pub fn said(self, value: f64) -> String {
+        use antifreeze_text::units;
         match self {
             Unit::Bytes => units::bytes(value as u64),
             Unit::BytesPerSecond => format!("{}/s", units::bytes(value as u64)),
