@@ -1,4 +1,4 @@
-//! How often a rule was right on real training code: what `bench/check/run --write precision` found.
+//! How often a rule was right on real training code: what `bench/check --write precision` found.
 
 use antifreeze_lint::rule::Rule;
 use antifreeze_lint::rules::RULES;

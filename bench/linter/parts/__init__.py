@@ -1,4 +1,4 @@
-"""The parts of `bench/check/run`, in the order in which they run."""
+"""The parts of `bench/check`, in the order in which they run."""
 
 from . import precision, recall, speed
 

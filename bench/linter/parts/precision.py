@@ -90,7 +90,7 @@ def judged(name, findings, overall=None, per_rule=None):
     labelled, unlabelled = findings
     remark = f"of {len(labelled) + len(unlabelled)}"
     if unlabelled:
-        remark += "; see `bench/check/run label`"
+        remark += "; see `bench/check label`"
     target = exactly(0) if overall else None
     yield Figure(f"{name}: findings without a label", len(unlabelled), "", target, remark)
     counts = labels.tally(labelled)

@@ -1,4 +1,4 @@
-"""`bench/check/run label`: findings that nobody has judged yet, with what a judge needs to see."""
+"""`bench/check label`: findings that nobody has judged yet, with what a judge needs to see."""
 
 from collections import Counter
 
