@@ -1,5 +1,4 @@
-"""The bench: where the program under test, the trainers and the scratch space are, and how a
-guarded run is started and ended."""
+"""Paths of the program under test, the trainers and the scratch folder, and guarded runs."""
 
 import glob
 import os
@@ -12,14 +11,13 @@ import time
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TRAINERS = os.path.join(REPOSITORY, "bench/trainers")
-# What distributions give an ordinary user to lock.
-ORDINARY_MEMLOCK = 8 << 20
-NOBODY = 65534
+# The memory that an ordinary user may lock by default.
+ORDINARY_MEMLOCK_BYTES = 8 << 20
+NOBODY_UID = 65534
 
 
-class Left(Exception):
-    """What cannot be measured here, and why: yielded by a part that goes on, raised by one
-    that cannot."""
+class LeftOut(Exception):
+    """What cannot be measured here, and why. A part yields it and continues, or raises it."""
 
     def line(self):
         return f"  left out: {self}"
@@ -31,7 +29,7 @@ class Bench:
         # /var/tmp is on a disk by convention, where /tmp often is memory.
         self.scratch = tempfile.mkdtemp(prefix="antifreeze-bench-", dir="/var/tmp")
         os.chmod(self.scratch, 0o755)
-        # A copy: nobody may reach it, and it stays the same while others build.
+        # A copy, which any user can execute and which does not change during a build.
         self.program = shutil.copy(find_program(), os.path.join(self.scratch, "antifreeze"))
         os.chmod(self.program, 0o755)
 
@@ -52,9 +50,9 @@ class Bench:
         return folder
 
     def trainer(self, name, *arguments):
-        """The command of a trainer of ours, where any user may reach it."""
+        """The command of a trainer, in a folder that any user can read."""
         path = shutil.copy(os.path.join(TRAINERS, name), os.path.join(self.scratch, name))
-        return [interpreter(), "-S", "-E", path, *map(str, arguments)]
+        return [find_interpreter(), "-S", "-E", path, *map(str, arguments)]
 
     def guarded(self, command, flags=()):
         return [self.program, "run", *flags, "--", *command]
@@ -64,8 +62,8 @@ class Bench:
         return {**plain, "ANTIFREEZE_HOME": home}
 
 
-def interpreter():
-    """The system's, since ours may be in a home that is closed to others."""
+def find_interpreter():
+    """The system's Python, because this one may be in a home folder that other users cannot read."""
     return next(filter(os.path.exists, ["/usr/bin/python3", sys.executable]))
 
 
@@ -83,17 +81,17 @@ class GuardedRun:
 
     def __init__(self, bench, command, flags=(), ordinary=False):
         as_nobody = ordinary and os.getuid() == 0
-        self.home = bench.folder(NOBODY if as_nobody else None)
+        self.home = bench.folder(NOBODY_UID if as_nobody else None)
         prefix = []
         if as_nobody:
-            prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
-        self.said = os.path.join(self.home, "said")
-        with open(self.said, "wb") as said:
+            prefix = ["setpriv", f"--reuid={NOBODY_UID}", f"--regid={NOBODY_UID}", "--clear-groups", "--"]
+        self.messages_path = os.path.join(self.home, "said")
+        with open(self.messages_path, "wb") as messages:
             self.front = subprocess.Popen(
                 prefix + bench.guarded(command, flags),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=messages,
                 env=bench.environment(self.home),
                 cwd="/",
                 preexec_fn=limit_locking if ordinary else None,
@@ -111,14 +109,14 @@ class GuardedRun:
             if self.front.poll() is not None:
                 break
             time.sleep(0.02)
-        raise RuntimeError(f"the run did not start: {self.words()}")
+        raise RuntimeError(f"the run did not start: {self.messages()}")
 
     def run_folder(self):
         return glob.glob(os.path.join(self.home, "runs/*"))[0]
 
-    def words(self):
-        """What antifreeze has said so far."""
-        with open(self.said) as file:
+    def messages(self):
+        """What antifreeze has printed so far."""
+        with open(self.messages_path) as file:
             return file.read()
 
     def __enter__(self):
@@ -135,5 +133,5 @@ class GuardedRun:
 
 def limit_locking():
     _, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    limit = ORDINARY_MEMLOCK if hard == resource.RLIM_INFINITY else min(ORDINARY_MEMLOCK, hard)
+    limit = ORDINARY_MEMLOCK_BYTES if hard == resource.RLIM_INFINITY else min(ORDINARY_MEMLOCK_BYTES, hard)
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (limit, limit))

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from .bench import REPOSITORY, Left
+from .bench import REPOSITORY, LeftOut
 from .results import write
 
 RESULTS = os.path.join(REPOSITORY, "bench/RESULTS.md")
@@ -37,7 +37,7 @@ def measure_part(part, bench, section):
     try:
         for figure in part.measure(bench):
             add_and_print(section, figure)
-    except Left as left:
+    except LeftOut as left:
         add_and_print(section, left)
     print(flush=True)
 

@@ -1,4 +1,4 @@
-"""A figure: what was measured, in its unit, beside its target."""
+"""A figure: a measured value with its unit and its target."""
 
 from dataclasses import dataclass
 from typing import Optional
@@ -8,7 +8,7 @@ MIB = 1 << 20
 
 @dataclass
 class Target:
-    """`at most` or `at least` a value, or exactly it."""
+    """An upper or lower bound, or an exact value."""
 
     sign: str
     value: float
@@ -40,34 +40,34 @@ class Figure:
     value: float
     unit: str
     target: Optional[Target] = None
-    # A ratio to another program, a spread, a remark.
-    beside: str = ""
+    # For example a ratio to another program, or an interval.
+    remark: str = ""
 
     def cells(self):
         """Name, value, target, ratio of value to target, verdict, remark."""
-        value = f"{shown(self.value)} {self.unit}".strip()
+        value = f"{format_value(self.value)} {self.unit}".strip()
         if self.target is None:
-            return self.name, value, "", "", "", self.beside
-        target = f"{self.target.sign} {shown(self.target.value)} {self.unit}".strip()
+            return self.name, value, "", "", "", self.remark
+        target = f"{self.target.sign} {format_value(self.target.value)} {self.unit}".strip()
         ratio = f"{self.value / self.target.value:.3g}" if self.target.value else ""
-        return self.name, value, target, ratio, "met" if self.is_met() else "MISSED", self.beside
+        return self.name, value, target, ratio, "met" if self.is_met() else "MISSED", self.remark
 
     def is_met(self):
         return self.target is None or self.target.is_met_by(self.value)
 
     def line(self):
-        name, value, target, ratio, verdict, beside = self.cells()
+        name, value, target, ratio, verdict, remark = self.cells()
         judged = f"target {target}" + (f" (ratio {ratio})" if ratio else "") + f" {verdict}"
         parts = [f"  {name:<58} {value:>14}"]
         if target:
             parts.append(judged)
-        if beside:
-            parts.append(beside)
+        if remark:
+            parts.append(remark)
         return "  ".join(parts)
 
 
-def shown(value):
-    """Enough digits to compare, never in powers of ten, no zeros for show."""
+def format_value(value):
+    """A number with enough digits to compare, without an exponent."""
     if value == int(value):
         return f"{int(value)}"
     if abs(value) >= 1000:

@@ -1,8 +1,8 @@
-"""The programs people use today, each as its own users start it.
+"""Other programs that people use to watch memory, started as their users start them.
 
-Python packages go into a virtual environment in the user's cache. earlyoom is unpacked there
-and not installed: its package would start a service that ends people's processes. What cannot
-be had is left out, with the reason.
+Python packages go into a virtual environment in the user's cache folder. earlyoom is only unpacked there,
+because its package would start a service that kills processes. What is not available is left out, with
+the reason.
 """
 
 import os
@@ -26,7 +26,7 @@ while True:
     time.sleep(rest)
 """
 
-# Without a GPU its screen does not start; its collector still watches machine and tree.
+# Without a GPU the screen does not start, but the collector still watches machine and tree.
 NVITOP_LOOP = """
 import sys, time
 from nvitop import Device, ResourceMetricCollector
@@ -42,8 +42,8 @@ with collector(tag="bench"):
 """
 
 
-class Other:
-    """A running program of somebody else's."""
+class OtherProgram:
+    """Another program that is running."""
 
     def __init__(self, name, command):
         self.name = name
@@ -55,25 +55,25 @@ class Other:
     def pid(self):
         return self.process.pid
 
-    def lives(self):
+    def is_running(self):
         return self.process.poll() is None
 
     def end(self):
-        if self.lives():
+        if self.is_running():
             self.process.kill()
         self.process.wait()
 
 
-def commands(trainer):
-    """Name → command, and name → why it is left out. `trainer` is the process to watch."""
+def find_commands(trainer):
+    """Commands by name, and reasons by name of what is left out. `trainer` is the process to watch."""
     found, missing = {}, {}
-    earlyoom = earlyoom_path()
+    earlyoom = fetch_earlyoom()
     if earlyoom:
         found["earlyoom -r 0"] = [earlyoom, "-r", "0", "--dryrun"]
     else:
         missing["earlyoom"] = "it is not installed, and apt-get cannot fetch it"
     try:
-        python = environment()
+        python = make_environment()
     except (OSError, subprocess.SubprocessError) as error:
         missing[", ".join(PACKAGES)] = f"they could not be installed: {error}"
         return found, missing
@@ -87,14 +87,14 @@ def commands(trainer):
     return found, missing
 
 
-def cache():
-    of_the_user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(of_the_user, "antifreeze-bench")
+def cache_folder():
+    users_cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(users_cache, "antifreeze-bench")
 
 
-def earlyoom_path():
+def fetch_earlyoom():
     installed = shutil.which("earlyoom")
-    unpacked = os.path.join(cache(), "earlyoom")
+    unpacked = os.path.join(cache_folder(), "earlyoom")
     program = os.path.join(unpacked, "usr/bin/earlyoom")
     if installed or os.path.exists(program):
         return installed or program
@@ -104,9 +104,9 @@ def earlyoom_path():
     return program if os.path.exists(program) else None
 
 
-def environment():
-    """The interpreter of a virtual environment that holds the packages."""
-    folder = cache()
+def make_environment():
+    """Returns the interpreter of a virtual environment with the packages."""
+    folder = cache_folder()
     python = os.path.join(folder, "bin/python")
     have = [python, "-c", "import " + ", ".join(PACKAGES)]
     if not os.path.exists(python) or subprocess.run(have, stderr=subprocess.DEVNULL).returncode:
@@ -115,13 +115,13 @@ def environment():
     return python
 
 
-def start(trainer, warm_up):
-    """Starts all of them and lets them settle: starting up is not what is compared."""
-    found, missing = commands(trainer)
-    running = [Other(name, command) for name, command in found.items()]
+def start_programs(trainer, warm_up):
+    """Starts all programs and waits, because their start is not compared."""
+    found, missing = find_commands(trainer)
+    running = [OtherProgram(name, command) for name, command in found.items()]
     time.sleep(warm_up)
     for other in list(running):
-        if not other.lives():
+        if not other.is_running():
             missing[other.name] = f"it ended by itself with status {other.process.returncode}"
             running.remove(other)
     return running, missing

@@ -1,4 +1,4 @@
-"""How fast a trainer's output passes through `antifreeze run`, beside the same without it."""
+"""Throughput of a trainer's output through `antifreeze run`, compared with the same output without it."""
 
 import fcntl
 import os
@@ -16,16 +16,16 @@ FILE_BYTES = 256 << 20
 
 
 def measure(bench):
-    source = lines(bench)
+    source = make_lines(bench)
     repeat = bench.pick(8, 1)
     pairs = bench.pick(5, 2)
-    yield one(bench, "to a pipe", 200, pairs, ["cat"] + [source] * repeat, to_pipe)
-    yield one(bench, "to a file", 200, pairs, ["cat"] + [source] * bench.pick(4, 1), to_file)
-    yield one(bench, "to a terminal", 50, pairs, ["cat", source], to_terminal)
+    yield compare(bench, "to a pipe", 200, pairs, ["cat"] + [source] * repeat, to_pipe)
+    yield compare(bench, "to a file", 200, pairs, ["cat"] + [source] * bench.pick(4, 1), to_file)
+    yield compare(bench, "to a terminal", 50, pairs, ["cat", source], to_terminal)
 
 
-def lines(bench):
-    """A file of numbered lines, in the page cache."""
+def make_lines(bench):
+    """Makes a file of numbered lines, which is then in the page cache."""
     path = os.path.join(bench.scratch, "lines")
     piece = b"".join(LINE % number for number in range(10_000))
     with open(path, "wb") as file:
@@ -34,7 +34,7 @@ def lines(bench):
     return path
 
 
-def one(bench, where, target, pairs, command, through):
+def compare(bench, where, target, pairs, command, through):
     home = bench.folder()
     rates, ratios = [], []
     for _ in range(pairs):
@@ -74,7 +74,7 @@ def to_file(bench, command, home):
 
 
 def to_terminal(bench, command, home):
-    """A terminal of its own, as a window gives it, read by somebody who is never slow."""
+    """A new terminal, whose reader is never slow."""
     ours, theirs = pty.openpty()
     began = time.perf_counter()
     process = subprocess.Popen(
@@ -94,7 +94,7 @@ def drain(descriptor):
     while True:
         try:
             taken = os.readv(descriptor, room)
-        except OSError:  # A terminal whose last user has left reads as an error.
+        except OSError:  # Reading a terminal that no process has open is an error.
             return count
         if taken == 0:
             return count

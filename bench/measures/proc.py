@@ -1,4 +1,4 @@
-"""What the kernel says about a process."""
+"""Reads values of a process from the kernel."""
 
 import ctypes
 import os
@@ -8,8 +8,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def cpu_seconds(pid):
-    """User and system time of all threads, the ended ones too, to the nanosecond; `stat`
-    would give hundredths of a second, a sixth of what is allowed in a minute."""
+    """User and system time of all threads, including ended ones, in nanosecond resolution. `stat` has hundredths
+    of a second, which is a sixth of the target for a minute."""
     clock = ctypes.c_int()
     error = _libc.clock_getcpuclockid(pid, ctypes.byref(clock))
     if error:
@@ -17,8 +17,8 @@ def cpu_seconds(pid):
     return time.clock_gettime(clock.value)
 
 
-def status(pid):
-    """The fields of /proc/PID/status that are sizes, in bytes."""
+def memory_status(pid):
+    """The sizes in /proc/PID/status, in bytes."""
     sizes = {}
     with open(f"/proc/{pid}/status") as lines:
         for line in lines:
@@ -29,12 +29,12 @@ def status(pid):
     return sizes
 
 
-def descriptors(pid):
+def count_descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def written_bytes(pid):
-    """What the process has sent to a disk."""
+    """Bytes that the process has sent to a disk."""
     with open(f"/proc/{pid}/io") as lines:
         for line in lines:
             if line.startswith("write_bytes:"):

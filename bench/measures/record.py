@@ -1,4 +1,4 @@
-"""The size of a calm run's record, and how fast the record of a day is listed."""
+"""The size of a calm run's record, and the time to list the record of a day."""
 
 import glob
 import os
@@ -9,7 +9,7 @@ import subprocess
 import time
 import zlib
 
-from .bench import REPOSITORY, GuardedRun, Left
+from .bench import REPOSITORY, GuardedRun, LeftOut
 from .figure import Figure, at_most
 from .proc import written_bytes
 from .spread import median
@@ -19,44 +19,44 @@ PROCESSES = 10
 
 
 def measure(bench):
-    yield from an_hour(bench)
-    yield from a_day(bench)
+    yield from measure_growth(bench)
+    yield from measure_listing(bench)
 
 
-def an_hour(bench):
+def measure_growth(bench):
     with GuardedRun(bench, bench.trainer("tree.py", PROCESSES)) as run:
-        # Its processes are grown up then, and looked at once a second.
+        # By then its processes are old enough to be sampled at the slow pace.
         time.sleep(bench.pick(20, 12))
-        began, before, traffic = time.monotonic(), frames(run), written_bytes(run.guard)
+        began, before, traffic = time.monotonic(), frame_bytes(run), written_bytes(run.guard)
         time.sleep(bench.pick(150, 8))
-        taken, after = time.monotonic() - began, frames(run)
+        taken, after = time.monotonic() - began, frame_bytes(run)
         traffic = written_bytes(run.guard) - traffic
     an_hour = 3600 / taken / 1e6
     remark = f"of frames, from {taken:.0f} s of a tree of {PROCESSES}"
     yield Figure("record, calm", (after - before) * an_hour, "MB/h", at_most(3), remark)
     yield Figure(
         "sent to the disk, calm", traffic * an_hour, "MB/h",
-        beside="whole blocks of 4 KiB, written again as they fill, each durable at once",
+        remark="whole blocks of 4 KiB, written again as they fill, each durable at once",
     )
 
 
-def frames(run):
-    """Bytes of the intact frames in a run's record: the files themselves grow in steps. The
-    bytes of a frame are in crates/record/src/frame.rs."""
+def frame_bytes(run):
+    """Bytes of the intact frames in a run's record; the files themselves grow in steps. The layout of a frame is in
+    crates/record/src/frame.rs."""
     total = 0
     for path in glob.glob(os.path.join(run.run_folder(), "record.*")):
         with open(path, "rb") as file:
             content = file.read()
         at = content.find(b"\xaf\xf1")
         while at >= 0:
-            size = frame_at(content, at)
+            size = intact_frame_bytes(content, at)
             total += size
             at = content.find(b"\xaf\xf1", at + max(size, 1))
     return total
 
 
-def frame_at(content, at):
-    """The size of the frame there, or 0 when it is none."""
+def intact_frame_bytes(content, at):
+    """The size of the frame at this offset, or 0 if there is none."""
     if at + 17 > len(content):
         return 0
     end = at + 13 + struct.unpack_from("<H", content, at + 2)[0]
@@ -65,11 +65,11 @@ def frame_at(content, at):
     return end + 4 - at if intact else 0
 
 
-def a_day(bench):
+def measure_listing(bench):
     home = bench.folder()
     folder = os.path.join(home, "runs", "20200101-000000-0001")
     os.makedirs(folder)
-    said = make_day(bench, folder)
+    day_output = make_day(bench, folder)
     times = []
     for _ in range(bench.pick(20, 5)):
         began = time.perf_counter()
@@ -82,7 +82,7 @@ def a_day(bench):
     size = sum(os.path.getsize(path) for path in glob.glob(os.path.join(folder, "*")))
     remark = f"{size / 1e6:.0f} MB of files; worst {max(times):.0f} of {len(times)}"
     yield Figure("`antifreeze runs` with a record of 24 hours", median(times), "ms", at_most(100), remark)
-    rate = re.search(r"([\d.]+) MB an hour", said)
+    rate = re.search(r"([\d.]+) MB an hour", day_output)
     if rate:
         yield Figure(
             "samples of a made-up calm day, before thinning", float(rate.group(1)), "MB/h",
@@ -91,13 +91,13 @@ def a_day(bench):
 
 
 def make_day(bench, folder):
-    """Has the record's own example write a day. It removes its folder in the end; names of
-    ours for the same files, given while it writes, keep them."""
+    """Runs the example that writes the record of a day, and returns its output. The example removes its files at the
+    end; hard links, made while it writes, keep them."""
     if not shutil.which("cargo"):
-        raise Left("the record of a day, because there is no cargo to build the example that makes it")
+        raise LeftOut("the record of a day, because there is no cargo to build the example that makes it")
     build = ["cargo", "build", "-q", "--release", "-p", "antifreeze-record", "--example", "day"]
     if subprocess.run(build, cwd=REPOSITORY).returncode:
-        raise Left("the record of a day, because the example that makes it does not build")
+        raise LeftOut("the record of a day, because the example that makes it does not build")
     target = os.environ.get("CARGO_TARGET_DIR", os.path.join(REPOSITORY, "target"))
     temporary = bench.folder()
     example = subprocess.Popen(
@@ -113,7 +113,7 @@ def make_day(bench, folder):
                 os.link(file, os.path.join(folder, os.path.basename(file)))
             break
         time.sleep(0.01)
-    said, _ = example.communicate()
+    output, _ = example.communicate()
     if len(os.listdir(folder)) != 4:
-        raise Left("the record of a day, because its files were gone before they could be kept")
-    return said
+        raise LeftOut("the record of a day, because its files were gone before they could be kept")
+    return output

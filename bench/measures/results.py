@@ -1,35 +1,35 @@
-"""bench/RESULTS.md: one section a part, replaced when that part is measured again."""
+"""bench/RESULTS.md: one section for each part, replaced when the part is measured again."""
 
 import os
 import platform
 import re
 import time
 
-from .bench import Left
+from .bench import LeftOut
 
 INTRODUCTION = """# What the guard costs
 
 Measured by `bench/guard --write`; [README.md](README.md) says how and what each figure means.
 A ratio below 1 is good for a target with ≤, above 1 for one with ≥.
 """
-# A load above this means that somebody else was at work.
-BUSY = 1.0
+# A higher load means that other programs were running.
+BUSY_LOAD = 1.0
 
 
 class Section:
     def __init__(self, part, title, conditions, command, mark):
         self.part, self.title, self.conditions = part, title, conditions
         self.command, self.mark = command, mark
-        self.figures, self.left = [], []
+        self.figures, self.left_out = [], []
 
     @staticmethod
     def begin(part, title, quick, command="bench/guard", mark=None):
-        """`mark` tells parts of the same name apart in RESULTS.md."""
+        """`mark` identifies the section in RESULTS.md; by default the name of the part."""
         said = conditions(os.getloadavg()[0]) + (" Quick trial." if quick else "")
         return Section(part, title, said, command, mark or part)
 
-    def add(self, found):
-        (self.left if isinstance(found, Left) else self.figures).append(found)
+    def add(self, figure):
+        (self.left_out if isinstance(figure, LeftOut) else self.figures).append(figure)
 
     def misses(self):
         return [figure for figure in self.figures if not figure.is_met()]
@@ -39,16 +39,16 @@ class Section:
 
     def text(self):
         lines = [f"## {self.title}", "", f"`{self.command} --write {self.part}`. {self.conditions}", ""]
-        lines += ["| what | measured | target | ratio | | beside it |", "|---|--:|--:|--:|---|---|"]
+        lines += ["| what | measured | target | ratio | | remark |", "|---|--:|--:|--:|---|---|"]
         lines += ["| " + " | ".join(figure.cells()) + " |" for figure in self.figures]
-        lines += [f"\nLeft out: {left}." for left in self.left]
+        lines += [f"\nLeft out: {left}." for left in self.left_out]
         return "\n".join(lines)
 
 
 def conditions(load):
     with open("/proc/meminfo") as file:
         memory = int(file.readline().split()[1]) * 1024
-    busy = " **a busy machine: absolute figures are worse than they need be**" if load > BUSY else ""
+    busy = " **a busy machine: absolute figures are worse than they need be**" if load > BUSY_LOAD else ""
     return (
         f"{time.strftime('%Y-%m-%d', time.gmtime())}, {os.cpu_count()} cores, "
         f"{memory / 1e9:.0f} GB, Linux {platform.release()} {platform.machine()}, "

@@ -1,4 +1,4 @@
-"""What `import antifreeze` takes in an environment with nothing else in it, and `antifreeze.step` of a step that fits."""
+"""Time of `import antifreeze` in an empty environment, and the cost of `antifreeze.step` in a step that fits."""
 
 import json
 import os
@@ -6,27 +6,27 @@ import subprocess
 import sys
 import time
 
-from .bench import REPOSITORY, Left
+from .bench import REPOSITORY, LeftOut
 from .figure import Figure, at_most
-from .shim import output, told
+from .shim import interval_figure, run_and_read
 from .spread import interval, median
 
 TITLE = "What the SDK costs"
 
 
 def measure(bench):
-    yield from imported(bench)
+    yield from measure_import(bench)
     python = os.environ.get("ANTIFREEZE_TEST_PYTHON")
     if not python:
-        raise Left("steps, because ANTIFREEZE_TEST_PYTHON names no Python that has torch")
+        raise LeftOut("steps, because ANTIFREEZE_TEST_PYTHON names no Python that has torch")
     trainer = bench.trainer("parts.py", os.path.join(REPOSITORY, "python"), bench.pick(300, 20))
-    rounds = json.loads(output(bench, [python, *trainer[3:]]))
-    yield told("`antifreeze.step` over `loss.backward()`", [(with_it - without) * 1e6 for with_it, without in rounds], "µs")
+    rounds = json.loads(run_and_read(bench, [python, *trainer[3:]]))
+    yield interval_figure("`antifreeze.step` over `loss.backward()`", [(with_it - without) * 1e6 for with_it, without in rounds], "µs")
     yield Figure("the step that it was measured on", 1e3 * median([without for _, without in rounds]), "ms")
 
 
-def imported(bench):
-    """Installed as people do, and used as they do: compiled once, then from the cache."""
+def measure_import(bench):
+    """The package is installed by pip; after the first import its byte code is cached."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     folder = bench.folder()
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
@@ -41,5 +41,5 @@ def imported(bench):
     milliseconds("import antifreeze"), milliseconds("pass")
     rounds = [(milliseconds("import antifreeze"), milliseconds("pass")) for _ in range(bench.pick(50, 10))]
     low, high = interval([taken for taken, _ in rounds])
-    beside = f"95 % interval {low:.1f}–{high:.1f} of {len(rounds)}; `python -c pass` {median([bare for _, bare in rounds]):.1f}"
-    yield Figure('`python -c "import antifreeze"`, all of it', median([taken for taken, _ in rounds]), "ms", at_most(20), beside)
+    remark = f"95 % interval {low:.1f}–{high:.1f} of {len(rounds)}; `python -c pass` {median([bare for _, bare in rounds]):.1f}"
+    yield Figure('`python -c "import antifreeze"`, all of it', median([taken for taken, _ in rounds]), "ms", at_most(20), remark)

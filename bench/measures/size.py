@@ -1,4 +1,4 @@
-"""How small the guard is while it guards, and that it stays so."""
+"""The guard's memory and descriptors, and whether they grow."""
 
 import os
 import time
@@ -6,39 +6,39 @@ import time
 from .bench import GuardedRun
 from .figure import MIB, Figure, at_most, below, exactly
 from .page import Page
-from .proc import descriptors, status
+from .proc import count_descriptors, memory_status
 
 TITLE = "The guard's size"
-# Not lockable: the pages that the kernel itself puts into every process.
-KERNELS_OWN = 64 << 10
+# Pages that the kernel puts into every process, which cannot be locked.
+UNLOCKABLE_BYTES = 64 << 10
 
 
 def measure(bench):
     if os.getuid() == 0:
-        yield from one(bench, "root", ordinary=False)
-    yield from one(bench, "an ordinary user", ordinary=True)
+        yield from measure_as(bench, "root", ordinary=False)
+    yield from measure_as(bench, "an ordinary user", ordinary=True)
 
 
-def one(bench, who, ordinary):
-    """A tree whose processes come and go between the first look and the second. Both looks
-    are at rest: the guard keeps a descriptor for each process that lives."""
+def measure_as(bench, who, ordinary):
+    """Measures before and after a time in which processes of the tree start and exit. At both moments only the
+    permanent ones run, because the guard has descriptors open for each process."""
     first, last = bench.pick((5, 60), (5, 14))
     trainer = bench.trainer("tree.py", 10, 0, first + 1, last - 4)
     with GuardedRun(bench, trainer, ordinary=ordinary) as run:
         began = time.monotonic()
         time.sleep(first)
-        opened = descriptors(run.guard)
+        opened = count_descriptors(run.guard)
         page = Page(run.guard, run.page_fd)
         early = page.read("allocations")
         time.sleep(began + last - time.monotonic())
-        sizes = status(run.guard)
-        grown = descriptors(run.guard) - opened
+        sizes = memory_status(run.guard)
+        grown = count_descriptors(run.guard) - opened
         allocations = page.read("allocations")
-        said = "lock its memory" in run.words()
+        is_reported = "lock its memory" in run.messages()
     yield Figure(f"address space, as {who}", sizes["VmSize"] / MIB, "MiB", below(8))
     yield Figure(f"resident, as {who}", sizes["VmRSS"] / 1e6, "MB", at_most(5))
-    unlocked = max(sizes["VmSize"] - sizes["VmLck"] - KERNELS_OWN, 0)
-    remark = "and it says so" if said else "of memory that can be"
+    unlocked = max(sizes["VmSize"] - sizes["VmLck"] - UNLOCKABLE_BYTES, 0)
+    remark = "and it says so" if is_reported else "of memory that can be"
     yield Figure(f"not locked, as {who}", unlocked / MIB, "MiB", exactly(0), remark)
     remark = f"{early} of them within the first {first} s" if allocations else ""
     yield Figure(f"allocations after start, as {who}", allocations, "", exactly(0), remark)

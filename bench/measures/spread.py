@@ -1,13 +1,11 @@
-"""Medians, and how far they can be trusted. Machines are shared and noisy, so nothing here
-is a mean."""
+"""Medians and their confidence intervals. Machines are shared and noisy, so no mean is used."""
 
 import math
 from statistics import median
 
 
 def interval(values):
-    """The range that holds the true median in about 95 of 100 cases, whatever the
-    distribution: the order statistics that the binomial distribution gives."""
+    """The 95 % confidence interval of the median, from order statistics and the binomial distribution."""
     ranked, count = sorted(values), len(values)
     below, rank = 0.0, 0
     while rank < count // 2:

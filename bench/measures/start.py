@@ -1,4 +1,4 @@
-"""What `antifreeze run -- true` takes beyond `true`."""
+"""Additional time of `antifreeze run -- true` compared with `true`."""
 
 import os
 import shutil
@@ -9,19 +9,19 @@ from .figure import Figure, at_most
 from .spread import interval, median
 
 TITLE = "Time to start and end"
-# As many runs as antifreeze keeps.
+# More runs than antifreeze keeps.
 KEPT_RUNS = 100
 
 
 def measure(bench):
     fresh = bench.folder()
     files = [open(os.path.join(bench.folder(), name), "wb") for name in ("out", "err")]
-    yield one(bench, "output to /dev/null", fresh, (subprocess.DEVNULL, subprocess.DEVNULL))
-    yield one(bench, "output to files", bench.folder(), files)
-    yield one(bench, f"with {KEPT_RUNS} earlier runs kept", well_used(bench), files)
+    yield compare_start(bench, "output to /dev/null", fresh, (subprocess.DEVNULL, subprocess.DEVNULL))
+    yield compare_start(bench, "output to files", bench.folder(), files)
+    yield compare_start(bench, f"with {KEPT_RUNS} earlier runs kept", make_used_home(bench), files)
 
 
-def one(bench, name, home, outputs):
+def compare_start(bench, name, home, outputs):
     seconds(bench, ["true"], home, outputs), seconds(bench, bench.guarded(["true"]), home, outputs)
     more = []
     for _ in range(bench.pick(30, 5)):
@@ -42,8 +42,8 @@ def seconds(bench, command, home, outputs):
     return time.perf_counter() - began
 
 
-def well_used(bench):
-    """A home as it is after many runs."""
+def make_used_home(bench):
+    """Makes a home folder with many runs."""
     home = bench.folder()
     seconds(bench, bench.guarded(["true"]), home, (subprocess.DEVNULL, subprocess.DEVNULL))
     runs = os.path.join(home, "runs")

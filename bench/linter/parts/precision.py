@@ -3,7 +3,7 @@
 import ast
 import os
 
-from measures.bench import Left
+from measures.bench import LeftOut
 from measures.figure import Figure, at_least, exactly
 
 from . import labels
@@ -19,11 +19,11 @@ OVERALL, PER_RULE = at_least(95), at_least(90)
 def measure(bench):
     corpus = Corpus()
     for why in corpus.fetch("training"):
-        yield Left(f"{why}")
+        yield LeftOut(f"{why}")
     yield about(corpus)
     found, strays = on_the_corpus(bench, corpus)
     for stray in strays:
-        yield Left(stray)
+        yield LeftOut(stray)
     yield syntax_errors(corpus, found)
     # Rules in preview have labels too, so that it is known what they still lack.
     in_preview, _ = on_the_corpus(bench, corpus, "--preview")

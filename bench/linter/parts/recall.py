@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
-from measures.bench import REPOSITORY, Left
+from measures.bench import REPOSITORY, LeftOut
 from measures.figure import Figure, at_least, exactly
 
 from .checker import cells, check
@@ -31,10 +31,10 @@ class Script(NamedTuple):
 def measure(bench):
     wrong, clean = scripts(SCRIPTS)
     if not wrong:
-        raise Left("everything, because there are no scripts")
+        raise LeftOut("everything, because there are no scripts")
     found, troubles = check(bench, SCRIPTS, "--preview")
     for trouble in troubles:
-        yield Left(trouble)
+        yield LeftOut(trouble)
     said = by_file(found)
     hits, misses = scored(wrong, said)
     for file, mark in misses:

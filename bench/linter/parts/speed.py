@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from measures.bench import Left
+from measures.bench import LeftOut
 from measures.figure import Figure, at_least, at_most
 from measures.spread import interval, median
 
@@ -36,11 +36,11 @@ class Turn(NamedTuple):
 def measure(bench):
     corpus, programs = Corpus(), tools.install()
     for why in corpus.fetch("library"):
-        yield Left(f"{why}")
+        yield LeftOut(f"{why}")
     tree = corpus.tree("library")
     files, lines, size = count(tree)
     if not files:
-        raise Left("everything, because there is nothing to read")
+        raise LeftOut("everything, because there is nothing to read")
     yield Figure("the tree", lines / 1e6, "M lines", None, f"{files} files, {size / 1e6:.0f} MB")
     part = os.path.join(tree, bench.pick(SLOW, SLOW_FOR_A_TRIAL))
     with on_two_cores() as cores:
