@@ -24,3 +24,8 @@ pub use runs::{RunRow, show, table};
 pub use sentence::{Detail, rung_name, sentence};
 pub use sheet::labelled;
 pub use speaker::Speaker;
+
+/// The README's example, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -49,7 +49,6 @@ pub fn sarif(reports: &[Report]) -> String {
         "runs": [{
             "tool": {"driver": {
                 "name": "antifreeze",
-                "informationUri": env!("CARGO_PKG_REPOSITORY"),
                 "version": env!("CARGO_PKG_VERSION"),
                 "rules": rules.iter().map(|rule| self::rule(rule)).collect::<Vec<_>>(),
             }},
@@ -68,11 +67,6 @@ fn rule(rule: &Rule) -> Value {
         "name": rule.name,
         "shortDescription": {"text": rule.summary()},
         "help": {"text": page, "markdown": page},
-        "helpUri": format!(
-            "{}/blob/main/docs/rules/{}.md",
-            env!("CARGO_PKG_REPOSITORY"),
-            rule.name
-        ),
         "defaultConfiguration": {"level": level(rule.severity)},
     })
 }
