@@ -4,7 +4,7 @@
 #![no_main]
 
 use antifreeze_record::codec::{decode_event, decode_sample};
-use antifreeze_record::{LEVELS, Record};
+use antifreeze_record::{LEVEL_COUNT, Record};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -13,8 +13,8 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = decode_event(bytes);
 
     // A level a quarter.
-    let mut quarters = bytes.chunks(bytes.len().div_ceil(LEVELS).max(1));
-    let levels = [(); LEVELS].map(|()| quarters.next().unwrap_or_default().to_vec());
+    let mut quarters = bytes.chunks(bytes.len().div_ceil(LEVEL_COUNT).max(1));
+    let levels = [(); LEVEL_COUNT].map(|()| quarters.next().unwrap_or_default().to_vec());
     let record = Record::from_bytes(levels);
     record.head();
     record.events().for_each(drop);

@@ -36,7 +36,7 @@ pub fn link(verdict: &mut Verdict, facts: &Facts) {
 }
 
 fn is_as_it_was(path: &Path, facts: &Facts) -> bool {
-    let began = UNIX_EPOCH + Duration::from_nanos(facts.started.realtime);
+    let began = UNIX_EPOCH + Duration::from_nanos(facts.started.realtime_ns);
     let changed = path.metadata().and_then(|file| file.modified());
     changed.is_ok_and(|changed| changed <= began)
 }

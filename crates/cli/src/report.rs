@@ -8,8 +8,8 @@ use antifreeze_diagnose::verdict::EndKind;
 use antifreeze_diagnose::{Again, Facts, Now, Run, Since};
 use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::writer::TAILS;
-use antifreeze_record::event::{Event, What};
-use antifreeze_record::{Record, tail};
+use antifreeze_record::event::{Event, EventKind};
+use antifreeze_record::{Record, output_tail};
 use antifreeze_text::TermStyle;
 use antifreeze_view::{Detail, RunRow, closing, met_trouble, was_acted_on};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,12 @@ impl Report {
     /// Whether the end of the run is in it.
     pub fn has_end(&self) -> bool {
         let mut events = self.run.events.iter();
-        events.any(|event| matches!(event.what, What::Ended { .. } | What::Detached { .. }))
+        events.any(|event| {
+            matches!(
+                event.kind,
+                EventKind::Ended { .. } | EventKind::Detached { .. }
+            )
+        })
     }
 
     pub fn machine_died(&self) -> bool {
@@ -151,13 +156,13 @@ impl Report {
 
     /// Whether the guard paused it and has not yet let it go on.
     pub fn is_paused(&self) -> bool {
-        let last = self
-            .run
-            .events
-            .iter()
-            .rev()
-            .find(|event| matches!(event.what, What::Paused { .. } | What::Resumed { .. }));
-        last.is_some_and(|event| matches!(event.what, What::Paused { .. }))
+        let last = self.run.events.iter().rev().find(|event| {
+            matches!(
+                event.kind,
+                EventKind::Paused { .. } | EventKind::Resumed { .. }
+            )
+        });
+        last.is_some_and(|event| matches!(event.kind, EventKind::Paused { .. }))
     }
 }
 
@@ -165,6 +170,6 @@ impl Report {
 fn last_output(folder: &Path) -> Vec<u8> {
     TAILS
         .iter()
-        .flat_map(|name| tail::read(&folder.join(name)).unwrap_or_default())
+        .flat_map(|name| output_tail::read(&folder.join(name)).unwrap_or_default())
         .collect()
 }

@@ -266,7 +266,7 @@ impl Run {
             state: numbers.next()?.parse().ok()?,
         };
         let stat = std::fs::read(format!("/proc/{}/stat", guardian.pid)).ok()?;
-        let stat = parse::stat(&stat)?;
+        let stat = parse::process_stat(&stat)?;
         (stat.started == guardian.started && stat.state != b'Z').then_some(guardian)
     }
 

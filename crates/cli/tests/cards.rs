@@ -7,7 +7,7 @@
 mod support;
 
 use antifreeze_record::Record;
-use antifreeze_sense::{Cards, Reading, Reason};
+use antifreeze_sense::{Gpus, Reading, Reason};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -93,12 +93,12 @@ fn until_used(scene: &Scene, mebibytes: u64) {
     scene.until("a reading", LIMIT, || {
         recorded(scene)
             .last()
-            .is_some_and(|cards| cards.used == Reading::Value(mebibytes * MIB))
+            .is_some_and(|cards| cards.memory_used == Reading::Value(mebibytes * MIB))
     });
 }
 
 /// What the only run recorded of the cards, look by look.
-fn recorded(scene: &Scene) -> Vec<Cards> {
+fn recorded(scene: &Scene) -> Vec<Gpus> {
     let Some(run) = fs::read_dir(scene.path("home/runs"))
         .ok()
         .and_then(|mut runs| runs.next())
@@ -107,11 +107,11 @@ fn recorded(scene: &Scene) -> Vec<Cards> {
     };
     let record = Record::open(&run.unwrap().path());
     record.map_or(Vec::new(), |record| {
-        record.samples().map(|sample| sample.cards).collect()
+        record.samples().map(|sample| sample.gpus).collect()
     })
 }
 
-fn last(scene: &Scene) -> Cards {
+fn last(scene: &Scene) -> Gpus {
     recorded(scene)
         .last()
         .copied()
@@ -159,15 +159,15 @@ fn what_a_card_tells_is_recorded_and_in_the_verdict() {
     scene.ended(child.wait().unwrap()).exits(3);
     nothing_is_left(&scene);
     let value = Reading::Value;
-    let expected = Cards {
-        used: value(18_000 * MIB),
-        total: value(24_000 * MIB),
-        busy: value(97),
-        hottest: value(61_000),
-        draw: value(447_000_000),
-        limit: value(450_000_000),
-        throttle: value(4),
-        fullest: value(750),
+    let expected = Gpus {
+        memory_used: value(18_000 * MIB),
+        memory_total: value(24_000 * MIB),
+        busy_percent: value(97),
+        hottest_millidegrees: value(61_000),
+        power_microwatts: value(447_000_000),
+        power_limit_microwatts: value(450_000_000),
+        throttle_bits: value(4),
+        fullest_permille: value(750),
         count: value(1),
         lost: value(0),
     };
@@ -183,22 +183,30 @@ fn what_a_card_does_not_tell_is_not_zero() {
     scene.until("a reading", LIMIT, || {
         recorded(&scene)
             .last()
-            .is_some_and(|cards| cards.busy.value().is_some())
+            .is_some_and(|cards| cards.busy_percent.value().is_some())
     });
     over(&scene);
     scene.ended(child.wait().unwrap()).exits(0);
     let cards = last(&scene);
     let absent = Reading::Unavailable(Reason::Absent);
     assert_eq!(
-        (cards.used, cards.total, cards.fullest),
+        (
+            cards.memory_used,
+            cards.memory_total,
+            cards.fullest_permille
+        ),
         (absent, absent, absent)
     );
     assert_eq!(
-        (cards.draw, cards.limit, cards.throttle),
+        (
+            cards.power_microwatts,
+            cards.power_limit_microwatts,
+            cards.throttle_bits
+        ),
         (absent, absent, absent)
     );
     assert_eq!(
-        (cards.busy, cards.hottest),
+        (cards.busy_percent, cards.hottest_millidegrees),
         (Reading::Value(40), Reading::Value(55_000))
     );
 }
@@ -218,7 +226,7 @@ fn a_card_that_falls_off_the_bus_is_told_and_the_others_go_on() {
     scene.ended(child.wait().unwrap()).exits(1);
     let cards = last(&scene);
     assert_eq!(
-        (cards.used, cards.count),
+        (cards.memory_used, cards.count),
         (Reading::Value(18_000 * MIB), Reading::Value(1))
     );
     let verdict = explained(&scene);
@@ -261,7 +269,7 @@ fn a_driver_that_hangs_delays_neither_start_nor_end() {
         nothing_is_left(&scene);
         if function != "shutdown" {
             assert_eq!(
-                last(&scene).used,
+                last(&scene).memory_used,
                 Reading::Unavailable(Reason::NotYet),
                 "{function}"
             );
@@ -315,7 +323,7 @@ fn a_killed_front_takes_no_reading_away() {
     scene.until("a reading", LIMIT, || {
         recorded(&scene)
             .last()
-            .is_some_and(|cards| cards.used.value().is_some())
+            .is_some_and(|cards| cards.memory_used.value().is_some())
     });
     child.kill().unwrap();
     child.wait().unwrap();
@@ -389,7 +397,7 @@ fn an_attached_run_is_read_too() {
     scene.until("a reading", LIMIT, || {
         recorded(&scene)
             .last()
-            .is_some_and(|cards| cards.used.value().is_some())
+            .is_some_and(|cards| cards.memory_used.value().is_some())
     });
     theirs.kill().unwrap();
     theirs.wait().unwrap();

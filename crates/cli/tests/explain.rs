@@ -8,7 +8,7 @@ mod support;
 
 use antifreeze_record::codec::encode_sample;
 use antifreeze_record::frame::MAX_PAYLOAD;
-use antifreeze_record::{Head, Kind, Log, SCHEMA, Sizes};
+use antifreeze_record::{FrameKind, LevelSizes, RecordHead, RecordWriter, SCHEMA};
 use antifreeze_sense::{Sample, Stamp};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -64,7 +64,7 @@ fn the_last_run_is_explained_with_evidence_and_a_way_out() {
 fn machine_died(scene: &Scene, run: &str) {
     let folder = scene.path("home/runs").join(run);
     fs::create_dir_all(&folder).unwrap();
-    let head = Head {
+    let head = RecordHead {
         schema: SCHEMA,
         run: run.into(),
         boot: [7; 16],
@@ -76,10 +76,10 @@ fn machine_died(scene: &Scene, run: &str) {
         command: vec!["python3".into(), "train.py".into()],
         truncated: false,
     };
-    let mut log = Log::create(&folder, Sizes::default(), &head).unwrap();
+    let mut log = RecordWriter::create(&folder, LevelSizes::default(), &head).unwrap();
     let mut bytes = [0; MAX_PAYLOAD];
     let length = encode_sample(&Sample::default(), &mut bytes);
-    log.append(Kind::Sample, &bytes[..length]);
+    log.append(FrameKind::Sample, &bytes[..length]);
     log.sync().unwrap();
 }
 

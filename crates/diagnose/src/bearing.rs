@@ -152,7 +152,9 @@ fn used_card(case: &Case<'_>) -> bool {
         return !device.starts_with("cpu");
     }
     let cards = &case.story.cards;
-    let first = case.first().and_then(|first| first.cards.used.value());
+    let first = case
+        .first()
+        .and_then(|first| first.gpus.memory_used.value());
     let took = cards.peak.zip(first);
     let is_named = || {
         case.incidents().any(|incident| {

@@ -2,8 +2,8 @@
 
 use crate::series::{Growth, Series};
 use crate::time::between;
-use antifreeze_sense::cards::throttle;
-use antifreeze_sense::{Cards, Phase, Reading, Reason, Sample, Stamp};
+use antifreeze_sense::gpu::throttle;
+use antifreeze_sense::{Gpus, Phase, Reading, Reason, Sample, Stamp};
 use std::time::Duration;
 
 /// Cards are read at this pace; the same reading twice tells nothing of growth.
@@ -25,7 +25,7 @@ pub struct CardStory {
     pub high: Option<Held>,
     pub peak: Option<Held>,
     /// The last look at which something was known of them.
-    pub last: Option<(Stamp, Cards)>,
+    pub last: Option<(Stamp, Gpus)>,
     /// At the very last look there was nothing any more, for this reason.
     pub silent: Option<Reason>,
     /// The fewest and the most that were lost at a look.
@@ -82,29 +82,29 @@ impl Pace {
 
 impl CardStory {
     pub(crate) fn see(&mut self, sample: &Sample) {
-        let cards = &sample.cards;
+        let cards = &sample.gpus;
         if let Some(lost) = cards.lost.value() {
             let (fewest, most) = self.lost.unwrap_or((lost, lost));
             self.lost = Some((fewest.min(lost), most.max(lost)));
         }
         self.see_pace(sample);
-        if let Some(used) = cards.used.value() {
+        if let Some(used) = cards.memory_used.value() {
             self.see_held(Held {
                 at: sample.at,
                 used,
-                total: cards.total.value(),
+                total: cards.memory_total.value(),
                 fullest: cards
-                    .fullest
+                    .fullest_permille
                     .value()
                     .filter(|_| cards.count.value().is_some_and(|count| count > 1)),
             });
-            self.fullest = self.fullest.max(cards.fullest.value());
+            self.fullest = self.fullest.max(cards.fullest_permille.value());
         }
-        if let Some(busy) = cards.busy.value() {
+        if let Some(busy) = cards.busy_percent.value() {
             self.busy.see(busy);
         }
-        self.hottest = self.hottest.max(cards.hottest.value());
-        if let Some(bits) = cards.throttle.value() {
+        self.hottest = self.hottest.max(cards.hottest_millidegrees.value());
+        if let Some(bits) = cards.throttle_bits.value() {
             let is_hot = bits & throttle::HEAT != 0;
             self.hot.see(is_hot.into());
             self.braked.see((bits & throttle::POWER_BRAKE != 0).into());
@@ -112,7 +112,7 @@ impl CardStory {
             self.slowed
                 .see((bits & throttle::HARDWARE != 0 && !is_hot).into());
         }
-        self.silent = match (cards.used, cards.busy) {
+        self.silent = match (cards.memory_used, cards.busy_percent) {
             (Reading::Unavailable(why), Reading::Unavailable(_)) => Some(why),
             _ => None,
         };
@@ -150,7 +150,7 @@ impl CardStory {
         let before = self.before;
         self.before = steps.map(|steps| (sample.at, steps));
         let (Some((at, past)), Some(steps), Some(fullest)) =
-            (before, steps, sample.cards.fullest.value())
+            (before, steps, sample.gpus.fullest_permille.value())
         else {
             return;
         };
@@ -223,12 +223,12 @@ mod tests {
         let mut story = CardStory::default();
         for fifth in 0..seconds * 5 {
             let mut sample = Sample::default();
-            sample.at.monotonic = fifth * 200_000_000;
-            sample.cards = Cards {
-                used: used(fifth / 10 * 2),
-                total: Reading::Value(8_000 * MB),
-                fullest: used(fifth / 10 * 2).map(|used| used / (8 * MB)),
-                ..Cards::unavailable(Reason::Absent)
+            sample.at.monotonic_ns = fifth * 200_000_000;
+            sample.gpus = Gpus {
+                memory_used: used(fifth / 10 * 2),
+                memory_total: Reading::Value(8_000 * MB),
+                fullest_permille: used(fifth / 10 * 2).map(|used| used / (8 * MB)),
+                ..Gpus::unavailable(Reason::Absent)
             };
             story.see(&sample);
         }
@@ -270,9 +270,9 @@ mod tests {
         let mut story = CardStory::default();
         for second in 0..200 {
             let mut sample = Sample::default();
-            sample.at.monotonic = second * 1_000_000_000;
+            sample.at.monotonic_ns = second * 1_000_000_000;
             let is_full = second >= 100;
-            sample.cards.fullest = Reading::Value(if is_full { 990 } else { 800 });
+            sample.gpus.fullest_permille = Reading::Value(if is_full { 990 } else { 800 });
             sample.tree.steps =
                 Reading::Value(1 + second.min(100) * 10 + second.saturating_sub(100));
             story.see(&sample);

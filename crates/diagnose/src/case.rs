@@ -300,8 +300,8 @@ pub(crate) fn last_incidents<'a>(
     story: &Story,
 ) -> impl DoubleEndedIterator<Item = &'a Incident> + use<'a> {
     let mut since = story.until().unwrap_or_else(|| story.begin());
-    since.realtime = since.realtime.saturating_sub(LAST);
-    since.monotonic = since.monotonic.saturating_sub(LAST);
+    since.realtime_ns = since.realtime_ns.saturating_sub(LAST);
+    since.monotonic_ns = since.monotonic_ns.saturating_sub(LAST);
     incidents_since(facts, story, since)
 }
 
@@ -324,8 +324,8 @@ fn incidents_since<'a>(
 /// How many nanoseconds after a moment it was said, by the clock that the line has.
 pub(crate) fn after(line: &Line, moment: Stamp) -> Option<i128> {
     match (line.at, line.since_boot) {
-        (Some(at), _) => Some(at.as_nanosecond() - i128::from(moment.realtime)),
-        (None, Some(at)) => Some(at.as_nanos() as i128 - i128::from(moment.monotonic)),
+        (Some(at), _) => Some(at.as_nanosecond() - i128::from(moment.realtime_ns)),
+        (None, Some(at)) => Some(at.as_nanos() as i128 - i128::from(moment.monotonic_ns)),
         (None, None) => None,
     }
 }

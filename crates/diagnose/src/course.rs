@@ -178,9 +178,9 @@ impl Counters {
             .zip(sample.paging.swapped_out.value());
         Counters {
             at: sample.at,
-            memory_full: sample.pressure.memory_full.value(),
-            io_full: sample.pressure.io_full.value(),
-            cpu_some: sample.pressure.cpu_some.value(),
+            memory_full: sample.pressure.memory_full_us.value(),
+            io_full: sample.pressure.io_full_us.value(),
+            cpu_some: sample.pressure.cpu_some_us.value(),
             swapped: swapped.map(|(pages_in, pages_out)| pages_in.saturating_add(pages_out)),
             tree_cpu: sample.tree.cpu.value(),
             disk_busy: sample.disk.busy_ms.value(),
@@ -224,7 +224,7 @@ mod tests {
         let mut course = Course::default();
         for second in 0..=seconds {
             let mut sample = Sample::default();
-            sample.at.monotonic = second * 1_000_000_000;
+            sample.at.monotonic_ns = second * 1_000_000_000;
             shape(second, &mut sample);
             course.see(&sample);
         }
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn shares_and_rates_come_from_counters() {
         let course = course(100, |second, sample| {
-            sample.pressure.memory_full = Reading::Value(second * 250_000);
+            sample.pressure.memory_full_us = Reading::Value(second * 250_000);
             sample.tree.cpu = Reading::Value(second * 150);
             sample.tree.read_bytes = Reading::Value(second * 1000);
         });
@@ -265,7 +265,7 @@ mod tests {
     fn the_worst_and_the_end_are_told_apart_from_the_whole() {
         let stalled = |second: u64| second.clamp(300, 330) * 900_000;
         let course = course(600, |second, sample| {
-            sample.pressure.memory_full = Reading::Value(stalled(second));
+            sample.pressure.memory_full_us = Reading::Value(stalled(second));
         });
         assert!(course.worst_stall > 0.85, "{course:?}");
         assert!(course.whole().memory_stall.unwrap() < 0.06);

@@ -390,38 +390,38 @@ pub fn user_file(file: &[u8], facts: &Facts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use antifreeze_record::event::{Event, Rung, What, Why};
-    use antifreeze_sense::{Name, Pid, Reading};
+    use antifreeze_record::event::{Event, EventKind, Rung, Trigger};
+    use antifreeze_sense::{Pid, ProcessName, Reading};
 
     const EXIT_1: u32 = 1 << 8;
 
     fn at(seconds: u64) -> Stamp {
         Stamp {
-            monotonic: seconds * 1_000_000_000,
-            realtime: 0,
+            monotonic_ns: seconds * 1_000_000_000,
+            realtime_ns: 0,
         }
     }
 
     fn ended(status: u32, by_guard: bool) -> Event {
-        let what = What::Ended {
+        let kind = EventKind::Ended {
             status,
             peak: 0,
             worst_delay_ms: 0,
             ended_by_guard: by_guard,
         };
-        Event { at: at(100), what }
+        Event { at: at(100), kind }
     }
 
     fn refused(seconds: u64) -> Event {
-        let what = What::Walled {
+        let kind = EventKind::RequestRefused {
             pid: Pid(1),
-            name: Name::new(b"a"),
+            name: ProcessName::new(b"a"),
             bytes: 1,
             footprint: 1,
         };
         Event {
             at: at(seconds),
-            what,
+            kind,
         }
     }
 
@@ -487,7 +487,7 @@ mod tests {
         use EndKind::*;
         let detached = |process_ended, ended_by_guard| Event {
             at: at(100),
-            what: What::Detached {
+            kind: EventKind::Detached {
                 process_ended,
                 peak: 0,
                 worst_delay_ms: 0,
@@ -522,10 +522,10 @@ mod tests {
     fn an_attached_process_without_room_dies_at_the_wall_although_no_refusal_is_seen() {
         let stop = |seconds| Event {
             at: at(seconds),
-            what: What::Rung {
+            kind: EventKind::Rung {
                 from: Rung::Warn,
                 to: Rung::Stop,
-                why: Why::TreeGrowth,
+                trigger: Trigger::TreeGrowth,
                 room: 0,
                 growth: 1,
                 forecast_ms: None,
@@ -534,10 +534,10 @@ mod tests {
         };
         let calm = Event {
             at: at(50),
-            what: What::Rung {
+            kind: EventKind::Rung {
                 from: Rung::Stop,
                 to: Rung::Calm,
-                why: Why::RoomAgain,
+                trigger: Trigger::RoomAvailable,
                 room: 1,
                 growth: 0,
                 forecast_ms: None,
@@ -546,7 +546,7 @@ mod tests {
         };
         let attached = Event {
             at: at(0),
-            what: What::Attached { pid: Pid(1) },
+            kind: EventKind::Attached { pid: Pid(1) },
         };
         for (events, expected) in [
             (

@@ -5,7 +5,7 @@ use crate::kernel::Log;
 use crate::shim::Told;
 use crate::stacks::Stacks;
 use crate::waits::Waits;
-use antifreeze_record::event::Text;
+use antifreeze_record::event::ShortText;
 use antifreeze_sense::Stamp;
 use antifreeze_sense::regular_file;
 use antifreeze_text::sanitize;
@@ -96,7 +96,7 @@ pub struct Facts {
     /// Nothing can slow the run down: it has no cgroup of its own that holds memory back.
     pub has_no_brake: bool,
     /// Files of saves that were seen to land and are deleted since.
-    pub deleted_saves: Vec<Text>,
+    pub deleted_saves: Vec<ShortText>,
     /// Where its threads were when it stood still.
     pub stacks: Stacks,
     /// And what they waited for.

@@ -10,7 +10,7 @@ use crate::story::Story;
 use crate::verdict::Verdict;
 use crate::waits::Waits;
 use antifreeze_record::Record;
-use antifreeze_record::event::{Event, Lack, Text, What};
+use antifreeze_record::event::{Degradation, Event, EventKind, ShortText};
 use antifreeze_sense::{Sample, parse};
 use antifreeze_text::sanitize;
 use std::ffi::OsStr;
@@ -82,9 +82,9 @@ impl Run {
         samples: impl IntoIterator<Item = Sample>,
         events: Vec<Event>,
     ) -> Run {
-        let is_attached = |event: &Event| matches!(event.what, What::Attached { .. });
+        let is_attached = |event: &Event| matches!(event.kind, EventKind::Attached { .. });
         facts.attached |= events.iter().any(is_attached);
-        facts.has_no_brake |= events.iter().any(|event| lacks_brake(&event.what));
+        facts.has_no_brake |= events.iter().any(|event| lacks_brake(&event.kind));
         let story = Story::tell(&facts, samples, events.iter().copied());
         let verdict = Verdict::reach(&facts, &story);
         Run {
@@ -97,27 +97,28 @@ impl Run {
 }
 
 /// The guard reports that it cannot slow the run down.
-pub fn lacks_brake(what: &What) -> bool {
+pub fn lacks_brake(kind: &EventKind) -> bool {
     matches!(
-        what,
-        What::Lacks {
-            lack: Lack::NoCgroup | Lack::NoMemoryController,
+        kind,
+        EventKind::Degraded {
+            degradation: Degradation::NoCgroup | Degradation::NoMemoryController,
             ..
         }
     )
 }
 
 /// Of the files of saves that the guard saw, those that are not there any more.
-fn deleted_saves(events: &[Event]) -> Vec<Text> {
-    let file = |event: &Event| match event.what {
-        What::CheckpointSaved { file, .. } => Some(file),
+fn deleted_saves(events: &[Event]) -> Vec<ShortText> {
+    let file = |event: &Event| match event.kind {
+        EventKind::CheckpointSaved { file, .. } => Some(file),
         _ => None,
     };
-    let mut files: Vec<Text> = events.iter().filter_map(file).collect();
+    let mut files: Vec<ShortText> = events.iter().filter_map(file).collect();
     files.dedup();
     // Of a long path only the end is recorded.
     files.retain(|file| {
-        let is_whole = file.as_bytes().starts_with(b"/") && file.as_bytes().len() < Text::MAX;
+        let is_whole =
+            file.as_bytes().starts_with(b"/") && file.as_bytes().len() < ShortText::MAX_BYTES;
         is_whole && !may_exist(Path::new(OsStr::from_bytes(file.as_bytes())))
     });
     files
@@ -126,9 +127,9 @@ fn deleted_saves(events: &[Event]) -> Vec<Text> {
 /// Without touching the folder itself: a mount whose server is gone would not answer.
 fn mount_of(folder: &Path) -> Option<String> {
     let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
-    let mount = parse::mount_of(&mounts, folder.as_os_str().as_bytes())?;
+    let mount = parse::mount_holding(&mounts, folder.as_os_str().as_bytes())?;
     let [kind, source, point] = [mount.kind, mount.source, mount.point]
-        .map(|word| sanitize::escape(&parse::unescaped(word).collect::<Vec<u8>>()));
+        .map(|word| sanitize::escape(&parse::unescape_mount_path(word).collect::<Vec<u8>>()));
     Some(format!("{kind} {source} on {point}"))
 }
 

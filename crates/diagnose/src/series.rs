@@ -41,8 +41,8 @@ impl Series {
     /// Adds a value. Times must not go backwards; one that does counts for the latest.
     pub fn push(&mut self, at: Stamp, value: u64) {
         let since = at
-            .monotonic
-            .saturating_sub(*self.start.get_or_insert(at.monotonic));
+            .monotonic_ns
+            .saturating_sub(*self.start.get_or_insert(at.monotonic_ns));
         while since / self.stretch >= BUCKETS as u64 {
             self.halve();
         }
@@ -109,7 +109,7 @@ impl Series {
     /// Seconds and values, before a moment or to the end.
     fn known_until(&self, at: Option<Stamp>) -> Vec<(f64, u64)> {
         let count = match (at, self.start) {
-            (Some(at), Some(start)) => at.monotonic.saturating_sub(start) / self.stretch,
+            (Some(at), Some(start)) => at.monotonic_ns.saturating_sub(start) / self.stretch,
             _ => u64::MAX,
         };
         let count = self
@@ -157,8 +157,8 @@ mod tests {
         for (millis, value) in values {
             series.push(
                 Stamp {
-                    monotonic: millis * 1_000_000,
-                    realtime: 0,
+                    monotonic_ns: millis * 1_000_000,
+                    realtime_ns: 0,
                 },
                 value,
             );
@@ -234,7 +234,7 @@ mod tests {
             let mut time = 0;
             for (gap, value) in &values {
                 time += u64::from(*gap) * 10_000_000;
-                series.push(Stamp { monotonic: time, realtime: 0 }, *value);
+                series.push(Stamp { monotonic_ns: time, realtime_ns: 0 }, *value);
             }
             prop_assert!(series.buckets.len() <= BUCKETS);
             let points = series.points(count);

@@ -301,7 +301,7 @@ impl Told {
     /// What was known of holders and saves at a moment, without what was said later, and nothing else. So a line
     /// about an event is the same whenever it is written.
     pub fn as_of(&self, moment: Stamp) -> Told {
-        let until = Duration::from_nanos(moment.monotonic) + ROUNDING;
+        let until = Duration::from_nanos(moment.monotonic_ns) + ROUNDING;
         let (holders, saved, not_saved) = self.known_until(until);
         Told {
             holders,

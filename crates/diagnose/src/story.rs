@@ -8,8 +8,8 @@ use crate::facts::Facts;
 use crate::series::Series;
 use crate::time::between;
 use crate::whose::Seen;
-use antifreeze_record::event::{Event, Rung, Text, What, Why};
-use antifreeze_sense::{Name, Phase, Pid, Process, Sample, Stamp};
+use antifreeze_record::event::{Event, EventKind, Rung, ShortText, Trigger};
+use antifreeze_sense::{Phase, Pid, Process, ProcessName, Sample, Stamp};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub struct Story {
     pub saves: Saves,
     pub pauses: Pauses,
     /// What the guard ended the run for, if it did.
-    pub stop: Option<Why>,
+    pub stop: Option<Trigger>,
     pub forced: bool,
     /// When the guard asked it to end.
     pub stopped_at: Option<Stamp>,
@@ -57,7 +57,7 @@ pub struct Peak {
     pub at: Stamp,
     pub footprint: u64,
     /// The largest processes then, largest first. What several of them share is counted in each.
-    pub largest: Vec<(Name, Pid, u64)>,
+    pub largest: Vec<(ProcessName, Pid, u64)>,
     /// What those of them that load data had taken since they were started. What they share with who started
     /// them was there before.
     pub taken_by_loaders: u64,
@@ -155,7 +155,7 @@ pub struct Refusals {
 pub struct Refusal {
     pub at: Stamp,
     pub pid: Pid,
-    pub name: Name,
+    pub name: ProcessName,
     pub bytes: u64,
     pub footprint: u64,
 }
@@ -172,7 +172,7 @@ pub struct Saves {
 #[derive(Clone, Copy, Debug)]
 pub struct Save {
     pub at: Stamp,
-    pub file: Text,
+    pub file: ShortText,
     pub bytes: u64,
 }
 
@@ -181,7 +181,7 @@ pub struct Pauses {
     pub count: u64,
     pub total: Duration,
     /// Who grew before the last of them, and by how much.
-    pub grower: Option<(Name, Pid, u64)>,
+    pub grower: Option<(ProcessName, Pid, u64)>,
     open: Option<Stamp>,
 }
 
@@ -218,7 +218,7 @@ impl Story {
         }
         for event in events {
             story.hear(&event);
-            if let What::CheckpointSaved { bytes, file, .. } = event.what {
+            if let EventKind::CheckpointSaved { bytes, file, .. } = event.kind {
                 let is_by_trainer = file.as_bytes().is_empty() && bytes == 0;
                 let is_deleted = facts.deleted_saves.contains(&file)
                     || is_by_trainer && facts.told.saves_deleted;
@@ -304,10 +304,12 @@ impl Story {
 
     fn hear(&mut self, event: &Event) {
         self.reach(event.at);
-        match event.what {
-            What::Started { root, .. } => self.seen.meet(root, Name::default(), event.at),
-            What::Rung { to, .. } => self.rungs.step(event.at, to, self.started),
-            What::Walled {
+        match event.kind {
+            EventKind::Started { root, .. } => {
+                self.seen.meet(root, ProcessName::default(), event.at)
+            }
+            EventKind::Rung { to, .. } => self.rungs.step(event.at, to, self.started),
+            EventKind::RequestRefused {
                 pid,
                 name,
                 bytes,
@@ -322,30 +324,30 @@ impl Story {
                     footprint,
                 });
             }
-            What::CheckpointAsked { .. } => self.saves.asked += 1,
-            What::CheckpointMissed { .. } => self.saves.missed += 1,
-            What::CheckpointSaved { .. } => self.saves.done += 1,
-            What::Paused { who, pid, grew } => {
+            EventKind::CheckpointAsked { .. } => self.saves.asked += 1,
+            EventKind::CheckpointMissed { .. } => self.saves.missed += 1,
+            EventKind::CheckpointSaved { .. } => self.saves.done += 1,
+            EventKind::Paused { who, pid, grew } => {
                 self.pauses.count += 1;
                 self.pauses.open = Some(event.at);
                 self.pauses.grower = Some((who, pid, grew));
             }
-            What::Resumed { millis, .. } => {
+            EventKind::Resumed { millis, .. } => {
                 self.pauses.open = None;
                 self.pauses.total = self
                     .pauses
                     .total
                     .saturating_add(Duration::from_millis(millis));
             }
-            What::StopSent { why, .. } => {
-                self.stop = self.stop.or(Some(why));
+            EventKind::StopSent { trigger, .. } => {
+                self.stop = self.stop.or(Some(trigger));
                 self.stopped_at = self.stopped_at.or(Some(event.at));
             }
-            What::KillSent { why, .. } => {
-                self.stop = self.stop.or(Some(why));
+            EventKind::KillSent { trigger, .. } => {
+                self.stop = self.stop.or(Some(trigger));
                 self.forced = true;
             }
-            What::Ended {
+            EventKind::Ended {
                 status,
                 peak,
                 worst_delay_ms,
@@ -360,7 +362,7 @@ impl Story {
                 });
                 self.raise_peak(event.at, peak);
             }
-            What::Detached {
+            EventKind::Detached {
                 process_ended,
                 peak,
                 worst_delay_ms,
@@ -396,7 +398,7 @@ impl Story {
     fn reach(&mut self, at: Stamp) {
         if self
             .latest
-            .is_none_or(|latest| at.monotonic > latest.monotonic)
+            .is_none_or(|latest| at.monotonic_ns > latest.monotonic_ns)
         {
             self.latest = Some(at);
         }
@@ -511,7 +513,7 @@ fn untouched(sample: &Sample) -> u64 {
     sample.processes.as_slice().iter().filter_map(of).sum()
 }
 
-fn largest(sample: &Sample) -> Vec<(Name, Pid, u64)> {
+fn largest(sample: &Sample) -> Vec<(ProcessName, Pid, u64)> {
     let mut processes: Vec<_> = sample
         .processes
         .as_slice()

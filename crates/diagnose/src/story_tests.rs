@@ -3,29 +3,29 @@ use antifreeze_sense::Reading;
 
 fn at(seconds: u64) -> Stamp {
     Stamp {
-        monotonic: seconds * 1_000_000_000,
-        realtime: seconds * 1_000_000_000,
+        monotonic_ns: seconds * 1_000_000_000,
+        realtime_ns: seconds * 1_000_000_000,
     }
 }
 
-fn event(seconds: u64, what: What) -> Event {
+fn event(seconds: u64, kind: EventKind) -> Event {
     Event {
         at: at(seconds),
-        what,
+        kind,
     }
 }
 
 fn rung(seconds: u64, from: Rung, to: Rung) -> Event {
-    let what = What::Rung {
+    let kind = EventKind::Rung {
         from,
         to,
-        why: Why::Nothing,
+        trigger: Trigger::Unspecified,
         room: 0,
         growth: 0,
         forecast_ms: None,
         confidence: 0,
     };
-    event(seconds, what)
+    event(seconds, kind)
 }
 
 fn sample(seconds: u64, footprint: u64) -> Sample {
@@ -64,7 +64,7 @@ fn the_peak_is_remembered_with_its_largest_processes() {
 
 #[test]
 fn the_guards_own_peak_counts_where_it_is_higher() {
-    let ended = What::Ended {
+    let ended = EventKind::Ended {
         status: 0,
         peak: 900,
         worst_delay_ms: 0,
@@ -76,7 +76,7 @@ fn the_guards_own_peak_counts_where_it_is_higher() {
 
 #[test]
 fn time_on_each_rung_adds_up_to_the_duration() {
-    let ended = What::Ended {
+    let ended = EventKind::Ended {
         status: 0,
         peak: 0,
         worst_delay_ms: 0,
@@ -97,13 +97,13 @@ fn time_on_each_rung_adds_up_to_the_duration() {
 
 #[test]
 fn a_pause_that_never_ended_lasts_to_the_end() {
-    let paused = What::Paused {
-        who: Name::new(b"a"),
+    let paused = EventKind::Paused {
+        who: ProcessName::new(b"a"),
         pid: Pid(1),
         grew: 5,
     };
-    let resumed = What::Resumed {
-        why: Why::RoomAgain,
+    let resumed = EventKind::Resumed {
+        trigger: Trigger::RoomAvailable,
         millis: 4_000,
     };
     let events = [event(101, paused), event(105, resumed), event(110, paused)];
@@ -116,9 +116,9 @@ fn refusals_keep_the_first_the_last_and_the_largest() {
     let refusal = |seconds, bytes| {
         event(
             seconds,
-            What::Walled {
+            EventKind::RequestRefused {
                 pid: Pid(1),
-                name: Name::new(b"a"),
+                name: ProcessName::new(b"a"),
                 bytes,
                 footprint: 0,
             },

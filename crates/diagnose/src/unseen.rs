@@ -28,14 +28,14 @@ pub(crate) fn of(case: &Case<'_>) -> Vec<String> {
     };
     let died = case.end == EndKind::MachineDied;
     miss(
-        died && last.heat.hottest.value().is_none(),
+        died && last.thermal.hottest_millidegrees.value().is_none(),
         "temperature: no sensor that could be read",
     );
     miss(
-        died && last.cards.draw.value().is_none(),
+        died && last.gpus.power_microwatts.value().is_none(),
         "power: no graphics card that tells what it draws, and the rest of the machine is not read",
     );
-    let cards = match (last.cards.used, last.cards.busy) {
+    let cards = match (last.gpus.memory_used, last.gpus.busy_percent) {
         _ if !died => None,
         (Reading::Unavailable(Reason::Stale), _) => Some("their driver did not answer any more"),
         (Reading::Unavailable(Reason::Gone), _) => Some("lost, as their driver tells"),
@@ -59,7 +59,7 @@ pub(crate) fn of(case: &Case<'_>) -> Vec<String> {
         }
     };
     miss(
-        last.pressure.memory_full.value().is_none(),
+        last.pressure.memory_full_us.value().is_none(),
         "waiting for memory: this kernel does not tell pressure (PSI)",
     );
     if !died && case.facts.told.hello.is_none() {

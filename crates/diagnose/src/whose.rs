@@ -18,7 +18,7 @@ use crate::case::after;
 use crate::facts::Facts;
 use crate::kernel::{Incident, Kind};
 use crate::story::Story;
-use antifreeze_sense::{Name, PROCESSES, Pid, Sample, Stamp};
+use antifreeze_sense::{MAX_LISTED_PROCESSES, Pid, ProcessName, Sample, Stamp};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -56,7 +56,7 @@ impl Whose {
 /// The processes of the run's tree that were seen, each with its last name and when that was.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    processes: HashMap<Pid, (Name, Stamp)>,
+    processes: HashMap<Pid, (ProcessName, Stamp)>,
     /// There were more than a look lists.
     is_partial: bool,
 }
@@ -68,24 +68,24 @@ impl Seen {
             self.meet(process.pid, process.name, sample.at);
         }
         let count = sample.tree.count.value().unwrap_or(0);
-        self.is_partial |= count > PROCESSES as u64;
+        self.is_partial |= count > MAX_LISTED_PROCESSES as u64;
     }
 
-    pub fn meet(&mut self, pid: Pid, name: Name, at: Stamp) {
+    pub fn meet(&mut self, pid: Pid, name: ProcessName, at: Stamp) {
         if pid == Pid(0) {
             return;
         }
         if self.processes.len() >= MOST && !self.processes.contains_key(&pid) {
-            let long_ago = at.monotonic.saturating_sub(LATELY.as_nanos() as u64);
+            let long_ago = at.monotonic_ns.saturating_sub(LATELY.as_nanos() as u64);
             self.processes
-                .retain(|_, (_, last)| last.monotonic >= long_ago);
+                .retain(|_, (_, last)| last.monotonic_ns >= long_ago);
             if self.processes.len() >= MOST {
                 self.is_partial = true;
                 return;
             }
         }
         let (known, last) = self.processes.entry(pid).or_insert((name, at));
-        if at.monotonic >= last.monotonic {
+        if at.monotonic_ns >= last.monotonic_ns {
             (*known, *last) = (name, at);
         }
     }
@@ -191,7 +191,7 @@ fn fits(name: &str, is_thread: bool, facts: &Facts, story: &Story) -> bool {
     let mut seen = story.seen.processes.values();
     let is_commands = |word: &OsString| {
         let file = Path::new(word).file_name().unwrap_or_default();
-        Name::new(file.as_bytes()) == Name::new(name.as_bytes())
+        ProcessName::new(file.as_bytes()) == ProcessName::new(name.as_bytes())
     };
     TRAINERS.iter().any(|trainer| name.starts_with(trainer))
         || is_thread && name.starts_with("cuda")
@@ -206,19 +206,19 @@ mod tests {
     #[test]
     fn of_very_many_processes_those_that_were_seen_lately_are_remembered() {
         let at = |seconds: u64| Stamp {
-            monotonic: seconds * 1_000_000_000,
-            realtime: 0,
+            monotonic_ns: seconds * 1_000_000_000,
+            realtime_ns: 0,
         };
         let mut seen = Seen::default();
         for number in 1..=25_000 {
-            seen.meet(Pid(number), Name::new(b"python"), at(number.into()));
+            seen.meet(Pid(number), ProcessName::new(b"python"), at(number.into()));
             assert!(seen.processes.len() <= MOST);
         }
         assert!(seen.processes.contains_key(&Pid(25_000)) && !seen.is_partial);
         // All in one moment.
         let mut crowd = Seen::default();
         for number in 1..=25_000 {
-            crowd.meet(Pid(number), Name::new(b"python"), at(1));
+            crowd.meet(Pid(number), ProcessName::new(b"python"), at(1));
         }
         assert!(crowd.processes.len() == MOST && crowd.is_partial);
     }

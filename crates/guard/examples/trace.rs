@@ -10,7 +10,7 @@ use antifreeze_guard::policy::Motion;
 use antifreeze_guard::room::Terms;
 use antifreeze_guard::stride::Stride;
 use antifreeze_record::Record;
-use antifreeze_record::event::{Event, What};
+use antifreeze_record::event::{Event, EventKind};
 use antifreeze_sense::{Pid, Sample};
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -71,8 +71,8 @@ fn print_trace(arguments: &[OsString]) -> io::Result<()> {
 
 /// What was agreed for the run, as the guard fitted it to the machine.
 fn terms(record: &Record, allow_swap: u64) -> Option<Terms> {
-    record.events().find_map(|event| match event.what {
-        What::Started {
+    record.events().find_map(|event| match event.kind {
+        EventKind::Started {
             reserve, budget, ..
         } => Some(Terms {
             reserve,
@@ -99,7 +99,7 @@ impl Tracer {
             start: record
                 .sample_stamps()
                 .next()
-                .map_or(0, |stamp| stamp.monotonic),
+                .map_or(0, |stamp| stamp.monotonic_ns),
             motion: Motion::Running,
             stride: Stride::default(),
             mapped: HashMap::new(),
@@ -110,7 +110,7 @@ impl Tracer {
     fn run(&mut self, record: &Record, out: &mut impl Write) -> io::Result<()> {
         let mut events = record.events().peekable();
         for sample in record.samples() {
-            let earlier = |event: &Event| event.at.monotonic <= sample.at.monotonic;
+            let earlier = |event: &Event| event.at.monotonic_ns <= sample.at.monotonic_ns;
             while let Some(event) = events.next_if(earlier) {
                 self.hear(&event, out)?;
             }
@@ -123,18 +123,20 @@ impl Tracer {
     }
 
     fn hear(&mut self, event: &Event, out: &mut impl Write) -> io::Result<()> {
-        match event.what {
-            What::Paused { .. } => self.motion = Motion::Paused,
-            What::UserStopped => self.motion = Motion::StoppedByUser,
-            What::Resumed { .. } | What::UserContinued => self.motion = Motion::Running,
-            What::Walled { .. } => writeln!(out, "{} walled", self.millis(event.at.monotonic))?,
+        match event.kind {
+            EventKind::Paused { .. } => self.motion = Motion::Paused,
+            EventKind::UserStopped => self.motion = Motion::StoppedByUser,
+            EventKind::Resumed { .. } | EventKind::UserContinued => self.motion = Motion::Running,
+            EventKind::RequestRefused { .. } => {
+                writeln!(out, "{} walled", self.millis(event.at.monotonic_ns))?
+            }
             _ => {}
         }
         Ok(())
     }
 
     fn see(&mut self, mut sample: Sample, out: &mut impl Write) -> io::Result<()> {
-        let now = sample.at.monotonic;
+        let now = sample.at.monotonic_ns;
         let mut values = vec![
             name(self.motion).to_string(),
             (self.stride.bytes(now) >> 10).to_string(),
@@ -169,7 +171,7 @@ impl Tracer {
             };
             let before = self.mapped.insert((process.pid, process.started), mapped);
             let growth = before.map_or(0, |before| mapped.saturating_sub(before));
-            self.stride.observe(sample.at.monotonic, growth);
+            self.stride.observe(sample.at.monotonic_ns, growth);
         }
     }
 

@@ -12,9 +12,9 @@ use crate::shared::Shared;
 use crate::standstill::Standstill;
 use crate::trainers::{self, Answer};
 use crate::voice::Voice;
-use antifreeze_record::event::{Rung, Text, What, Why};
-use antifreeze_sense::tree::Tree;
-use antifreeze_sense::{Name, Pid, Sample};
+use antifreeze_record::event::{EventKind, Rung, ShortText, Trigger};
+use antifreeze_sense::tree::ProcessTree;
+use antifreeze_sense::{Pid, ProcessName, Sample};
 use rustix::process::Signal;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub struct Scene<'a, 'b> {
     pub ticks: u64,
     pub room: &'a Room,
     pub history: &'a mut History,
-    pub tree: &'a mut Tree<Mark>,
+    pub tree: &'a mut ProcessTree<Mark>,
     pub findings: &'a Findings,
     pub errand: &'a mut Errand,
     pub voice: &'a mut Voice<'b>,
@@ -91,10 +91,10 @@ impl Hands {
             } else {
                 steps
             };
-            scene.voice.say(What::Still { steps: missed });
+            scene.voice.say(EventKind::NoProgress { steps: missed });
         }
         if rung < Rung::Pause && is_paused(scene) && !self.job_stopped() {
-            self.resume(decision.why, scene);
+            self.resume(decision.trigger, scene);
         }
         match rung {
             Rung::Calm | Rung::Watch => self.release(scene),
@@ -107,8 +107,8 @@ impl Hands {
                 }
             }
             Rung::Pause => self.pause(decision, scene),
-            Rung::Stop => self.stop(decision.why, scene),
-            Rung::Kill => self.kill(decision.why, scene),
+            Rung::Stop => self.stop(decision.trigger, scene),
+            Rung::Kill => self.kill(decision.trigger, scene),
         }
     }
 
@@ -118,10 +118,10 @@ impl Hands {
             return;
         }
         let forecast = decision.forecast;
-        scene.voice.say(What::Rung {
+        scene.voice.say(EventKind::Rung {
             from: acts.rung,
             to: decision.rung,
-            why: decision.why,
+            trigger: decision.trigger,
             room: scene.room.bytes,
             growth: forecast.map_or(0, |forecast| forecast.growth as i64),
             forecast_ms: forecast.map(|forecast| forecast.time.as_millis() as u64),
@@ -166,7 +166,7 @@ impl Hands {
         }
         if first {
             scene.history.acts.braked_at = Some(scene.now);
-            scene.voice.say(What::Braked {
+            scene.voice.say(EventKind::Braked {
                 high: self.brake.high,
             });
         }
@@ -176,7 +176,7 @@ impl Hands {
         if self.brake.is_on() {
             self.brake.release(self.home.as_ref());
             scene.history.acts.braked_at = None;
-            scene.voice.say(What::Released { high: 0 });
+            scene.voice.say(EventKind::Released { high: 0 });
         }
     }
 
@@ -186,7 +186,7 @@ impl Hands {
             0 => trainers::ask_to_save(self.shared),
             signal => save::ask(scene.tree, self.root, signal),
         };
-        scene.voice.say(What::CheckpointAsked {
+        scene.voice.say(EventKind::CheckpointAsked {
             pid: asked.unwrap_or(Pid(0)),
             signal: self.checkpoint_signal,
         });
@@ -196,7 +196,7 @@ impl Hands {
             scene.errand.save_asked = (self.checkpoint_signal != 0).then_some(scene.now);
         } else {
             acts.save = Save::Missed { at: scene.now };
-            scene.voice.say(What::CheckpointMissed { millis: 0 });
+            scene.voice.say(EventKind::CheckpointMissed { millis: 0 });
         }
     }
 
@@ -214,15 +214,15 @@ impl Hands {
                 Answer::Saved(millis) => {
                     acts.save = Save::Done { at: scene.now };
                     acts.save_time = Duration::from_millis(millis.max(100));
-                    scene.voice.say(What::CheckpointSaved {
+                    scene.voice.say(EventKind::CheckpointSaved {
                         millis,
                         bytes: 0,
-                        file: Text::new(b""),
+                        file: ShortText::new(b""),
                     });
                 }
                 Answer::Failed => {
                     acts.save = Save::Missed { at: scene.now };
-                    scene.voice.say(What::CheckpointMissed { millis: 0 });
+                    scene.voice.say(EventKind::CheckpointMissed { millis: 0 });
                 }
             }
         } else if let Some(saved) = scene.findings.saved.filter(|saved| saved.at >= at) {
@@ -230,7 +230,7 @@ impl Hands {
             acts.save = Save::Done { at: scene.now };
             acts.save_time = took.max(Duration::from_millis(100));
             let (bytes, file) = (saved.bytes, saved.file);
-            scene.voice.say(What::CheckpointSaved {
+            scene.voice.say(EventKind::CheckpointSaved {
                 millis: took.as_millis() as u64,
                 bytes,
                 file,
@@ -238,7 +238,7 @@ impl Hands {
             scene.errand.save_asked = None;
         } else if waited > Duration::from_secs(10).max(acts.save_time * 3) {
             acts.save = Save::Missed { at: scene.now };
-            scene.voice.say(What::CheckpointMissed {
+            scene.voice.say(EventKind::CheckpointMissed {
                 millis: waited.as_millis() as u64,
             });
             scene.errand.save_asked = None;
@@ -256,7 +256,7 @@ impl Hands {
         // Again at each look: the tree may have been about to fork, or `fg` may have
         // continued it.
         // What the user stopped must be known to be stopped, or we would continue it.
-        scene.tree.complete(scene.now);
+        scene.tree.read_skipped_statuses(scene.now);
         let stopped = stop::pause(scene.tree, self.shared);
         let wanted = decision.page_out && !self.job_stopped();
         let found = scene.findings.interruptible;
@@ -268,14 +268,14 @@ impl Hands {
         }
         scene.history.acts.paused_at = Some(scene.now);
         let grower = scene.findings.grower;
-        scene.voice.say(What::Paused {
-            who: grower.map_or(Name::default(), |grower| grower.name),
+        scene.voice.say(EventKind::Paused {
+            who: grower.map_or(ProcessName::default(), |grower| grower.name),
             pid: grower.map_or(Pid(0), |grower| grower.pid),
             grew: grower.map_or(0, |grower| grower.grew),
         });
     }
 
-    fn resume(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
+    fn resume(&mut self, trigger: Trigger, scene: &mut Scene<'_, '_>) {
         self.pageout.reset();
         scene.errand.inspect = None;
         stop::resume(scene.tree, self.shared);
@@ -283,11 +283,11 @@ impl Hands {
         let paused_at = acts.paused_at.take().unwrap_or(scene.now);
         acts.resumed_at = Some(scene.now);
         let millis = scene.now.saturating_sub(paused_at) / MILLISECOND;
-        scene.voice.say(What::Resumed { why, millis });
+        scene.voice.say(EventKind::Resumed { trigger, millis });
     }
 
     /// Ends what it is at, and not the process: again and again, as it may not be at anything now.
-    fn interrupt(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
+    fn interrupt(&mut self, trigger: Trigger, scene: &mut Scene<'_, '_>) {
         let acts = &mut scene.history.acts;
         if acts.stop_sent_at.is_none() {
             acts.stop_sent_at = Some(scene.now);
@@ -303,16 +303,19 @@ impl Hands {
         let is_heard = trainers::interrupt(self.shared, scene.tree);
         if is_heard && !self.was_interrupted {
             self.was_interrupted = true;
-            scene.voice.say(What::StopSent { pid: Pid(0), why });
+            scene.voice.say(EventKind::StopSent {
+                pid: Pid(0),
+                trigger,
+            });
         }
     }
 
-    fn stop(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
+    fn stop(&mut self, trigger: Trigger, scene: &mut Scene<'_, '_>) {
         if is_paused(scene) {
-            self.resume(why, scene);
+            self.resume(trigger, scene);
         }
         if self.config.attached {
-            self.interrupt(why, scene);
+            self.interrupt(trigger, scene);
             return;
         }
         let footprint = scene.history.last().map_or(0, |moment| moment.footprint);
@@ -326,7 +329,7 @@ impl Hands {
                 let at_step = trainers::ask_to_stop(self.shared);
                 self.steps_at_stop = trainers::steps(self.shared);
                 let pid = if at_step { Pid(0) } else { self.root };
-                scene.voice.say(What::StopSent { pid, why });
+                scene.voice.say(EventKind::StopSent { pid, trigger });
                 if !at_step {
                     stop::ask(scene.tree, self.root);
                 }
@@ -345,14 +348,14 @@ impl Hands {
         }
     }
 
-    fn kill(&mut self, why: Why, scene: &mut Scene<'_, '_>) {
+    fn kill(&mut self, trigger: Trigger, scene: &mut Scene<'_, '_>) {
         let acts = &mut scene.history.acts;
         acts.stop_sent_at.get_or_insert(scene.now);
         if acts.kill_sent_at.is_none() {
             acts.kill_sent_at = Some(scene.now);
-            scene.voice.say(What::KillSent {
+            scene.voice.say(EventKind::KillSent {
                 pid: self.root,
-                why,
+                trigger,
             });
         }
         // Again at each look: somebody may have been about to fork.

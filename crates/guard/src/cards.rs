@@ -4,7 +4,7 @@
 
 use crate::shared::Shared;
 use crate::state::{CARD_READINGS, Probed};
-use antifreeze_sense::{Cards, Reading, Reason};
+use antifreeze_sense::{Gpus, Reading, Reason};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Readings older than this are not trusted.
@@ -22,7 +22,7 @@ pub fn expect(shared: Shared, now: u64) {
 }
 
 /// The probe's part: puts a look where the guard will find it.
-pub fn publish(shared: Shared, mut cards: Cards, at: u64) {
+pub fn publish(shared: Shared, mut cards: Gpus, at: u64) {
     let place = &shared.head().cards;
     for (slot, reading) in place.readings.iter().zip(each(&mut cards)) {
         match *reading {
@@ -38,13 +38,13 @@ pub fn publish(shared: Shared, mut cards: Cards, at: u64) {
 }
 
 /// The guard's: what the probe saw last; None where there is none.
-pub fn read(shared: Shared, now: u64) -> Option<Cards> {
+pub fn read(shared: Shared, now: u64) -> Option<Gpus> {
     let place: &Probed = &shared.head().cards;
     let at = place.at.load(Acquire);
     if at == 0 {
         return None;
     }
-    let mut cards = Cards::default();
+    let mut cards = Gpus::default();
     for (slot, reading) in place.readings.iter().zip(each(&mut cards)) {
         *reading = match slot.state.load(Acquire) {
             NOT_YET => Reading::Unavailable(Reason::NotYet),
@@ -55,28 +55,37 @@ pub fn read(shared: Shared, now: u64) -> Option<Cards> {
         };
     }
     Some(if now.saturating_sub(at) > STALE {
-        cards.stale()
+        cards.into_stale()
     } else {
         cards
     })
 }
 
 /// Each reading in its place. Taken apart without `..`, so that none is forgotten.
-fn each(cards: &mut Cards) -> [&mut Reading<u64>; CARD_READINGS] {
-    let Cards {
-        used,
-        total,
-        busy,
-        hottest,
-        draw,
-        limit,
-        throttle,
-        fullest,
+fn each(cards: &mut Gpus) -> [&mut Reading<u64>; CARD_READINGS] {
+    let Gpus {
+        memory_used,
+        memory_total,
+        busy_percent,
+        hottest_millidegrees,
+        power_microwatts,
+        power_limit_microwatts,
+        throttle_bits,
+        fullest_permille,
         count,
         lost,
     } = cards;
     [
-        used, total, busy, hottest, draw, limit, throttle, fullest, count, lost,
+        memory_used,
+        memory_total,
+        busy_percent,
+        hottest_millidegrees,
+        power_microwatts,
+        power_limit_microwatts,
+        throttle_bits,
+        fullest_permille,
+        count,
+        lost,
     ]
 }
 
@@ -87,13 +96,13 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn look() -> Cards {
-        Cards {
-            used: Value(6000),
-            total: Value(8000),
-            busy: Value(0),
+    fn look() -> Gpus {
+        Gpus {
+            memory_used: Value(6000),
+            memory_total: Value(8000),
+            busy_percent: Value(0),
             lost: Value(0),
-            ..Cards::unavailable(Reason::Absent)
+            ..Gpus::unavailable(Reason::Absent)
         }
     }
 
@@ -102,14 +111,14 @@ mod tests {
         let (shared, _) = Shared::create().unwrap();
         assert_eq!(read(shared, SECOND), None);
         expect(shared, SECOND);
-        assert_eq!(read(shared, SECOND), Some(Cards::default()));
+        assert_eq!(read(shared, SECOND), Some(Gpus::default()));
         publish(shared, look(), 3 * SECOND);
         assert_eq!(read(shared, 4 * SECOND), Some(look()));
         // A value that was there and is no more.
-        publish(shared, Cards::unavailable(Reason::Gone), 5 * SECOND);
+        publish(shared, Gpus::unavailable(Reason::Gone), 5 * SECOND);
         assert_eq!(
             read(shared, 5 * SECOND),
-            Some(Cards::unavailable(Reason::Gone))
+            Some(Gpus::unavailable(Reason::Gone))
         );
     }
 
@@ -118,19 +127,19 @@ mod tests {
         let (shared, _) = Shared::create().unwrap();
         expect(shared, SECOND);
         let never = read(shared, 40 * SECOND).unwrap();
-        assert_eq!(never.used, Unavailable(Reason::Stale));
+        assert_eq!(never.memory_used, Unavailable(Reason::Stale));
         publish(shared, look(), 40 * SECOND);
         let long_ago = read(shared, 90 * SECOND).unwrap();
-        assert_eq!(long_ago.busy, Unavailable(Reason::Stale));
-        assert_eq!(long_ago.total, Value(8000));
+        assert_eq!(long_ago.busy_percent, Unavailable(Reason::Stale));
+        assert_eq!(long_ago.memory_total, Value(8000));
     }
 
     #[test]
     fn a_word_for_ever_never_grows_old() {
         let (shared, _) = Shared::create().unwrap();
-        publish(shared, Cards::unavailable(Reason::Absent), FOR_EVER);
+        publish(shared, Gpus::unavailable(Reason::Absent), FOR_EVER);
         let cards = read(shared, 9000 * SECOND).unwrap();
-        assert_eq!(cards.used, Unavailable(Reason::Absent));
+        assert_eq!(cards.memory_used, Unavailable(Reason::Absent));
     }
 
     #[test]
@@ -141,6 +150,6 @@ mod tests {
             .state
             .store(u64::MAX, Release);
         let cards = read(shared, SECOND).unwrap();
-        assert_eq!(cards.used, Unavailable(Reason::NotRecorded));
+        assert_eq!(cards.memory_used, Unavailable(Reason::NotRecorded));
     }
 }

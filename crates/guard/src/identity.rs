@@ -16,7 +16,7 @@ pub fn started(pid: Pid) -> Option<u64> {
     let mut path = [0u8; PATH_BYTES];
     let file = ProcFile::open(path_of(pid, "stat", &mut path)?).ok()?;
     let mut buffer = [0u8; STAT_BYTES];
-    Some(parse::stat(file.read(&mut buffer).ok()?)?.started)
+    Some(parse::process_stat(file.read(&mut buffer).ok()?)?.started)
 }
 
 /// Whether the number still means the process that started then.

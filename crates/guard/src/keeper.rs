@@ -15,6 +15,7 @@ use crate::spawn::Held;
 use crate::{takeover, undo};
 use antifreeze_cushion::page::STALE_NS;
 use antifreeze_sense::Pid;
+use antifreeze_sense::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Signal, WaitOptions, kill_process, test_kill_process, waitpid};
@@ -340,7 +341,7 @@ fn number(pid: u32) -> Option<rustix::process::Pid> {
 fn somebody_guards(shared: Shared, ours: u32) -> bool {
     let head = shared.head();
     let guard = head.guard_pid.load(Acquire);
-    let age = crate::scout::now().saturating_sub(head.heartbeat.load(Acquire));
+    let age = monotonic_ns().saturating_sub(head.heartbeat.load(Acquire));
     let lives = number(guard).is_some_and(|guard| test_kill_process(guard).is_ok());
     guard != ours && lives && age < STALE_NS
 }

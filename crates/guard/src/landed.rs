@@ -3,8 +3,8 @@
 //! written and then stopped.
 
 use crate::scout::Errand;
-use antifreeze_record::event::Text;
-use antifreeze_sense::slow::writing;
+use antifreeze_record::event::ShortText;
+use antifreeze_sense::slow::visit_files_being_written;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, statat};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -28,7 +28,7 @@ pub type FileId = (u64, u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// Empty when no file was seen.
-    pub file: Text,
+    pub file: ShortText,
     pub bytes: u64,
     /// When it landed, monotonic.
     pub at: u64,
@@ -39,7 +39,7 @@ pub struct Saved {
 pub struct SaveWatch {
     /// The request it watches; a new one begins anew.
     asked: u64,
-    file: Option<Text>,
+    file: Option<ShortText>,
     bytes: u64,
     open: bool,
     /// When it was let go.
@@ -51,7 +51,7 @@ pub struct SaveWatch {
     done: Option<Saved>,
     /// Bytes that it had written shortly before.
     written_before: Option<u64>,
-    usual: [Option<Text>; USUAL],
+    usual: [Option<ShortText>; USUAL],
     ours: Ours,
 }
 
@@ -87,9 +87,9 @@ impl SaveWatch {
         self.usual = [None; USUAL];
         let mut places = self.usual.iter_mut();
         for pid in errand.pids() {
-            let _ = writing(pid, |path, _| {
+            let _ = visit_files_being_written(pid, |path, _| {
                 if let Some(place) = places.next() {
-                    *place = Some(Text::new(path));
+                    *place = Some(ShortText::new(path));
                 }
             });
         }
@@ -117,14 +117,14 @@ impl SaveWatch {
     fn landed(&mut self, errand: &Errand, written: u64, now: u64) -> Option<Saved> {
         let mut open = false;
         for pid in errand.pids() {
-            let _ = writing(pid, |path, size| {
-                if self.ours.holds(path) || self.usual.contains(&Some(Text::new(path))) {
+            let _ = visit_files_being_written(pid, |path, size| {
+                if self.ours.holds(path) || self.usual.contains(&Some(ShortText::new(path))) {
                     return;
                 }
-                let same = self.file.is_some_and(|file| file == Text::new(path));
+                let same = self.file.is_some_and(|file| file == ShortText::new(path));
                 if same || size >= self.bytes {
                     open = true;
-                    self.file = Some(Text::new(path));
+                    self.file = Some(ShortText::new(path));
                     self.bytes = self.bytes.max(size);
                 }
             });
@@ -151,7 +151,7 @@ impl SaveWatch {
         let quiet = now.saturating_sub(self.quiet_since) > QUIET;
         (self.file.is_none() && written > LEAST && quiet).then(|| {
             let newest = newest_in(c".", asked_at(now, self.asked), &self.ours.outputs);
-            let (file, bytes) = newest.unwrap_or((Text::new(b""), written));
+            let (file, bytes) = newest.unwrap_or((ShortText::new(b""), written));
             Saved {
                 file,
                 bytes,
@@ -163,14 +163,14 @@ impl SaveWatch {
 
 /// When the save was asked for, in seconds since 1970: what files are stamped with.
 fn asked_at(now: u64, asked: u64) -> i64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    time.tv_sec - (now.saturating_sub(asked) / SECOND) as i64 - 1
+    let seconds = (antifreeze_sense::clock::realtime_ns() / SECOND) as i64;
+    seconds - (now.saturating_sub(asked) / SECOND) as i64 - 1
 }
 
 /// Where a file that was written is now: in its place, or, renamed as every careful save
 /// is, the newest file of its folder.
-fn place_of(file: &Text, since: i64, outputs: &[Option<FileId>]) -> Option<(Text, u64)> {
-    let mut path = [0u8; Text::MAX + 1];
+fn place_of(file: &ShortText, since: i64, outputs: &[Option<FileId>]) -> Option<(ShortText, u64)> {
+    let mut path = [0u8; ShortText::MAX_BYTES + 1];
     let bytes = file.as_bytes();
     path[..bytes.len()].copy_from_slice(bytes);
     let whole = CStr::from_bytes_until_nul(&path).ok()?;
@@ -184,12 +184,12 @@ fn place_of(file: &Text, since: i64, outputs: &[Option<FileId>]) -> Option<(Text
 
 /// The newest regular file of a folder that was written since then and is no output; its
 /// name and size.
-fn newest_in(folder: &CStr, since: i64, outputs: &[Option<FileId>]) -> Option<(Text, u64)> {
+fn newest_in(folder: &CStr, since: i64, outputs: &[Option<FileId>]) -> Option<(ShortText, u64)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = openat(CWD, folder, flags, Mode::empty()).ok()?;
     let mut space = [MaybeUninit::uninit(); 4096];
     let mut entries = RawDir::new(&folder, &mut space);
-    let mut newest: Option<(i64, u64, Text, u64)> = None;
+    let mut newest: Option<(i64, u64, ShortText, u64)> = None;
     while let Some(Ok(entry)) = entries.next() {
         let Ok(stat) = statat(&folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
             continue;
@@ -199,7 +199,7 @@ fn newest_in(folder: &CStr, since: i64, outputs: &[Option<FileId>]) -> Option<(T
             && !outputs.contains(&Some((stat.st_dev, stat.st_ino)));
         let newer = newest.is_none_or(|(second, nano, ..)| stamp > (second, nano));
         if regular && stamp.0 >= since && newer {
-            let name = Text::new(entry.file_name().to_bytes());
+            let name = ShortText::new(entry.file_name().to_bytes());
             newest = Some((stamp.0, stamp.1, name, stat.st_size as u64));
         }
     }
@@ -210,9 +210,9 @@ fn newest_in(folder: &CStr, since: i64, outputs: &[Option<FileId>]) -> Option<(T
 mod tests {
     use super::*;
 
-    fn text(path: &std::path::Path) -> Text {
+    fn text(path: &std::path::Path) -> ShortText {
         use std::os::unix::ffi::OsStrExt;
-        Text::new(path.as_os_str().as_bytes())
+        ShortText::new(path.as_os_str().as_bytes())
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
         std::fs::rename(&aside, &final_place).unwrap();
         assert_eq!(
             place_of(&text(&aside), 0, &[]),
-            Some((Text::new(b"model.pt"), 5000))
+            Some((ShortText::new(b"model.pt"), 5000))
         );
         assert_eq!(
             place_of(&text(&aside), i64::MAX, &[]),
@@ -245,7 +245,10 @@ mod tests {
             .map(|data| (data.dev(), data.ino()))
             .unwrap();
         let gone = text(&folder.path().join("gone"));
-        assert_eq!(place_of(&gone, 0, &[]), Some((Text::new(b"log.txt"), 5000)));
+        assert_eq!(
+            place_of(&gone, 0, &[]),
+            Some((ShortText::new(b"log.txt"), 5000))
+        );
         assert_eq!(place_of(&gone, 0, &[Some(id), None]), None);
     }
 

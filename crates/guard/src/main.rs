@@ -26,15 +26,17 @@ use antifreeze_guard::shared::Shared;
 use antifreeze_guard::spawn::{self, Held};
 use antifreeze_guard::takeover::{self, Bells};
 use antifreeze_guard::undo::{self, Noted};
-use antifreeze_guard::voice::{Voice, stamp};
+use antifreeze_guard::voice::Voice;
 use antifreeze_guard::wall::Wall;
 use antifreeze_guard::writer::{self, Trouble, Writer};
-use antifreeze_record::event::{Lack, What};
-use antifreeze_record::{Head, SCHEMA, ring};
-use antifreeze_sense::cgroup::{Above, Location, Own};
+use antifreeze_record::event::{Degradation, EventKind};
+use antifreeze_record::{RecordHead, SCHEMA, frame_ring};
+use antifreeze_sense::Stamp;
+use antifreeze_sense::cgroup::{AncestorLimits, CgroupLocation, OwnCgroup};
+use antifreeze_sense::clock::monotonic_ns;
 use antifreeze_sense::footprint::Footprint;
-use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
-use antifreeze_sense::{Machine, Pid, Sample};
+use antifreeze_sense::tree::{ProcessTree, TREE_CAPACITY, TrackedProcess};
+use antifreeze_sense::{MachineSensors, Pid, Sample};
 use rustix::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use rustix::process::set_child_subreaper;
 use rustix::thread::futex;
@@ -110,7 +112,7 @@ fn guard() -> Result<(), String> {
         undo::continue_paused(shared);
     }
 
-    let (frames, consumer) = ring();
+    let (frames, consumer) = frame_ring();
     let trouble: &'static Trouble = Box::leak(Box::default());
     let desk: &'static Desk = Box::leak(Box::default());
     // SAFETY: as above; from here on the voice owns it.
@@ -121,7 +123,7 @@ fn guard() -> Result<(), String> {
         wake,
         trouble,
     };
-    let location = Location::of_self();
+    let location = CgroupLocation::of_self();
     let home = make_home(orders, root, &location, &mut voice);
     let mut sentinel = prepare(orders, shared, root, &location, home, voice, desk)?;
     // They are none of the command's.
@@ -184,7 +186,7 @@ fn guard() -> Result<(), String> {
     descriptors::let_go_of_standard_streams();
     counting::start_is_over();
     sentinel.guard();
-    sentinel.voice.say(What::TreeEnded);
+    sentinel.voice.say(EventKind::TreeEnded);
     let keeper = sentinel.finish();
     if let Some(writer) = writer {
         let _ = writer.join();
@@ -214,12 +216,12 @@ fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
     if let Some(root) = sentinel.tree.get(sentinel.root) {
         head.root_started.store(root.process.started, Relaxed);
     }
-    sentinel.tick(scout::now());
+    sentinel.tick(monotonic_ns());
     if let Some(held) = held {
         held.release();
     }
     if head.begun.load(Acquire) == 0 {
-        sentinel.voice.say(What::Started {
+        sentinel.voice.say(EventKind::Started {
             guard: Pid(std::process::id()),
             root: sentinel.root,
             total: sentinel.sample.memory.total.value().unwrap_or(0),
@@ -228,12 +230,12 @@ fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
         });
         if sentinel.orders.attach != 0 {
             let pid = sentinel.root;
-            sentinel.voice.say(What::Attached { pid });
+            sentinel.voice.say(EventKind::Attached { pid });
         }
         head.begun.store(1, Release);
     }
     if sentinel.orders.adopt != 0 {
-        sentinel.voice.say(What::GuardRestored);
+        sentinel.voice.say(EventKind::GuardRestored);
     }
 }
 
@@ -241,13 +243,13 @@ fn prepare<'a>(
     orders: &'a Orders,
     shared: Shared,
     root: Pid,
-    location: &Location,
+    location: &CgroupLocation,
     home: Option<Home>,
     mut voice: Voice<'a>,
     desk: &'a Desk,
 ) -> Result<Sentinel<'a>, String> {
-    let mut tree: Tree<Mark> =
-        Tree::new(CAPACITY).map_err(|error| format!("opening /proc: {error}"))?;
+    let mut tree: ProcessTree<Mark> =
+        ProcessTree::new(TREE_CAPACITY).map_err(|error| format!("opening /proc: {error}"))?;
     let ours = Pid(std::process::id());
     let front = Pid(shared.head().front_pid.load(Relaxed));
     let _ = tree.exclude(ours);
@@ -260,12 +262,12 @@ fn prepare<'a>(
     }
     let _ = tree.add_reaper(ours);
     let _ = tree.add_reaper(front);
-    let _ = tree.add_root(root, scout::now());
+    let _ = tree.add_root(root, monotonic_ns());
     let root_started = match orders.attach {
         0 => shared.head().root_started.load(Relaxed),
         _ => orders.attach_started,
     };
-    let is_another = |tracked: &Tracked<Mark>| tracked.process.started != root_started;
+    let is_another = |tracked: &TrackedProcess<Mark>| tracked.process.started != root_started;
     if root_started != 0 && tree.get(root).is_none_or(is_another) {
         // It has ended, and its number may be another's by now.
         let _ = tree.exclude(root);
@@ -273,7 +275,7 @@ fn prepare<'a>(
     // What the guard before us guarded. Below a process that was attached to, orphans do not come to us.
     let inherited: Vec<Noted> = shared.guarded().filter(Noted::lives).collect();
     for noted in inherited.iter().filter(|_| orders.attach != 0) {
-        let _ = tree.add_root(noted.pid, scout::now());
+        let _ = tree.add_root(noted.pid, monotonic_ns());
     }
 
     let has_cushion = orders.attach == 0 && !orders.preload.is_empty();
@@ -286,10 +288,10 @@ fn prepare<'a>(
         .store(pages_out_inside.into(), Release);
     let wall_works = !limit::ignored_by_kernel();
     if orders.wall && !wall_works {
-        voice.lacks(Lack::WallIgnored, 0);
+        voice.lacks(Degradation::WallIgnored, 0);
     }
     if orders.wall && orders.preload.is_empty() && orders.attach == 0 {
-        voice.lacks(Lack::NoCushion, 0);
+        voice.lacks(Degradation::NoCushion, 0);
     }
     let bells = Bells::new().map_err(|error| format!("an eventfd: {error}"))?;
     let mut sentinel = Sentinel {
@@ -300,14 +302,14 @@ fn prepare<'a>(
             budget: (orders.budget > 0).then_some(orders.budget),
             allow_swap: orders.allow_swap,
         },
-        machine: Machine::open(&working_folder()),
-        above: Above::open(location),
+        machine: MachineSensors::open(&working_folder()),
+        above: AncestorLimits::open(location),
         own: home
             .as_ref()
             .and_then(|home| home.memory.as_deref())
-            .map(Own::open),
+            .map(OwnCgroup::open),
         tree,
-        footprint: Footprint::new(CAPACITY),
+        footprint: Footprint::new(TREE_CAPACITY),
         history: History::new(),
         wall: Wall::new(
             orders.wall && wall_works,
@@ -362,8 +364,8 @@ fn prepare<'a>(
     sentinel.above.read(&mut sentinel.sample.cgroup);
     let first = sentinel.sample;
     sentinel.terms.fit(&first);
-    if first.pressure.memory_full.value().is_none() {
-        sentinel.voice.lacks(Lack::NoPressure, 0);
+    if first.pressure.memory_full_us.value().is_none() {
+        sentinel.voice.lacks(Degradation::NoPressure, 0);
     }
     Ok(sentinel)
 }
@@ -371,13 +373,13 @@ fn prepare<'a>(
 fn make_home(
     orders: &Orders,
     root: Pid,
-    location: &Location,
+    location: &CgroupLocation,
     voice: &mut Voice<'_>,
 ) -> Option<Home> {
     if orders.attach != 0 {
         // Where it stands it stays: whoever put it there counts on it.
         if orders.adopt == 0 {
-            voice.lacks(Lack::NoCgroup, 0);
+            voice.lacks(Degradation::NoCgroup, 0);
         }
         return None;
     }
@@ -387,12 +389,12 @@ fn make_home(
     match Home::make(root, &orders.run_id, orders.nice, location) {
         Ok(home) => {
             if home.high.is_none() {
-                voice.lacks(Lack::NoMemoryController, 0);
+                voice.lacks(Degradation::NoMemoryController, 0);
             }
             Some(home)
         }
-        Err(lack) => {
-            voice.lacks(lack, 0);
+        Err(degradation) => {
+            voice.lacks(degradation, 0);
             None
         }
     }
@@ -409,12 +411,12 @@ fn swap_is_memory() -> bool {
     std::fs::read("/proc/swaps").is_ok_and(|areas| antifreeze_sense::parse::swap_is_memory(&areas))
 }
 
-fn record_head(sentinel: &Sentinel<'_>, command: Vec<OsString>) -> Head {
-    Head {
+fn record_head(sentinel: &Sentinel<'_>, command: Vec<OsString>) -> RecordHead {
+    RecordHead {
         schema: SCHEMA,
         run: sentinel.orders.run_id.clone(),
         boot: boot_id(),
-        start: stamp(),
+        start: Stamp::now(),
         total: sentinel.sample.memory.total.value().unwrap_or(0),
         reserve: sentinel.terms.reserve,
         budget: sentinel.terms.budget,
@@ -472,7 +474,7 @@ fn one_arena() {
 fn lock_memory(voice: &mut Voice<'_>) {
     use rustix::mm::{MlockAllFlags, mlockall};
     if let Err(errno) = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE) {
-        voice.lacks(Lack::NotLocked, errno.raw_os_error() as u32);
+        voice.lacks(Degradation::NotLocked, errno.raw_os_error() as u32);
     }
 }
 

@@ -37,7 +37,7 @@ pub fn of(sample: &Sample, terms: &Terms, now: u64, stride: u64, motion: Motion)
         swap_free: sample.memory.swap_free.value(),
         swap_cached: sample.memory.swap_cached.value().unwrap_or(0),
         scanned,
-        stalled_us: sample.pressure.memory_full.value(),
+        stalled_us: sample.pressure.memory_full_us.value(),
         shm_free: sample.shm.free.value(),
         disk_free: sample.disk.space.free.value(),
         swap_beyond: sample

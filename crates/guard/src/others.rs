@@ -2,8 +2,8 @@
 //! name its reason. Looks only; nobody outside the tree is ever touched.
 
 use antifreeze_sense::file::ProcFile;
-use antifreeze_sense::parse::{self, Status};
-use antifreeze_sense::{Name, Pid};
+use antifreeze_sense::parse::{self, ProcessStatus};
+use antifreeze_sense::{Pid, ProcessName};
 use rustix::fs::{Mode, OFlags, RawDir, openat};
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -18,7 +18,7 @@ const LEAST: u64 = 16 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grower {
     pub pid: Pid,
-    pub name: Name,
+    pub name: ProcessName,
     pub grew: u64,
 }
 
@@ -96,7 +96,7 @@ impl Others {
 }
 
 /// Name and anonymous memory, in memory and in swap. None for kernel threads and the gone.
-pub fn anonymous(pid: Pid) -> Option<(Name, u64)> {
+pub fn anonymous(pid: Pid) -> Option<(ProcessName, u64)> {
     let status = status(pid)?;
     let bytes = status.rss_anon.value()? + status.swap.value().unwrap_or(0);
     Some((status.name, bytes))
@@ -124,13 +124,13 @@ impl StatusFile {
         self.read().map(|status| status.state)
     }
 
-    fn read(&self) -> Option<Status> {
+    fn read(&self) -> Option<ProcessStatus> {
         let mut buffer = [0u8; 2048];
-        Some(parse::status(self.0.read(&mut buffer).ok()?))
+        Some(parse::process_status(self.0.read(&mut buffer).ok()?))
     }
 }
 
-fn status(pid: Pid) -> Option<Status> {
+fn status(pid: Pid) -> Option<ProcessStatus> {
     StatusFile::open(pid)?.read()
 }
 

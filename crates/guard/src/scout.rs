@@ -8,12 +8,14 @@ use crate::hands::reclaim::Reclaim;
 use crate::interruptible::{self, Interruptible};
 use crate::landed::{Ours, SaveWatch, Saved};
 use crate::others::{Grower, Others, anonymous};
-use antifreeze_sense::footprint::Share;
+use antifreeze_sense::clock::monotonic_ns;
+use antifreeze_sense::footprint::ProcessShare;
 use antifreeze_sense::parse::Pss;
-use antifreeze_sense::slow::{self, Scout as Sensors, Slow, mapped, open_files, pss};
+use antifreeze_sense::slow::{
+    self, SlowReadings, SlowSensors as Sensors, count_open_files, read_mapped_files, read_pss,
+};
 use antifreeze_sense::{Pid, Reading};
 use rustix::thread::futex;
-use rustix::time::ClockId;
 use std::path::Path;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -83,11 +85,11 @@ pub struct FileData {
 /// What the scout has found so far.
 #[derive(Clone, Copy)]
 pub struct Findings {
-    pub slow: Slow,
+    pub slow: SlowReadings,
     /// When `slow` was read; 0: not yet.
     pub slow_at: u64,
     /// The exact parts of the named processes, and when they were taken; 0: not yet.
-    shares: [Share; NAMED],
+    shares: [ProcessShare; NAMED],
     share_count: usize,
     pub shares_at: u64,
     pub files: Reading<u64>,
@@ -104,7 +106,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    pub fn shares(&self) -> &[Share] {
+    pub fn shares(&self) -> &[ProcessShare] {
         &self.shares[..self.share_count]
     }
 
@@ -124,8 +126,8 @@ impl Findings {
         else {
             return;
         };
-        let at = now();
-        let Reading::Value(mapped) = mapped(pid, &FRAGILE) else {
+        let at = monotonic_ns();
+        let Reading::Value(mapped) = read_mapped_files(pid, &FRAGILE) else {
             return;
         };
         self.fragile |= mapped.needle.is_some();
@@ -141,10 +143,10 @@ impl Findings {
     fn count_shares(&mut self, errand: &Errand, at: u64) {
         self.share_count = 0;
         for (pid, started) in errand.named.iter().take(errand.count) {
-            let (Some((_, held)), Reading::Value(pss)) = (anonymous(*pid), pss(*pid)) else {
+            let (Some((_, held)), Reading::Value(pss)) = (anonymous(*pid), read_pss(*pid)) else {
                 continue;
             };
-            self.shares[self.share_count] = Share {
+            self.shares[self.share_count] = ProcessShare {
                 pid: *pid,
                 started: *started,
                 held,
@@ -158,14 +160,14 @@ impl Findings {
 
 impl Default for Findings {
     fn default() -> Self {
-        let nobody = Share {
+        let nobody = ProcessShare {
             pid: Pid(0),
             started: 0,
             held: 0,
             pss: Pss::default(),
         };
         Findings {
-            slow: Slow::default(),
+            slow: SlowReadings::default(),
             slow_at: 0,
             shares: [nobody; NAMED],
             share_count: 0,
@@ -290,7 +292,7 @@ pub fn run(
     loop {
         let bell = desk.bell.load(Acquire);
         let errand = *locked(&desk.errand);
-        let now = now();
+        let now = monotonic_ns();
 
         let answered = findings.interruptible.map(|(inquiry, _)| inquiry);
         if let Some(inquiry) = errand.inspect.filter(|asked| answered != Some(*asked)) {
@@ -313,10 +315,12 @@ pub fn run(
         let rest = (least * SECOND).max(rounds.shares_cost * factor);
         if errand.count > 1 && !errand.counted && rounds.shares.due(now, rest) {
             findings.count_shares(&errand, now);
-            rounds.shares_cost = self::now() - now;
+            rounds.shares_cost = monotonic_ns() - now;
         }
         if rounds.files.due(now, 60 * SECOND) {
-            let open = errand.pids().filter_map(|pid| open_files(pid).value());
+            let open = errand
+                .pids()
+                .filter_map(|pid| count_open_files(pid).value());
             findings.files = Reading::Value(open.sum());
         }
         // Libraries come at the start or, in a new worker, at any time. What they mean
@@ -334,12 +338,12 @@ pub fn run(
             } else {
                 (rounds.maps_turn % errand.count.max(1), 1)
             };
-            let begin = self::now();
+            let begin = monotonic_ns();
             for place in first..first + many {
                 findings.look_at_maps(&errand, place);
             }
             findings.mapped_at = now;
-            rounds.maps_cost = self::now() - begin;
+            rounds.maps_cost = monotonic_ns() - begin;
             rounds.maps_turn += 1;
             rounds.maps_pause = (2 * rounds.maps_pause).clamp(SECOND, 60 * SECOND);
         }
@@ -351,7 +355,7 @@ pub fn run(
         // A paused tree that stays in memory helps nobody. The kernel takes its time for
         // this, which is why it is done here.
         if let Some(reclaim) = reclaim.as_mut().filter(|_| errand.make_room) {
-            reclaim.make_room(self::now);
+            reclaim.make_room(monotonic_ns);
         }
         let pause = if errand.save_asked.is_some() || errand.make_room {
             SECOND / 40
@@ -371,21 +375,8 @@ pub fn run(
 }
 
 fn written(errand: &Errand) -> u64 {
-    let sent = errand.pids().filter_map(|pid| slow::written(pid).value());
+    let sent = errand
+        .pids()
+        .filter_map(|pid| slow::read_written_bytes(pid).value());
     sent.sum()
-}
-
-/// CLOCK_MONOTONIC, nanoseconds.
-pub fn now() -> u64 {
-    clock(ClockId::Monotonic)
-}
-
-/// CLOCK_REALTIME, nanoseconds.
-pub fn realtime() -> u64 {
-    clock(ClockId::Realtime)
-}
-
-fn clock(id: ClockId) -> u64 {
-    let time = rustix::time::clock_gettime(id);
-    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }

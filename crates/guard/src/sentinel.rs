@@ -13,7 +13,7 @@ use crate::orders::Orders;
 use crate::others::{self, StatusFile};
 use crate::policy::{BACK_OFF, Decision, History, Moment, Motion, Save, decide};
 use crate::room::{Room, Terms};
-use crate::scout::{Desk, Errand, Findings, NAMED, now, realtime};
+use crate::scout::{Desk, Errand, Findings, NAMED};
 use crate::shared::Shared;
 use crate::state::{attached, stop_signal};
 use crate::takeover::Bells;
@@ -21,11 +21,12 @@ use crate::trainers;
 use crate::undo;
 use crate::voice::Voice;
 use crate::wall::{Motive, Wall};
-use antifreeze_record::event::{Lack, What};
-use antifreeze_sense::cgroup::{Above, Own};
+use antifreeze_record::event::{Degradation, EventKind};
+use antifreeze_sense::cgroup::{AncestorLimits, OwnCgroup};
+use antifreeze_sense::clock::{monotonic_ns, realtime_ns};
 use antifreeze_sense::footprint::Footprint;
-use antifreeze_sense::tree::{Tracked, Tree};
-use antifreeze_sense::{Machine, Pid, Reading, Reason, Sample};
+use antifreeze_sense::tree::{ProcessTree, TrackedProcess};
+use antifreeze_sense::{MachineSensors, Pid, Reading, Reason, Sample};
 use rustix::process::{
     Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, kill_process, test_kill_process,
     wait, waitid,
@@ -61,10 +62,10 @@ pub struct Sentinel<'a> {
     pub orders: &'a Orders,
     pub shared: Shared,
     pub terms: Terms,
-    pub machine: Machine,
-    pub above: Above,
-    pub own: Option<Own>,
-    pub tree: Tree<Mark>,
+    pub machine: MachineSensors,
+    pub above: AncestorLimits,
+    pub own: Option<OwnCgroup>,
+    pub tree: ProcessTree<Mark>,
     pub footprint: Footprint,
     pub history: History,
     pub wall: Wall,
@@ -120,7 +121,7 @@ impl Sentinel<'_> {
     pub fn guard(&mut self) {
         loop {
             let kick = self.shared.page().kick.load(Acquire);
-            let began = now();
+            let began = monotonic_ns();
             let pace = self.tick(began);
             if self.is_over() {
                 return;
@@ -134,7 +135,7 @@ impl Sentinel<'_> {
         let head = self.shared.head();
         head.heartbeat.store(now, Release);
         self.shared.page().heartbeat.store(now, Release);
-        let offset = realtime().wrapping_sub(self::now());
+        let offset = realtime_ns().wrapping_sub(monotonic_ns());
         self.shared.page().realtime_offset.store(offset, Release);
         self.reap();
         self.notice_stops(now);
@@ -197,11 +198,11 @@ impl Sentinel<'_> {
         if self.is_recorded(now) {
             self.machine.read(&mut self.sample);
             self.follow(now);
-            self.tree.read(now, &mut self.sample);
+            self.tree.read_processes(now, &mut self.sample);
         } else {
-            self.machine.glance(&mut self.sample);
+            self.machine.read_essentials(&mut self.sample);
             self.follow(now);
-            self.tree.glance(now, &mut self.sample);
+            self.tree.read_memory(now, &mut self.sample);
         }
         self.above.read(&mut self.sample.cgroup);
         if let Some(own) = &mut self.own {
@@ -212,7 +213,7 @@ impl Sentinel<'_> {
         self.take_slow(now);
         if self.findings.shares_at != self.corrected_at {
             self.corrected_at = self.findings.shares_at;
-            self.footprint.correct(self.findings.shares());
+            self.footprint.apply_exact_shares(self.findings.shares());
         }
         let processes = self.tree.processes().map(|tracked| &tracked.process);
         self.footprint.update(processes, &mut self.sample);
@@ -224,9 +225,9 @@ impl Sentinel<'_> {
     /// Finds new processes of the tree. A keeper that lost its parent comes to the reapers as orphans of the tree do, and
     /// with it what it starts.
     fn follow(&mut self, now: u64) {
-        self.tree.follow(self.sample.cpu.newest, now);
+        self.tree.update_members(self.sample.cpu.newest_pid, now);
         // The root runs our program as well, until it is let go.
-        let may_be = |tracked: &&Tracked<Mark>| {
+        let may_be = |tracked: &&TrackedProcess<Mark>| {
             tracked.first_seen == now && tracked.process.pid != self.root
         };
         let is_helper = |pid: &Pid| identity::is_helper(*pid);
@@ -248,19 +249,19 @@ impl Sentinel<'_> {
         sample.disk.inodes_free = slow.inodes_free;
         sample.disk.network = slow.network;
         sample.shm = slow.shm;
-        sample.heat = slow.heat;
-        sample.cards = slow.cards;
+        sample.thermal = slow.thermal;
+        sample.gpus = slow.gpus;
         sample.tree.files = self.findings.files;
         if self.findings.slow_at != 0 && now.saturating_sub(self.findings.slow_at) > STALE {
             let stale = Reading::Unavailable(Reason::Stale);
             sample.disk.space.free = stale;
             sample.disk.inodes_free = stale;
             sample.shm.free = stale;
-            sample.heat.hottest = stale;
-            sample.cards = sample.cards.stale();
+            sample.thermal.hottest_millidegrees = stale;
+            sample.gpus = sample.gpus.into_stale();
         }
         if let Some(probed) = cards::read(self.shared, now) {
-            sample.cards = sample.cards.or_larger(probed);
+            sample.gpus = sample.gpus.or_larger(probed);
         }
     }
 
@@ -323,13 +324,13 @@ impl Sentinel<'_> {
             &self.findings,
             shared,
         );
-        while let Some(what) = self.wall.next_news() {
-            if let What::Walled { .. } = what {
+        while let Some(kind) = self.wall.next_news() {
+            if let EventKind::RequestRefused { .. } = kind {
                 let acts = &mut self.history.acts;
                 acts.walled = acts.walled.saturating_add(1);
                 acts.walled_at = Some(now);
             }
-            self.voice.say(what);
+            self.voice.say(kind);
         }
         answered
     }
@@ -340,7 +341,7 @@ impl Sentinel<'_> {
             self.errand.named[self.errand.count] = (tracked.process.pid, tracked.process.started);
             self.errand.count += 1;
         }
-        let data = |tracked: &Tracked<Mark>| tracked.process.vm_data.value().unwrap_or(0);
+        let data = |tracked: &TrackedProcess<Mark>| tracked.process.vm_data.value().unwrap_or(0);
         let data = self.tree.processes().map(data).sum::<u64>();
         if self.mapped.0 != self.findings.mapped_at {
             self.mapped = (self.findings.mapped_at, data.max(self.mapped.1));
@@ -413,7 +414,7 @@ impl Sentinel<'_> {
     /// A job that is continued, or whose front alone is stopped and continued, is stopped and continued as a whole.
     fn follow_front(&mut self, now: u64, root: rustix::process::Pid) {
         let stops_with_root = self.shared.head().front_stops.load(Acquire) == 1;
-        let root_age = |root: &Tracked<Mark>| now.saturating_sub(root.first_seen);
+        let root_age = |root: &TrackedProcess<Mark>| now.saturating_sub(root.first_seen);
         let is_young = self
             .tree
             .get(self.root)
@@ -463,13 +464,13 @@ impl Sentinel<'_> {
         let ended_by_guard =
             acts.stop_sent_at.is_some() && was_asked || acts.kill_sent_at.is_some();
         self.voice.say(match status {
-            attached::LEFT_ALIVE | attached::ENDED_UNSEEN => What::Detached {
+            attached::LEFT_ALIVE | attached::ENDED_UNSEEN => EventKind::Detached {
                 process_ended: status == attached::ENDED_UNSEEN,
                 peak,
                 worst_delay_ms,
                 ended_by_guard,
             },
-            _ => What::Ended {
+            _ => EventKind::Ended {
                 status: status & !attached::ENDED_SEEN,
                 peak,
                 worst_delay_ms,
@@ -498,7 +499,8 @@ impl Sentinel<'_> {
     /// The front collects it, and has some time to report its status.
     fn notice_missing_root(&mut self, now: u64) {
         let is_attached = self.orders.attach != 0;
-        let is_there = |tracked: &Tracked<Mark>| !is_attached || !tracked.process.has_ended();
+        let is_there =
+            |tracked: &TrackedProcess<Mark>| !is_attached || !tracked.process.has_ended();
         if self.ends.root_status.is_some() || self.tree.get(self.root).is_some_and(is_there) {
             return;
         }
@@ -517,7 +519,7 @@ impl Sentinel<'_> {
         let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
         if !self.ends.front_gone && parent != head.front_pid.load(Relaxed) {
             self.ends.front_gone = true;
-            self.voice.say(What::FrontGone);
+            self.voice.say(EventKind::FrontLost);
         }
         let broken = [0, 1].map(|stream: usize| head.broken[stream].load(Acquire));
         if broken != self.ends.broken {
@@ -535,25 +537,26 @@ impl Sentinel<'_> {
         let overflow = self.tree.overflow();
         if overflow > 0 && !self.ends.said_overflow {
             self.ends.said_overflow = true;
-            self.voice.lacks(Lack::TooManyProcesses, overflow as u32);
+            self.voice
+                .lacks(Degradation::TooManyProcesses, overflow as u32);
         }
         let trouble = self.voice.trouble.errno();
         if (trouble != 0) != self.ends.said_trouble {
             self.ends.said_trouble = trouble != 0;
             match trouble {
-                0 => self.voice.say(What::Regained {
-                    lack: Lack::RecordFailed,
+                0 => self.voice.say(EventKind::Recovered {
+                    degradation: Degradation::RecordFailed,
                 }),
-                errno => self.voice.lacks(Lack::RecordFailed, errno),
+                errno => self.voice.lacks(Degradation::RecordFailed, errno),
             }
         }
         let stopped = self.motion() == Motion::StoppedByUser;
         if stopped != self.ends.user_stopped {
             self.ends.user_stopped = stopped;
             self.voice.say(if stopped {
-                What::UserStopped
+                EventKind::UserStopped
             } else {
-                What::UserContinued
+                EventKind::UserContinued
             });
         }
         // What lost its place in the table is no longer ours to limit.
@@ -603,13 +606,13 @@ impl Sentinel<'_> {
     fn sleep(&mut self, began: u64, pace: Duration, kick: u32) {
         let wanted = pace.as_nanos() as u64;
         let word = &self.shared.page().kick;
-        let left = wanted.saturating_sub(now() - began);
+        let left = wanted.saturating_sub(monotonic_ns() - began);
         let _ = futex::wait(word, futex::Flags::empty(), kick, Some(&timespec(left)));
-        let spent = now() - began;
+        let spent = monotonic_ns() - began;
         if spent < SHORTEST {
             let _ = rustix::thread::nanosleep(&timespec(SHORTEST - spent));
         }
-        let late = (now() - began).saturating_sub(wanted.max(SHORTEST));
+        let late = (monotonic_ns() - began).saturating_sub(wanted.max(SHORTEST));
         self.ends.worst_delay = self.ends.worst_delay.max(late);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Everything is an atomic, and every field is valid when zero.
 
-use antifreeze_sense::tree::CAPACITY;
+use antifreeze_sense::tree::TREE_CAPACITY;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
 /// "AFST".
@@ -133,7 +133,7 @@ pub struct Head {
     pub oom_is_raised: AtomicU32,
     pub oom_before: AtomicI32,
     pub oom_raised: AtomicI32,
-    pub guarded: [Guarded; CAPACITY],
+    pub guarded: [Guarded; TREE_CAPACITY],
 
     // The front's, for the guard.
     /// Of each stream of the trainer, `OVER` of [`crate::takeover`] when its reader or all of its writers have closed it:

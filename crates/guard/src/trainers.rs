@@ -4,7 +4,7 @@ use crate::hands::save::catches;
 use crate::mark::Mark;
 use crate::shared::Shared;
 use antifreeze_cushion::page::{HEARS, SHOWS_STACKS, Trainer};
-use antifreeze_sense::tree::Tree;
+use antifreeze_sense::tree::ProcessTree;
 use antifreeze_sense::{Phase, Pid, Reading, Reason, Sample};
 use rustix::process::Signal;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -100,11 +100,11 @@ pub fn answer_of(shared: Shared) -> Option<Answer> {
 }
 
 /// Has those that make no steps that are seen look who holds the memory.
-pub fn ask_to_look(shared: Shared, tree: &Tree<Mark>) {
+pub fn ask_to_look(shared: Shared, tree: &ProcessTree<Mark>) {
     for (pid, trainer) in shared.trainers() {
         if trainer.steps.load(Relaxed) == 0 && hears(trainer) {
             trainer.look_asked.fetch_add(1, Release);
-            let _ = tree.signal(pid, SIGNAL);
+            let _ = tree.send_signal(pid, SIGNAL);
         }
     }
 }
@@ -124,13 +124,13 @@ pub fn ask_to_stop(shared: Shared) -> bool {
 }
 
 /// Tells those that hear at once, steps or none. False when there is none.
-pub fn interrupt(shared: Shared, tree: &Tree<Mark>) -> bool {
+pub fn interrupt(shared: Shared, tree: &ProcessTree<Mark>) -> bool {
     let mut is_heard = false;
     for (pid, trainer) in shared.trainers().filter(|(_, trainer)| hears(trainer)) {
         if trainer.stop_asked.load(Relaxed) == trainer.stop_answered.load(Acquire) {
             trainer.stop_asked.fetch_add(1, Release);
         }
-        is_heard |= tree.signal(pid, SIGNAL).is_ok();
+        is_heard |= tree.send_signal(pid, SIGNAL).is_ok();
     }
     is_heard
 }
@@ -145,23 +145,23 @@ pub fn withdraw(shared: Shared) {
 }
 
 /// Those whose step does not end are told in the middle of it.
-pub fn insist(shared: Shared, tree: &Tree<Mark>) {
+pub fn insist(shared: Shared, tree: &ProcessTree<Mark>) {
     for (pid, trainer) in shared.trainers() {
         let is_asked = trainer.stop_asked.load(Relaxed) != trainer.stop_answered.load(Acquire);
         if is_asked && hears(trainer) {
-            let _ = tree.signal(pid, SIGNAL);
+            let _ = tree.send_signal(pid, SIGNAL);
         }
     }
 }
 
 /// Has them write where they are. The signal ends a process without a handler, so the page is not believed about that.
-pub fn ask_for_stacks(shared: Shared, tree: &Tree<Mark>) {
+pub fn ask_for_stacks(shared: Shared, tree: &ProcessTree<Mark>) {
     for (pid, _) in shared
         .trainers()
         .filter(|(_, trainer)| shows_stacks(trainer))
     {
         if tree.get(pid).is_some() && catches(pid, stacks_signal()) {
-            let _ = tree.signal(pid, stacks_signal());
+            let _ = tree.send_signal(pid, stacks_signal());
         }
     }
 }

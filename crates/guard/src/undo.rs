@@ -7,10 +7,10 @@
 use crate::hands::limit::Limits;
 use crate::identity;
 use crate::mark::Mark;
-use crate::scout::now;
 use crate::shared::Shared;
 use crate::state::Guarded;
-use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
+use antifreeze_sense::clock::monotonic_ns;
+use antifreeze_sense::tree::{ProcessTree, TREE_CAPACITY, TrackedProcess};
 use antifreeze_sense::{Pid, Reading, Reason};
 use rustix::process::Signal;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -68,8 +68,8 @@ impl Shared {
     /// a process without the guard.
     pub fn note_guarded(
         &self,
-        tree: &Tree<Mark>,
-        limit_before: impl Fn(&Tracked<Mark>) -> Option<u64>,
+        tree: &ProcessTree<Mark>,
+        limit_before: impl Fn(&TrackedProcess<Mark>) -> Option<u64>,
     ) {
         let mut places = self.head().guarded.iter();
         // The tree first, or one place too many would be taken.
@@ -87,7 +87,7 @@ impl Shared {
     }
 
     /// Notes again which of the noted processes are paused.
-    pub fn note_paused(&self, tree: &Tree<Mark>) {
+    pub fn note_paused(&self, tree: &ProcessTree<Mark>) {
         for place in &self.head().guarded {
             let noted = place.get();
             let tracked = noted.and_then(|noted| {
@@ -131,8 +131,8 @@ pub fn undo_all(shared: Shared, ours: &[Pid]) {
 type Before = Option<Option<u64>>;
 
 /// The processes that were noted and all that came from them.
-fn known_tree(shared: Shared, ours: &[Pid]) -> rustix::io::Result<Tree<Before>> {
-    let mut tree = Tree::new(CAPACITY)?;
+fn known_tree(shared: Shared, ours: &[Pid]) -> rustix::io::Result<ProcessTree<Before>> {
+    let mut tree = ProcessTree::new(TREE_CAPACITY)?;
     for pid in ours.iter().filter(|pid| pid.0 != 0) {
         let _ = tree.exclude(*pid);
     }
@@ -142,7 +142,7 @@ fn known_tree(shared: Shared, ours: &[Pid]) -> rustix::io::Result<Tree<Before>> 
         let _ = tree.add_reaper(front);
     }
     for noted in shared.guarded().filter(Noted::lives) {
-        if tree.add_root(noted.pid, now()).is_ok()
+        if tree.add_root(noted.pid, monotonic_ns()).is_ok()
             && let Some(tracked) = find(&mut tree, noted.pid)
         {
             tracked.state = Some(noted.limit_before);
@@ -151,7 +151,7 @@ fn known_tree(shared: Shared, ours: &[Pid]) -> rustix::io::Result<Tree<Before>> 
     Ok(tree)
 }
 
-fn find<S: Copy + Default>(tree: &mut Tree<S>, pid: Pid) -> Option<&mut Tracked<S>> {
+fn find<S: Copy + Default>(tree: &mut ProcessTree<S>, pid: Pid) -> Option<&mut TrackedProcess<S>> {
     let mut processes = tree.processes_mut();
     processes.find(|tracked| tracked.process.pid == pid)
 }
@@ -159,11 +159,11 @@ fn find<S: Copy + Default>(tree: &mut Tree<S>, pid: Pid) -> Option<&mut Tracked<
 /// Gives every process of the tree the soft limit that it had, and those that are born meanwhile that of their
 /// parents, until nothing is left to do.
 pub fn put_back_limits<S: Copy + Default>(
-    tree: &mut Tree<S>,
-    before: impl Fn(&Tracked<S>) -> Before,
+    tree: &mut ProcessTree<S>,
+    before: impl Fn(&TrackedProcess<S>) -> Before,
 ) {
     for _ in 0..MAX_PASSES {
-        tree.follow(Reading::Unavailable(Reason::NotYet), now());
+        tree.update_members(Reading::Unavailable(Reason::NotYet), monotonic_ns());
         let mut has_changed = false;
         for tracked in tree.processes() {
             let pid = tracked.process.pid;
@@ -182,12 +182,12 @@ pub fn put_back_limits<S: Copy + Default>(
 
 /// Its own, or that of the next process above it that has one; else ours, which we were started with.
 fn before_of<S: Copy + Default>(
-    tree: &Tree<S>,
-    tracked: &Tracked<S>,
-    before: &impl Fn(&Tracked<S>) -> Before,
+    tree: &ProcessTree<S>,
+    tracked: &TrackedProcess<S>,
+    before: &impl Fn(&TrackedProcess<S>) -> Before,
 ) -> Option<u64> {
     let mut tracked = tracked;
-    for _ in 0..CAPACITY {
+    for _ in 0..TREE_CAPACITY {
         if let Some(before) = before(tracked) {
             return before;
         }
@@ -219,14 +219,14 @@ const OOM_RAISE: i32 = 500;
 const OOM_MOST: i32 = 1000;
 
 /// Takes that back, in all processes of the tree that still have the raised score.
-pub fn put_back_oom_scores<S: Copy + Default>(shared: Shared, tree: &mut Tree<S>) {
+pub fn put_back_oom_scores<S: Copy + Default>(shared: Shared, tree: &mut ProcessTree<S>) {
     let head = shared.head();
     if head.oom_is_raised.load(Acquire) != 1 {
         return;
     }
     let (before, raised) = (head.oom_before.load(Relaxed), head.oom_raised.load(Relaxed));
     for _ in 0..MAX_PASSES {
-        tree.follow(Reading::Unavailable(Reason::NotYet), now());
+        tree.update_members(Reading::Unavailable(Reason::NotYet), monotonic_ns());
         let mut has_changed = false;
         for tracked in tree.processes() {
             let pid = tracked.process.pid;

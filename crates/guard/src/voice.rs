@@ -6,10 +6,9 @@ use crate::state::EVENT_BYTES;
 use crate::writer::Trouble;
 use antifreeze_record::Producer;
 use antifreeze_record::codec::encode_event;
-use antifreeze_record::event::{Event, Lack, What};
+use antifreeze_record::event::{Degradation, Event, EventKind};
 use antifreeze_sense::{Sample, Stamp};
 use rustix::fd::OwnedFd;
-use rustix::time::{ClockId, clock_gettime};
 
 pub struct Voice<'a> {
     pub shared: Shared,
@@ -20,8 +19,11 @@ pub struct Voice<'a> {
 }
 
 impl Voice<'_> {
-    pub fn say(&mut self, what: What) {
-        let event = Event { at: stamp(), what };
+    pub fn say(&mut self, kind: EventKind) {
+        let event = Event {
+            at: Stamp::now(),
+            kind,
+        };
         self.frames.push_event(&event);
         let mut bytes = [0; EVENT_BYTES];
         let len = encode_event(&event, &mut bytes);
@@ -29,8 +31,11 @@ impl Voice<'_> {
         self.wake_front();
     }
 
-    pub fn lacks(&mut self, lack: Lack, detail: u32) {
-        self.say(What::Lacks { lack, detail });
+    pub fn lacks(&mut self, degradation: Degradation, detail: u32) {
+        self.say(EventKind::Degraded {
+            degradation,
+            detail,
+        });
     }
 
     pub fn record(&mut self, sample: &Sample) {
@@ -39,16 +44,5 @@ impl Voice<'_> {
 
     pub fn wake_front(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-    }
-}
-
-pub fn stamp() -> Stamp {
-    let nanoseconds = |clock| {
-        let time = clock_gettime(clock);
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-    };
-    Stamp {
-        monotonic: nanoseconds(ClockId::Monotonic),
-        realtime: nanoseconds(ClockId::Realtime),
     }
 }

@@ -10,9 +10,9 @@ use crate::shared::Shared;
 use crate::stride::Stride;
 use crate::undo::{Noted, put_back_limits};
 use antifreeze_cushion::page::{LIMIT_UNIT, LOADING_NS, SLOTS, Slot};
-use antifreeze_record::event::{Lack, What};
-use antifreeze_sense::tree::{CAPACITY, Tracked, Tree};
-use antifreeze_sense::{Name, Pid, Process, Reading};
+use antifreeze_record::event::{Degradation, EventKind};
+use antifreeze_sense::tree::{ProcessTree, TREE_CAPACITY, TrackedProcess};
+use antifreeze_sense::{Pid, Process, ProcessName, Reading};
 use rustix::io::Errno;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -43,7 +43,7 @@ pub struct Wall {
     attached: bool,
     candidates: Vec<Candidate>,
     limits: Vec<Option<u64>>,
-    news: [Option<What>; NEWS],
+    news: [Option<EventKind>; NEWS],
     stride: Stride,
     said_refused: bool,
     /// What a guard noted that this one replaces.
@@ -63,8 +63,8 @@ impl Wall {
             on,
             ceiling,
             attached,
-            candidates: Vec::with_capacity(CAPACITY),
-            limits: Vec::with_capacity(CAPACITY),
+            candidates: Vec::with_capacity(TREE_CAPACITY),
+            limits: Vec::with_capacity(TREE_CAPACITY),
             news: [None; NEWS],
             stride: Stride::default(),
             said_refused: false,
@@ -96,7 +96,7 @@ impl Wall {
         footprint: u64,
         peak: u64,
         motive: Motive,
-        tree: &mut Tree<Mark>,
+        tree: &mut ProcessTree<Mark>,
         findings: &Findings,
         shared: Shared,
     ) -> bool {
@@ -162,26 +162,28 @@ impl Wall {
     }
 
     /// Says once that a process of another user has no wall.
-    fn tell_where_there_is_none(&mut self, tree: &Tree<Mark>) {
+    fn tell_where_there_is_none(&mut self, tree: &ProcessTree<Mark>) {
         let refused = tree.processes().find(|tracked| tracked.state.refused);
         if let Some(refused) = refused.filter(|_| !self.said_refused) {
             self.said_refused = true;
-            let what = What::Lacks {
-                lack: Lack::WallRefused,
+            let kind = EventKind::Degraded {
+                degradation: Degradation::WallRefused,
                 detail: refused.process.pid.0,
             };
-            add(&mut self.news, what);
+            add(&mut self.news, kind);
         }
     }
 
     /// Tells what the cushions have refused since the last look. The process may have ended
     /// meanwhile; its slot is still there.
-    fn hear_refusals(&mut self, footprint: u64, tree: &Tree<Mark>, shared: Shared) {
+    fn hear_refusals(&mut self, footprint: u64, tree: &ProcessTree<Mark>, shared: Shared) {
         for (slot, told) in shared.page().slots.iter().zip(&mut self.told) {
             let refused = slot.refused.load(Acquire);
             if refused != *told && refused != 0 {
                 let pid = Pid(slot.pid.load(Acquire));
-                let name = tree.get(pid).map_or(Name::default(), |p| p.process.name);
+                let name = tree
+                    .get(pid)
+                    .map_or(ProcessName::default(), |p| p.process.name);
                 let bytes = slot.refused_bytes.load(Relaxed);
                 // The limit that the program chose for itself is no wall of ours.
                 let beyond = tree
@@ -193,7 +195,7 @@ impl Wall {
                 }
                 add(
                     &mut self.news,
-                    What::Walled {
+                    EventKind::RequestRefused {
                         pid,
                         name,
                         bytes,
@@ -208,7 +210,7 @@ impl Wall {
     fn observe(
         &mut self,
         now: u64,
-        tracked: &mut Tracked<Mark>,
+        tracked: &mut TrackedProcess<Mark>,
         counted: FileData,
         (strip, small): (u64, u64),
         footprint: u64,
@@ -289,7 +291,7 @@ impl Wall {
         };
         let sign = mark.wall.notice(found, own, strip, small);
         if sign == WallSign::Landed && self.attached {
-            let refused = What::Walled {
+            let refused = EventKind::RequestRefused {
                 pid: process.pid,
                 name: process.name,
                 bytes: 0,
@@ -305,12 +307,12 @@ impl Wall {
     }
 
     /// What there is to tell, one after the other.
-    pub fn next_news(&mut self) -> Option<What> {
+    pub fn next_news(&mut self) -> Option<EventKind> {
         self.news.iter_mut().find_map(Option::take)
     }
 
     /// The soft limit that a process would have without the guard.
-    pub fn limit_before(&self, tracked: &Tracked<Mark>) -> Option<u64> {
+    pub fn limit_before(&self, tracked: &TrackedProcess<Mark>) -> Option<u64> {
         match self.attached {
             true => tracked.state.limit_before,
             false => self.ceiling,
@@ -318,7 +320,7 @@ impl Wall {
     }
 
     /// Gives every process the limit that it would have without the guard.
-    pub fn put_back(&self, tree: &mut Tree<Mark>) {
+    pub fn put_back(&self, tree: &mut ProcessTree<Mark>) {
         // One that was born since the last sample has what its parent has.
         put_back_limits(tree, |tracked| {
             (tracked.state.met || !self.attached).then(|| self.limit_before(tracked))
@@ -337,8 +339,8 @@ fn inherited_limit(inherited: &[Noted], process: &Process) -> Option<Option<u64>
 
 /// Gives a process that is new and looks like a fork of its parent what the parent's wall
 /// knows.
-fn greet_forks(tree: &mut Tree<Mark>, shared: Shared) {
-    let stranger = |tree: &Tree<Mark>| {
+fn greet_forks(tree: &mut ProcessTree<Mark>, shared: Shared) {
+    let stranger = |tree: &ProcessTree<Mark>| {
         let mut all = tree.processes();
         all.find(|p| !p.state.met).map(|p| p.process.pid)
     };
@@ -362,7 +364,7 @@ fn greet_forks(tree: &mut Tree<Mark>, shared: Shared) {
     }
 }
 
-fn inherited(tree: &Tree<Mark>, pid: Pid) -> Option<WallState> {
+fn inherited(tree: &ProcessTree<Mark>, pid: Pid) -> Option<WallState> {
     let child = tree.get(pid)?;
     let parent = tree.get(child.process.parent)?;
     let (bytes, of_parent) = (
@@ -394,10 +396,10 @@ fn is_aside(slot: &Slot) -> bool {
 }
 
 /// Whether a process that is new was started by one that is left without a wall, or by a new one that was.
-fn is_started_aside(tree: &Tree<Mark>, pid: Pid, shared: Shared) -> bool {
+fn is_started_aside(tree: &ProcessTree<Mark>, pid: Pid, shared: Shared) -> bool {
     let parent = |pid| tree.get(pid).map(|child| child.process.parent);
     let mut next = parent(pid);
-    for _ in 0..CAPACITY {
+    for _ in 0..TREE_CAPACITY {
         let Some(tracked) = next.and_then(|pid| tree.get(pid)) else {
             return false;
         };
@@ -417,7 +419,7 @@ fn is_started_aside(tree: &Tree<Mark>, pid: Pid, shared: Shared) -> bool {
 /// Sets the limit of one process, unless it has begun to load libraries since it was looked at.
 fn place(
     now: u64,
-    tracked: &mut Tracked<Mark>,
+    tracked: &mut TrackedProcess<Mark>,
     bytes: u64,
     ceiling: Option<u64>,
     slot: Option<&Slot>,
@@ -449,8 +451,8 @@ fn place(
     }
 }
 
-fn add(news: &mut [Option<What>; NEWS], what: What) {
+fn add(news: &mut [Option<EventKind>; NEWS], kind: EventKind) {
     if let Some(place) = news.iter_mut().find(|place| place.is_none()) {
-        *place = Some(what);
+        *place = Some(kind);
     }
 }

@@ -3,9 +3,9 @@
 
 use crate::counting;
 use crate::relay::copy_tail;
-use crate::scout::now;
 use crate::shared::Shared;
-use antifreeze_record::{Consumer, Head, Log, Sizes, Tail, tail};
+use antifreeze_record::{Consumer, LevelSizes, OutputTail, RecordHead, RecordWriter, output_tail};
+use antifreeze_sense::clock::monotonic_ns;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU32;
@@ -43,7 +43,7 @@ impl Trouble {
 
 pub struct Writer {
     pub folder: PathBuf,
-    pub head: Head,
+    pub head: RecordHead,
     /// Go on with the record of a guard that died.
     pub again: bool,
     pub frames: Consumer,
@@ -59,12 +59,12 @@ impl Writer {
         let mut kept = 0;
         counting::start_is_over();
         loop {
-            if log.is_none() && now() >= retry_at {
+            if log.is_none() && monotonic_ns() >= retry_at {
                 match counting::starting(|| self.open()) {
                     Ok(opened) => log = Some(opened),
                     Err(error) => {
                         trouble.set(&Err(error));
-                        retry_at = now() + RETRY;
+                        retry_at = monotonic_ns() + RETRY;
                     }
                 }
             }
@@ -78,28 +78,28 @@ impl Writer {
             // After the drain: whatever comes later rings the bell again.
             let finished = self.frames.is_finished();
             if let Some(log) = &mut log
-                && (now() >= retry_at || finished)
+                && (monotonic_ns() >= retry_at || finished)
             {
                 let result = log.sync().and_then(|()| self.keep_tails(&mut tails));
                 if result.is_err() {
-                    retry_at = now() + RETRY;
+                    retry_at = monotonic_ns() + RETRY;
                 }
                 trouble.set(&result);
             }
             if finished {
                 return;
             }
-            let is_silent = printed == kept && retry_at <= now();
+            let is_silent = printed == kept && retry_at <= monotonic_ns();
             kept = printed;
             self.frames.wait(if is_silent { SILENT } else { PRINTING });
         }
     }
 
-    fn open(&self) -> io::Result<Log> {
+    fn open(&self) -> io::Result<RecordWriter> {
         if self.again {
-            Log::open_again(&self.folder, Sizes::default(), &self.head)
+            RecordWriter::open_again(&self.folder, LevelSizes::default(), &self.head)
         } else {
-            Log::create(&self.folder, Sizes::default(), &self.head)
+            RecordWriter::create(&self.folder, LevelSizes::default(), &self.head)
         }
     }
 
@@ -109,7 +109,7 @@ impl Writer {
         filled.fold(0, u64::wrapping_add)
     }
 
-    fn keep_tails(&self, tails: &mut [Option<Tail>; 2]) -> io::Result<()> {
+    fn keep_tails(&self, tails: &mut [Option<OutputTail>; 2]) -> io::Result<()> {
         for (stream, (tail, name)) in tails.iter_mut().zip(TAILS).enumerate() {
             let output = self.shared.output(stream);
             let filled = output.filled.load(Acquire);
@@ -119,7 +119,7 @@ impl Writer {
             let tail = match tail {
                 Some(tail) => tail,
                 None => {
-                    let begin = || Tail::create(&self.folder.join(name));
+                    let begin = || OutputTail::create(&self.folder.join(name));
                     tail.insert(counting::starting(begin)?)
                 }
             };
@@ -136,9 +136,9 @@ pub fn complete_tails(folder: &Path, shared: Shared) -> io::Result<()> {
         let output = shared.output(stream);
         let filled = output.filled.load(Acquire);
         let path = folder.join(name);
-        if filled > tail::told(&path).unwrap_or(0) {
+        if filled > output_tail::recorded_len(&path).unwrap_or(0) {
             let copy = |offset, out: &mut [u8]| copy_tail(output, offset, out);
-            Tail::create(&path)?.update(filled, copy)?;
+            OutputTail::create(&path)?.update(filled, copy)?;
         }
     }
     Ok(())
@@ -148,7 +148,7 @@ pub fn complete_tails(folder: &Path, shared: Shared) -> io::Result<()> {
 /// whoever asks whether the run goes on.
 pub fn announce(folder: &Path, [page, state]: [i32; 2]) -> io::Result<()> {
     let stat = std::fs::read("/proc/self/stat")?;
-    let started = antifreeze_sense::parse::stat(&stat).map_or(0, |stat| stat.started);
+    let started = antifreeze_sense::parse::process_stat(&stat).map_or(0, |stat| stat.started);
     let text = format!("{} {started} {page} {state}\n", std::process::id());
     std::fs::write(folder.join("guard"), text)
 }

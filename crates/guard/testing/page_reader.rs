@@ -6,11 +6,12 @@
 use antifreeze_cushion::page::HEAD_BYTES;
 use antifreeze_guard::mark::Mark;
 use antifreeze_guard::room::{Room, Terms};
-use antifreeze_guard::scout::{Findings, now};
+use antifreeze_guard::scout::Findings;
 use antifreeze_guard::shared::Shared;
 use antifreeze_guard::trainers;
 use antifreeze_guard::wall::{Motive, Wall};
-use antifreeze_sense::tree::{CAPACITY, Tree};
+use antifreeze_sense::clock::monotonic_ns;
+use antifreeze_sense::tree::{ProcessTree, TREE_CAPACITY};
 use antifreeze_sense::{Pid, Reading, Reason, Sample};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicU64;
@@ -22,7 +23,7 @@ const ROOM: i64 = 500_000_000;
 pub struct Reader {
     shared: Shared,
     child: Child,
-    tree: Tree<Mark>,
+    tree: ProcessTree<Mark>,
     wall: Wall,
     sample: Sample,
     /// Between two ticks.
@@ -32,8 +33,8 @@ pub struct Reader {
 impl Reader {
     pub fn new(shared: Shared, pace: Duration) -> Reader {
         let child = waiter();
-        let mut tree = Tree::new(CAPACITY).unwrap();
-        tree.add_root(Pid(child.id()), now()).unwrap();
+        let mut tree = ProcessTree::new(TREE_CAPACITY).unwrap();
+        tree.add_root(Pid(child.id()), monotonic_ns()).unwrap();
         Reader {
             shared,
             child,
@@ -51,10 +52,11 @@ impl Reader {
 
     /// Reads the page as the deciding thread does, and acts on the tree.
     pub fn tick(&mut self) {
-        let (shared, now) = (self.shared, now());
+        let (shared, now) = (self.shared, monotonic_ns());
         self.wall.hear_wants(shared);
-        self.tree.follow(Reading::Unavailable(Reason::NotYet), now);
-        self.tree.read(now, &mut self.sample);
+        self.tree
+            .update_members(Reading::Unavailable(Reason::NotYet), now);
+        self.tree.read_processes(now, &mut self.sample);
         trainers::read(shared, &mut self.sample);
         let room = Room {
             bytes: ROOM,

@@ -37,7 +37,7 @@ pub const FIELDS: [Field; 15] = [
     field("footprint_kb", KB, |sample| &mut sample.tree.footprint),
     field("cpu_ticks", ONE, |sample| &mut sample.tree.cpu),
     field("stalled_ms", MILLI, |sample| {
-        &mut sample.pressure.memory_full
+        &mut sample.pressure.memory_full_us
     }),
     field("swapped_in", ONE, |sample| &mut sample.paging.swapped_in),
     field("swapped_out", ONE, |sample| &mut sample.paging.swapped_out),

@@ -5,8 +5,10 @@
 //! measured.
 
 use antifreeze_record::codec::{SAMPLE_BYTES, encode_event, encode_sample};
-use antifreeze_record::event::{Event, Rung, What, Why};
-use antifreeze_record::{Head, Kind, LEVELS, Log, Record, SCHEMA, Sizes};
+use antifreeze_record::event::{Event, EventKind, Rung, Trigger};
+use antifreeze_record::{
+    FrameKind, LEVEL_COUNT, LevelSizes, Record, RecordHead, RecordWriter, SCHEMA,
+};
 use antifreeze_sense::Stamp;
 use std::io;
 use std::path::Path;
@@ -18,26 +20,26 @@ mod calm;
 const DAY: u64 = 86_400;
 const MIB: f64 = 1024.0 * 1024.0;
 
-const WHOLE: Sizes = Sizes([60 << 20; LEVELS]);
+const WHOLE: LevelSizes = LevelSizes([60 << 20; LEVEL_COUNT]);
 
 fn main() -> io::Result<()> {
     if let Some(folder) = std::env::args_os().nth(1) {
-        for (name, sizes) in [("thinned", Sizes::default()), ("whole", WHOLE)] {
+        for (name, sizes) in [("thinned", LevelSizes::default()), ("whole", WHOLE)] {
             let folder = Path::new(&folder).join(name);
             std::fs::create_dir(&folder)?;
-            let mut log = Log::create(&folder, sizes, &head())?;
+            let mut log = RecordWriter::create(&folder, sizes, &head())?;
             write_day(&mut log)?;
             log.sync()?;
         }
         return Ok(());
     }
-    measure("thinned, as a guard writes it", Sizes::default())?;
+    measure("thinned, as a guard writes it", LevelSizes::default())?;
     measure("every sample kept", WHOLE)
 }
 
-fn measure(title: &str, sizes: Sizes) -> io::Result<()> {
+fn measure(title: &str, sizes: LevelSizes) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
-    let mut log = Log::create(folder.path(), sizes, &head())?;
+    let mut log = RecordWriter::create(folder.path(), sizes, &head())?;
     let bytes = write_day(&mut log)?;
     println!("{title}");
     println!(
@@ -81,8 +83,8 @@ fn measure(title: &str, sizes: Sizes) -> io::Result<()> {
     Ok(())
 }
 
-fn head() -> Head {
-    Head {
+fn head() -> RecordHead {
+    RecordHead {
         schema: SCHEMA,
         run: "a-day".into(),
         boot: [0; 16],
@@ -97,7 +99,7 @@ fn head() -> Head {
 }
 
 /// A sample each second, an event each hour. Returns the bytes of all samples.
-fn write_day(log: &mut Log) -> io::Result<u64> {
+fn write_day(log: &mut RecordWriter) -> io::Result<u64> {
     let mut bytes = 0;
     for second in 0..DAY {
         bytes += append_sample(log, second);
@@ -111,30 +113,30 @@ fn write_day(log: &mut Log) -> io::Result<u64> {
     Ok(bytes)
 }
 
-fn append_sample(log: &mut Log, second: u64) -> u64 {
+fn append_sample(log: &mut RecordWriter, second: u64) -> u64 {
     let mut out = [0; SAMPLE_BYTES];
     let len = encode_sample(&calm::calm_sample(10, second), &mut out);
-    log.append(Kind::Sample, &out[..len]);
+    log.append(FrameKind::Sample, &out[..len]);
     len as u64
 }
 
-fn append_event(log: &mut Log, second: u64) {
-    let what = What::Rung {
+fn append_event(log: &mut RecordWriter, second: u64) {
+    let kind = EventKind::Rung {
         from: Rung::Calm,
         to: Rung::Watch,
-        why: Why::TreeGrowth,
+        trigger: Trigger::TreeGrowth,
         room: 4 << 30,
         growth: 1 << 20,
         forecast_ms: Some(900_000),
         confidence: 70,
     };
     let at = Stamp {
-        monotonic: second,
-        realtime: second,
+        monotonic_ns: second,
+        realtime_ns: second,
     };
     let mut out = [0; SAMPLE_BYTES];
-    let len = encode_event(&Event { at, what }, &mut out);
-    log.append(Kind::Event, &out[..len]);
+    let len = encode_event(&Event { at, kind }, &mut out);
+    log.append(FrameKind::Event, &out[..len]);
 }
 
 fn size_of_files(folder: &Path) -> io::Result<u64> {

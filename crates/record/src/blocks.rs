@@ -11,25 +11,25 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// The unit of writing: what every disk and file system in use takes for direct writes.
-pub(crate) const BLOCK: usize = 4096;
+pub(crate) const BLOCK_BYTES: usize = 4096;
 
 /// How far a file grows at a time.
 const GROWTH: u64 = 256 * 1024;
 
 /// Memory for direct writes: aligned to blocks, allocated once.
-pub(crate) struct Buffer {
+pub(crate) struct BlockBuffer {
     memory: Vec<u8>,
     start: usize,
     len: usize,
 }
 
-impl Buffer {
+impl BlockBuffer {
     /// `len` bytes, rounded up to whole blocks.
-    pub fn new(len: usize) -> Buffer {
-        let len = len.next_multiple_of(BLOCK);
-        let memory = vec![0; len + BLOCK];
-        let start = memory.as_ptr().align_offset(BLOCK);
-        Buffer { memory, start, len }
+    pub fn new(len: usize) -> BlockBuffer {
+        let len = len.next_multiple_of(BLOCK_BYTES);
+        let memory = vec![0; len + BLOCK_BYTES];
+        let start = memory.as_ptr().align_offset(BLOCK_BYTES);
+        BlockBuffer { memory, start, len }
     }
 
     pub fn bytes(&mut self) -> &mut [u8] {
@@ -42,7 +42,7 @@ impl Buffer {
 
 /// How a file takes writes, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum WriteMode {
     /// Past the page cache, durable on return.
     Direct,
     /// Through the page cache, durable on return.
@@ -51,20 +51,20 @@ pub(crate) enum Way {
     Plain,
 }
 
-impl Way {
-    fn next(self) -> Option<Way> {
+impl WriteMode {
+    fn next(self) -> Option<WriteMode> {
         match self {
-            Way::Direct => Some(Way::Synced),
-            Way::Synced => Some(Way::Plain),
-            Way::Plain => None,
+            WriteMode::Direct => Some(WriteMode::Synced),
+            WriteMode::Synced => Some(WriteMode::Plain),
+            WriteMode::Plain => None,
         }
     }
 
     fn flags(self) -> OFlags {
         match self {
-            Way::Direct => OFlags::DIRECT | OFlags::DSYNC,
-            Way::Synced => OFlags::DSYNC,
-            Way::Plain => OFlags::empty(),
+            WriteMode::Direct => OFlags::DIRECT | OFlags::DSYNC,
+            WriteMode::Synced => OFlags::DSYNC,
+            WriteMode::Plain => OFlags::empty(),
         }
     }
 }
@@ -72,13 +72,13 @@ impl Way {
 /// A file of whole blocks, all of them really there.
 pub(crate) struct BlockFile {
     fd: OwnedFd,
-    way: Way,
+    way: WriteMode,
     size: u64,
 }
 
 impl BlockFile {
     /// Opens a file, or makes it, in the best way that its file system takes.
-    pub fn open(path: &Path, best: Way) -> io::Result<BlockFile> {
+    pub fn open(path: &Path, best: WriteMode) -> io::Result<BlockFile> {
         let mut way = best;
         let fd = loop {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | way.flags();
@@ -93,7 +93,7 @@ impl BlockFile {
         Ok(BlockFile {
             fd,
             way,
-            size: found / BLOCK as u64 * BLOCK as u64,
+            size: found / BLOCK_BYTES as u64 * BLOCK_BYTES as u64,
         })
     }
 
@@ -105,7 +105,7 @@ impl BlockFile {
     /// Makes sure that `needed` bytes are there, in steps, never beyond `at_most`. Real zeros
     /// are written: reserved but unwritten space would cost a change of metadata later.
     /// `zeros` is a buffer that may be overwritten.
-    pub fn grow(&mut self, needed: u64, at_most: u64, zeros: &mut Buffer) -> io::Result<()> {
+    pub fn grow(&mut self, needed: u64, at_most: u64, zeros: &mut BlockBuffer) -> io::Result<()> {
         if needed <= self.size {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl BlockFile {
         }
     }
 
-    pub fn write_zeros(&mut self, from: u64, to: u64, zeros: &mut Buffer) -> io::Result<()> {
+    pub fn write_zeros(&mut self, from: u64, to: u64, zeros: &mut BlockBuffer) -> io::Result<()> {
         let zeros = zeros.bytes();
         zeros.fill(0);
         let mut at = from;
@@ -131,7 +131,7 @@ impl BlockFile {
         Ok(())
     }
 
-    /// Writes whole blocks of a [`Buffer`] at a multiple of the block size. When it returns
+    /// Writes whole blocks of a [`BlockBuffer`] at a multiple of the block size. When it returns
     /// without an error, they survive a power cut.
     pub fn write(&mut self, at: u64, blocks: &[u8]) -> io::Result<()> {
         let mut done = 0;
@@ -140,7 +140,7 @@ impl BlockFile {
                 Ok(0) => return Err(Errno::NOSPC.into()),
                 // A direct write goes on from a whole block, whatever the kernel took.
                 Ok(count) if count < rest.len() => {
-                    let whole = (done + count) / BLOCK * BLOCK;
+                    let whole = (done + count) / BLOCK_BYTES * BLOCK_BYTES;
                     if whole == done {
                         return Err(Errno::NOSPC.into());
                     }
@@ -148,12 +148,12 @@ impl BlockFile {
                 }
                 Ok(_) => done = blocks.len(),
                 Err(Errno::INTR) => {}
-                Err(Errno::INVAL) if self.way == Way::Direct => self.leave_direct()?,
+                Err(Errno::INVAL) if self.way == WriteMode::Direct => self.leave_direct()?,
                 Err(errno) => return Err(errno.into()),
             }
             self.size = self.size.max(at + done as u64);
         }
-        if self.way == Way::Plain {
+        if self.way == WriteMode::Plain {
             rustix::fs::fdatasync(&self.fd)?;
         }
         Ok(())
@@ -163,7 +163,7 @@ impl BlockFile {
     fn leave_direct(&mut self) -> io::Result<()> {
         let flags = rustix::fs::fcntl_getfl(&self.fd)?;
         rustix::fs::fcntl_setfl(&self.fd, flags - OFlags::DIRECT)?;
-        self.way = Way::Synced;
+        self.way = WriteMode::Synced;
         Ok(())
     }
 }

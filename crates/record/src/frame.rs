@@ -28,16 +28,16 @@ pub(crate) const HEAD: u8 = 0;
 /// What is appended to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     Sample = 1,
     Event = 2,
 }
 
-impl Kind {
-    pub fn from_code(code: u8) -> Option<Kind> {
+impl FrameKind {
+    pub fn from_code(code: u8) -> Option<FrameKind> {
         match code {
-            1 => Some(Kind::Sample),
-            2 => Some(Kind::Event),
+            1 => Some(FrameKind::Sample),
+            2 => Some(FrameKind::Event),
             _ => None,
         }
     }

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 pub const SCHEMA: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct RecordHead {
     pub schema: u32,
-    /// The run's name, at most [`Head::RUN_BYTES`] long.
+    /// The run's name, at most [`RecordHead::RUN_BYTES`] long.
     pub run: String,
     /// The kernel's number of this boot: the monotonic clock means nothing in another one.
     pub boot: [u8; 16],
@@ -22,13 +22,13 @@ pub struct Head {
     pub budget: Option<u64>,
     /// Where the command was started. A path longer than any kernel takes keeps its end.
     pub folder: PathBuf,
-    /// The command, as much of it as fits into [`Head::COMMAND_BYTES`].
+    /// The command, as much of it as fits into [`RecordHead::COMMAND_BYTES`].
     pub command: Vec<OsString>,
     /// The command was longer than what is here.
     pub truncated: bool,
 }
 
-impl Head {
+impl RecordHead {
     pub const RUN_BYTES: usize = 32;
     pub const FOLDER_BYTES: usize = 4096;
     pub const COMMAND_BYTES: usize = 2048;

@@ -3,7 +3,7 @@
 //! # The guarantee
 //!
 //! - **A power cut, a panic of the kernel or a kill costs at most what was appended since the
-//!   last [`Log::sync`]**, which the guard calls as soon as there is a new sample: every 2 seconds while
+//!   last [`RecordWriter::sync`]**, which the guard calls as soon as there is a new sample: every 2 seconds while
 //!   memory is plentiful, and more often the less is left. What `sync` returned for is on the disk.
 //! - **Damage costs exactly the frames it touches.** Truncation, flipped bits, zeroed blocks
 //!   and foreign bytes anywhere: every frame whose own bytes are intact is found. A frame whose
@@ -32,7 +32,7 @@
 //! last block is written again when it gets its next frame; the bytes it had stay the same, so
 //! that a write torn by a power cut harms only the frames in it that were not yet promised.
 //!
-//! The trainer's last output is beside it, in a file of its own: see [`tail`].
+//! The trainer's last output is beside it, in a file of its own: see [`output_tail`].
 #![forbid(unsafe_code)]
 
 #[doc = include_str!("../README.md")]
@@ -44,16 +44,16 @@ pub mod codec;
 pub mod event;
 pub mod frame;
 mod head;
-mod levels;
-mod log;
+mod level_files;
+pub mod output_tail;
 mod read;
 pub mod ring;
-pub mod tail;
+mod writer;
 
-pub use frame::Kind;
-pub use head::{Head, SCHEMA};
-pub use levels::{LEVELS, PERIODS};
-pub use log::{Log, Sizes};
+pub use frame::FrameKind;
+pub use head::{RecordHead, SCHEMA};
+pub use level_files::{LEVEL_COUNT, LEVEL_PERIODS};
+pub use output_tail::OutputTail;
 pub use read::Record;
-pub use ring::{Consumer, Producer, ring};
-pub use tail::Tail;
+pub use ring::{Consumer, Producer, frame_ring};
+pub use writer::{LevelSizes, RecordWriter};

@@ -6,7 +6,7 @@
 
 use crate::codec::{EVENT_BYTES, SAMPLE_BYTES, encode_event, encode_sample};
 use crate::event::Event;
-use crate::frame::Kind;
+use crate::frame::FrameKind;
 use antifreeze_sense::Sample;
 use rustix::thread::futex;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Shared {
 }
 
 /// Both ends of a new ring.
-pub fn ring() -> (Producer, Consumer) {
+pub fn frame_ring() -> (Producer, Consumer) {
     let shared = Arc::new(Shared {
         words: (0..WORDS).map(|_| AtomicU64::new(0)).collect(),
         written: AtomicU64::new(0),
@@ -78,7 +78,7 @@ impl Producer {
     /// False when there was no room: the sample is dropped and counted.
     pub fn push_sample(&mut self, sample: &Sample) -> bool {
         let len = encode_sample(sample, &mut *self.scratch);
-        self.push(Kind::Sample, len)
+        self.push(FrameKind::Sample, len)
     }
 
     /// False when there was no room even in the part kept for events.
@@ -88,18 +88,18 @@ impl Producer {
         if let Some(start) = self.scratch.first_chunk_mut() {
             *start = room;
         }
-        self.push(Kind::Event, len)
+        self.push(FrameKind::Event, len)
     }
 
     /// Sends the first `len` bytes of the scratch.
-    fn push(&mut self, kind: Kind, len: usize) -> bool {
+    fn push(&mut self, kind: FrameKind, len: usize) -> bool {
         let shared = &*self.shared;
         let needed = 1 + len.div_ceil(8) as u64;
         let written = shared.written.load(Relaxed);
         let used = written - shared.read.load(Acquire);
         let limit = match kind {
-            Kind::Sample => WORDS - KEPT_FOR_EVENTS,
-            Kind::Event => WORDS,
+            FrameKind::Sample => WORDS - KEPT_FOR_EVENTS,
+            FrameKind::Event => WORDS,
         };
         if used + needed > limit {
             shared.dropped.fetch_add(1, Relaxed);
@@ -137,8 +137,8 @@ pub struct Consumer {
 
 impl Consumer {
     /// Gives everything that is in the ring now to `each`, oldest first: its kind and its
-    /// encoded bytes, ready for [`Log::append`](crate::Log::append).
-    pub fn drain(&mut self, mut each: impl FnMut(Kind, &[u8])) {
+    /// encoded bytes, ready for [`RecordWriter::append`](crate::Log::append).
+    pub fn drain(&mut self, mut each: impl FnMut(FrameKind, &[u8])) {
         // Before looking, so that what comes while looking is not slept through.
         self.heard = self.shared.bell.load(Acquire);
         let mut read = self.shared.read.load(Relaxed);
@@ -152,10 +152,10 @@ impl Consumer {
         }
     }
 
-    fn take_entry(&mut self, read: &mut u64) -> (Option<Kind>, usize) {
+    fn take_entry(&mut self, read: &mut u64) -> (Option<FrameKind>, usize) {
         let value_at = |place| self.shared.word(place).map_or(0, |word| word.load(Relaxed));
         let title = value_at(*read);
-        let kind = Kind::from_code((title >> 32) as u8);
+        let kind = FrameKind::from_code((title >> 32) as u8);
         let len = title as u32 as usize;
         let words = len.div_ceil(8).min(LONGEST);
         let (chunks, _) = self.scratch.as_chunks_mut::<8>();

@@ -2,8 +2,8 @@
 //! its workers, nothing wrong. Included by path where tests and examples need it.
 
 use antifreeze_sense::{
-    Cgroup, Cpu, Disk, Heat, Memory, Name, Paging, Pid, Pressure, Process, Reading, Reason, Sample,
-    Space, Stamp, Tree,
+    Cgroup, Cpu, Disk, FsSpace, Memory, Paging, Pid, Pressure, Process, ProcessName, Reading,
+    Reason, Sample, Stamp, Thermal, TreeTotals,
 };
 
 const MIB: u64 = 1 << 20;
@@ -43,8 +43,8 @@ pub fn calm_sample(processes: u32, second: u64) -> Sample {
     let mut count = |around: u64| value(around + noise.below(around / 50 + 1));
     let mut sample = Sample {
         at: Stamp {
-            monotonic: 400_000_000_000_000 + second * 1_000_000_000 + 123_457,
-            realtime: 1_790_000_000_000_000_000 + second * 1_000_000_000 + 765_431,
+            monotonic_ns: 400_000_000_000_000 + second * 1_000_000_000 + 123_457,
+            realtime_ns: 1_790_000_000_000_000_000 + second * 1_000_000_000 + 765_431,
         },
         memory,
         paging: Paging {
@@ -57,11 +57,11 @@ pub fn calm_sample(processes: u32, second: u64) -> Sample {
             oom_kills: count(0),
         },
         pressure: Pressure {
-            cpu_some: count(3_000_000_000),
-            memory_some: count(5_000_000),
-            memory_full: count(4_000_000),
-            io_some: count(900_000_000),
-            io_full: count(800_000_000),
+            cpu_some_us: count(3_000_000_000),
+            memory_some_us: count(5_000_000),
+            memory_full_us: count(4_000_000),
+            io_some_us: count(900_000_000),
+            io_full_us: count(800_000_000),
         },
         cpu: Cpu {
             user: count(200_000_000),
@@ -71,14 +71,14 @@ pub fn calm_sample(processes: u32, second: u64) -> Sample {
             iowait: count(1_000_000),
             irq: count(2_000_000),
             steal: count(0),
-            load: [count(900), count(850), count(800)],
+            load_hundredths: [count(900), count(850), count(800)],
             runnable: count(9),
-            newest: count(900_000),
+            newest_pid: count(900_000),
             core_count: 16,
             ..Cpu::default()
         },
         disk: Disk {
-            space: Space {
+            space: FsSpace {
                 total: value(900_000 * MIB),
                 free: value(300_000 * MIB + second * PAGE),
             },
@@ -93,16 +93,16 @@ pub fn calm_sample(processes: u32, second: u64) -> Sample {
             busy_ms: count(6_000_000),
             in_flight: count(1),
         },
-        shm: Space {
+        shm: FsSpace {
             total: value(32_000 * MIB),
             free: value(31_000 * MIB),
         },
-        heat: Heat {
-            hottest: count(71_000),
-            throttled: count(0),
+        thermal: Thermal {
+            hottest_millidegrees: count(71_000),
+            throttle_count: count(0),
         },
         cgroup,
-        tree: Tree {
+        tree: TreeTotals {
             count: value(processes.into()),
             threads: count(130),
             files: count(400),
@@ -120,7 +120,7 @@ pub fn calm_sample(processes: u32, second: u64) -> Sample {
         },
         ..Sample::default()
     };
-    for core in sample.cpu.cores.iter_mut().take(16) {
+    for core in sample.cpu.core_percents.iter_mut().take(16) {
         *core = noise.below(101) as u8;
     }
     for number in 0..processes {
@@ -142,7 +142,7 @@ fn process(number: u32, second: u64, noise: &mut Noise) -> Process {
         pid: Pid(812_345 + number * 3),
         parent: Pid(if is_trainer { 812_340 } else { 812_345 }),
         started: 30_000_000 + u64::from(number) * 4,
-        name: Name::new(if is_trainer {
+        name: ProcessName::new(if is_trainer {
             b"python"
         } else {
             b"pt_data_worker"

@@ -5,7 +5,9 @@
 )]
 
 use antifreeze_record::codec::{SAMPLE_BYTES, encode_sample};
-use antifreeze_record::{Head, Kind, LEVELS, Log, Record, SCHEMA, Sizes, frame};
+use antifreeze_record::{
+    FrameKind, LEVEL_COUNT, LevelSizes, Record, RecordHead, RecordWriter, SCHEMA, frame,
+};
 use antifreeze_sense::Stamp;
 use proptest::prelude::*;
 use std::sync::OnceLock;
@@ -18,7 +20,7 @@ fn level() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let head = Head {
+        let head = RecordHead {
             schema: SCHEMA,
             run: "calm-otter".into(),
             boot: [3; 16],
@@ -30,11 +32,13 @@ fn level() -> &'static [u8] {
             command: vec!["python".into()],
             truncated: false,
         };
-        let mut log = Log::create(folder.path(), Sizes([64 * 1024; LEVELS]), &head).unwrap();
+        let mut log =
+            RecordWriter::create(folder.path(), LevelSizes([64 * 1024; LEVEL_COUNT]), &head)
+                .unwrap();
         for second in 0..400 {
             let mut out = [0; SAMPLE_BYTES];
             let len = encode_sample(&calm::calm_sample(10, second), &mut out);
-            log.append(Kind::Sample, &out[..len]);
+            log.append(FrameKind::Sample, &out[..len]);
             log.sync().unwrap();
         }
         std::fs::read(folder.path().join("record.0")).unwrap()
@@ -51,7 +55,7 @@ fn samples_of(bytes: Vec<u8>) -> Vec<Stamp> {
 fn samples_outside(from: usize, to: usize) -> Vec<Stamp> {
     let mut outside: Vec<(u64, Stamp)> = frame::scan(level())
         .filter(|(at, found)| {
-            found.kind == Kind::Sample as u8 && (at + found.size() <= from || *at >= to)
+            found.kind == FrameKind::Sample as u8 && (at + found.size() <= from || *at >= to)
         })
         .map(|(_, found)| {
             let sample = antifreeze_record::codec::decode_sample(found.payload).unwrap();
@@ -109,7 +113,7 @@ proptest! {
         let mut bytes = level().to_vec();
         bytes.copy_within(from..from + len, to);
         let found = samples_of(bytes);
-        prop_assert!(found.is_sorted_by(|a, b| a.monotonic < b.monotonic));
+        prop_assert!(found.is_sorted_by(|a, b| a.monotonic_ns < b.monotonic_ns));
         for untouched in samples_outside(to, to + len) {
             prop_assert!(found.contains(&untouched));
         }

@@ -5,14 +5,14 @@
 )]
 
 use antifreeze_record::codec::{EVENT_BYTES, encode_event};
-use antifreeze_record::event::{Event, What};
-use antifreeze_record::{Head, Kind, Log, Record, SCHEMA, Sizes};
+use antifreeze_record::event::{Event, EventKind};
+use antifreeze_record::{FrameKind, LevelSizes, Record, RecordHead, RecordWriter, SCHEMA};
 use antifreeze_sense::Stamp;
 use std::path::Path;
 use std::process::Command;
 
-fn head() -> Head {
-    Head {
+fn head() -> RecordHead {
+    RecordHead {
         schema: SCHEMA,
         run: "calm-otter".into(),
         boot: [3; 16],
@@ -26,27 +26,27 @@ fn head() -> Head {
     }
 }
 
-fn append(log: &mut Log, number: u64) {
+fn append(log: &mut RecordWriter, number: u64) {
     let at = Stamp {
-        monotonic: number,
-        realtime: number,
+        monotonic_ns: number,
+        realtime_ns: number,
     };
     let mut out = [0; EVENT_BYTES];
     let len = encode_event(
         &Event {
             at,
-            what: What::Braked { high: number },
+            kind: EventKind::Braked { high: number },
         },
         &mut out,
     );
-    log.append(Kind::Event, &out[..len]);
+    log.append(FrameKind::Event, &out[..len]);
 }
 
 fn numbers(folder: &Path) -> Vec<u64> {
     Record::open(folder)
         .unwrap()
         .events()
-        .map(|event| event.at.monotonic)
+        .map(|event| event.at.monotonic_ns)
         .collect()
 }
 
@@ -96,7 +96,7 @@ impl Drop for Mount {
 #[test]
 fn on_a_full_disk_frames_wait_and_are_written_when_there_is_space() {
     let Some(mount) = Mount::new(32) else { return };
-    let mut log = Log::create(mount.path(), Sizes::default(), &head()).unwrap();
+    let mut log = RecordWriter::create(mount.path(), LevelSizes::default(), &head()).unwrap();
     for number in 1..=2000 {
         append(&mut log, number);
     }
@@ -115,7 +115,7 @@ fn a_disk_that_fills_up_later_costs_the_oldest_and_never_the_end() {
     let Some(mount) = Mount::new(1536) else {
         return;
     };
-    let mut log = Log::create(mount.path(), Sizes::default(), &head()).unwrap();
+    let mut log = RecordWriter::create(mount.path(), LevelSizes::default(), &head()).unwrap();
     append(&mut log, 1);
     log.sync().unwrap();
     // Whatever was free is taken by somebody else.
@@ -151,7 +151,7 @@ fn a_read_only_disk_is_told_when_the_record_is_made() {
         return;
     };
     mount.remount("ro");
-    let error = Log::create(mount.path(), Sizes::default(), &head())
+    let error = RecordWriter::create(mount.path(), LevelSizes::default(), &head())
         .err()
         .unwrap();
     assert_eq!(error.kind(), std::io::ErrorKind::ReadOnlyFilesystem);
@@ -160,7 +160,7 @@ fn a_read_only_disk_is_told_when_the_record_is_made() {
 #[test]
 fn a_disk_refusing_for_hours_keeps_the_newest_in_memory() {
     let Some(mount) = Mount::new(32) else { return };
-    let mut log = Log::create(mount.path(), Sizes::default(), &head()).unwrap();
+    let mut log = RecordWriter::create(mount.path(), LevelSizes::default(), &head()).unwrap();
     for number in 1..=20_000 {
         append(&mut log, number);
     }

@@ -5,8 +5,10 @@
     reason = "a test may panic, in its own functions too"
 )]
 
-use antifreeze_record::event::{Event, What};
-use antifreeze_record::{Head, LEVELS, Log, Record, SCHEMA, Sizes, Tail, ring};
+use antifreeze_record::event::{Event, EventKind};
+use antifreeze_record::{
+    LEVEL_COUNT, LevelSizes, OutputTail, Record, RecordHead, RecordWriter, SCHEMA, frame_ring,
+};
 use antifreeze_sense::Stamp;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -43,7 +45,7 @@ static COUNTING: Counting = Counting;
 #[test]
 fn nothing_allocates_once_everything_is_open() {
     let folder = tempfile::tempdir().unwrap();
-    let head = Head {
+    let head = RecordHead {
         schema: SCHEMA,
         run: "calm-otter".into(),
         boot: [3; 16],
@@ -55,21 +57,22 @@ fn nothing_allocates_once_everything_is_open() {
         command: vec!["python".into()],
         truncated: false,
     };
-    let mut log = Log::create(folder.path(), Sizes([64 * 1024; LEVELS]), &head).unwrap();
-    let mut tail = Tail::create(&folder.path().join("output")).unwrap();
-    let (mut producer, mut consumer) = ring();
+    let mut log =
+        RecordWriter::create(folder.path(), LevelSizes([64 * 1024; LEVEL_COUNT]), &head).unwrap();
+    let mut tail = OutputTail::create(&folder.path().join("output")).unwrap();
+    let (mut producer, mut consumer) = frame_ring();
 
     let before = TAKEN.get();
     // Enough for growth and for several laps.
     for second in 0..400 {
         producer.push_sample(&calm::calm_sample(10, second));
         let at = Stamp {
-            monotonic: second,
-            realtime: second,
+            monotonic_ns: second,
+            realtime_ns: second,
         };
         producer.push_event(&Event {
             at,
-            what: What::Braked { high: second },
+            kind: EventKind::Braked { high: second },
         });
         consumer.drain(|kind, bytes| log.append(kind, bytes));
         log.sync().unwrap();

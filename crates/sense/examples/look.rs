@@ -2,25 +2,25 @@
 //!
 //! With `--bench`, what a look costs.
 
-use antifreeze_sense::cgroup::{Above, Location};
-use antifreeze_sense::slow::{Scout, Slow};
-use antifreeze_sense::{Machine, Reading, Sample, parse};
+use antifreeze_sense::cgroup::{AncestorLimits, CgroupLocation};
+use antifreeze_sense::slow::{SlowReadings, SlowSensors};
+use antifreeze_sense::{MachineSensors, Reading, Sample, parse};
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
 fn main() {
     let folder = Path::new(".");
-    let location = Location::of_self();
-    let mut machine = Machine::open(folder);
-    let mut above = Above::open(&location);
-    let mut scout = Scout::new(folder);
+    let location = CgroupLocation::of_self();
+    let mut machine = MachineSensors::open(folder);
+    let mut above = AncestorLimits::open(&location);
+    let mut scout = SlowSensors::new(folder);
     if std::env::args().any(|argument| argument == "--bench") {
         return bench(&mut machine, &mut above, &mut scout);
     }
 
     let mut sample = Sample::default();
-    let mut slow = Slow::default();
+    let mut slow = SlowReadings::default();
     machine.read(&mut sample);
     above.read(&mut sample.cgroup);
     scout.read(&mut slow);
@@ -31,7 +31,7 @@ fn main() {
     }
 }
 
-fn show(sample: &Sample, slow: &Slow) {
+fn show(sample: &Sample, slow: &SlowReadings) {
     let memory = &sample.memory;
     println!(
         "memory       {} available of {}",
@@ -59,8 +59,8 @@ fn show(sample: &Sample, slow: &Slow) {
     let pressure = &sample.pressure;
     println!(
         "stalled      memory {} µs, io {} µs",
-        plain(pressure.memory_full),
-        plain(pressure.io_full)
+        plain(pressure.memory_full_us),
+        plain(pressure.io_full_us)
     );
     let cpu = &sample.cpu;
     println!(
@@ -68,7 +68,7 @@ fn show(sample: &Sample, slow: &Slow) {
         cpu.core_count,
         plain(cpu.runnable)
     );
-    println!("newest pid   {}", plain(cpu.newest));
+    println!("newest pid   {}", plain(cpu.newest_pid));
     let disk = &sample.disk;
     println!(
         "disk         {} free of {}",
@@ -88,9 +88,12 @@ fn show(sample: &Sample, slow: &Slow) {
     );
     println!(
         "hottest      {}",
-        or_reason(slow.heat.hottest, |m| format!("{} °C", m / 1000))
+        or_reason(slow.thermal.hottest_millidegrees, |m| format!(
+            "{} °C",
+            m / 1000
+        ))
     );
-    println!("throttled    {}", plain(slow.heat.throttled));
+    println!("throttled    {}", plain(slow.thermal.throttle_count));
     let cgroup = &sample.cgroup;
     println!(
         "limit above  {}, {} left",
@@ -114,9 +117,9 @@ fn plain(reading: Reading<u64>) -> String {
     or_reason(reading, |value| value.to_string())
 }
 
-fn bench(machine: &mut Machine, above: &mut Above, scout: &mut Scout) {
+fn bench(machine: &mut MachineSensors, above: &mut AncestorLimits, scout: &mut SlowSensors) {
     let mut sample = Sample::default();
-    let mut slow = Slow::default();
+    let mut slow = SlowReadings::default();
     let status = std::fs::read("/proc/self/status").unwrap_or_default();
     let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
     time("Machine::read", 2_000, || {
@@ -127,10 +130,10 @@ fn bench(machine: &mut Machine, above: &mut Above, scout: &mut Scout) {
     });
     time("Scout::read", 200, || scout.read(black_box(&mut slow)));
     time("parse::status", 100_000, || {
-        black_box(parse::status(black_box(&status)));
+        black_box(parse::process_status(black_box(&status)));
     });
     time("parse::stat", 100_000, || {
-        black_box(parse::stat(black_box(&stat)));
+        black_box(parse::process_stat(black_box(&stat)));
     });
 }
 

@@ -9,7 +9,7 @@ use rustix::io::{self, Errno, pread, retry_on_intr};
 use rustix::path::Arg;
 
 /// No line of these files is longer than the rest of a page.
-const NEARLY_A_PAGE: usize = 3 * 1024;
+const FULL_PIECE_BYTES: usize = 3 * 1024;
 
 /// An open file of /proc, /sys or a cgroup. Each read sees it as it is now.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl ProcFile {
     }
 
     /// The first piece that the kernel hands out: about a page, and whole lines.
-    pub fn read_piece<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+    pub fn read_first_piece<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         let filled = retry_on_intr(|| pread(&self.fd, &mut *buffer, 0))?;
         Ok(buffer.get(..filled).unwrap_or_default())
     }
@@ -44,7 +44,7 @@ impl ProcFile {
         {
             let more = retry_on_intr(|| pread(&self.fd, &mut *rest, filled as u64))?;
             filled += more;
-            if more < NEARLY_A_PAGE {
+            if more < FULL_PIECE_BYTES {
                 break;
             }
         }
@@ -54,11 +54,11 @@ impl ProcFile {
 
 /// A file that was looked for once: there, or missing for a reason that each read repeats.
 #[derive(Debug)]
-pub struct Source(io::Result<ProcFile>);
+pub struct OptionalFile(io::Result<ProcFile>);
 
-impl Source {
-    pub fn open(path: impl Arg) -> Source {
-        Source(ProcFile::open(path))
+impl OptionalFile {
+    pub fn open(path: impl Arg) -> OptionalFile {
+        OptionalFile(ProcFile::open(path))
     }
 
     pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
@@ -68,15 +68,15 @@ impl Source {
         }
     }
 
-    pub fn read_piece<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+    pub fn read_first_piece<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         match &self.0 {
-            Ok(file) => file.read_piece(buffer),
+            Ok(file) => file.read_first_piece(buffer),
             Err(errno) => Err(*errno),
         }
     }
 
     /// What the file says, or why it says nothing.
-    pub fn reading<T>(
+    pub fn read_with<T>(
         &self,
         buffer: &mut [u8],
         parse: impl FnOnce(&[u8]) -> Reading<T>,
@@ -90,16 +90,16 @@ impl Source {
 
 /// A path made of numbers and short words, written without heap.
 pub(crate) struct ShortPath {
-    bytes: [u8; ShortPath::MAX],
+    bytes: [u8; ShortPath::CAPACITY_BYTES],
     len: usize,
 }
 
 impl ShortPath {
-    const MAX: usize = 96;
+    const CAPACITY_BYTES: usize = 96;
 
     pub fn new(parts: fmt::Arguments<'_>) -> io::Result<ShortPath> {
         let mut path = ShortPath {
-            bytes: [0; ShortPath::MAX],
+            bytes: [0; ShortPath::CAPACITY_BYTES],
             len: 0,
         };
         path.write_fmt(parts).map_err(|_| Errno::NAMETOOLONG)?;
@@ -115,7 +115,7 @@ impl Write for ShortPath {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let end = self.len + part.len();
         // The last byte stays 0: it ends the path.
-        if end >= ShortPath::MAX {
+        if end >= ShortPath::CAPACITY_BYTES {
             return Err(fmt::Error);
         }
         let place = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;
@@ -151,14 +151,14 @@ mod tests {
 
     #[test]
     fn a_missing_file_says_so_at_every_read() {
-        let source = Source::open("/proc/no-such-file");
+        let source = OptionalFile::open("/proc/no-such-file");
         assert_eq!(source.read(&mut [0; 8]), Err(Errno::NOENT));
         assert_eq!(source.read(&mut [0; 8]), Err(Errno::NOENT));
     }
 
     #[test]
     fn a_path_too_long_to_hold_is_refused_and_not_cut() {
-        let fits = "x".repeat(ShortPath::MAX - 1);
+        let fits = "x".repeat(ShortPath::CAPACITY_BYTES - 1);
         let path = ShortPath::new(format_args!("{fits}")).unwrap();
         assert_eq!(path.as_c_str().unwrap().to_bytes(), fits.as_bytes());
         assert!(ShortPath::new(format_args!("{fits}x")).is_err());

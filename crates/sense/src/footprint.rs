@@ -18,7 +18,7 @@ use crate::{Cgroup, Pid, Process, Reading, Reason, Sample};
 
 /// The exact part of one process, and what it held when that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct ProcessShare {
     pub pid: Pid,
     /// Start time: with the number, its identity.
     pub started: u64,
@@ -36,14 +36,14 @@ struct Holding {
     /// RssAnon + VmSwap.
     held: u64,
     own: u64,
-    mark: Mark,
+    presence: Presence,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
-    Unseen,
-    Seen,
-    Newborn,
+enum Presence {
+    NotListed,
+    Listed,
+    New,
 }
 
 impl Holding {
@@ -52,7 +52,7 @@ impl Holding {
     }
 
     /// What it holds changed. Growth is its own; a loss is its own first.
-    fn change(&mut self, held: u64) {
+    fn set_held(&mut self, held: u64) {
         let common = self.common();
         self.own = if held >= self.held {
             self.own + (held - self.held)
@@ -73,7 +73,7 @@ pub struct Footprint {
     capacity: usize,
     /// What processes have in common, counted once.
     common: u64,
-    shmem: Shmem,
+    shmem: SharedMemoryEstimate,
 }
 
 impl Footprint {
@@ -83,7 +83,7 @@ impl Footprint {
             holdings: Vec::with_capacity(capacity),
             capacity,
             common: 0,
-            shmem: Shmem::default(),
+            shmem: SharedMemoryEstimate::default(),
         }
     }
 
@@ -92,9 +92,9 @@ impl Footprint {
     pub fn update<'a>(&mut self, tree: impl Iterator<Item = &'a Process>, out: &mut Sample) {
         let mut missing = None;
         let mut swap = 0u64;
-        self.shmem.begin();
+        self.shmem.start_pass();
         for holding in &mut self.holdings {
-            holding.mark = Mark::Unseen;
+            holding.presence = Presence::NotListed;
         }
         for (place, process) in tree.filter(|process| !process.has_ended()).enumerate() {
             let swapped = process.swap.value().unwrap_or(0);
@@ -106,18 +106,20 @@ impl Footprint {
                 }
             };
             swap = swap.saturating_add(swapped);
-            self.shmem.see(process.rss_shmem.value().unwrap_or(0));
-            self.see(place, process, held);
+            self.shmem
+                .add_mapping(process.rss_shmem.value().unwrap_or(0));
+            self.note_process(place, process, held);
         }
-        self.forget_the_ended();
-        self.link_newborns();
+        self.remove_ended();
+        self.link_new_children();
         self.bound_common();
 
         let shmem = self.shmem.estimate();
         let known = self.anon().saturating_add(shmem);
-        (out.tree.footprint, out.tree.shmem) = match (own_cgroup(&out.cgroup, swap), missing) {
+        (out.tree.footprint, out.tree.shmem) = match (cgroup_footprint(&out.cgroup, swap), missing)
+        {
             (Some((footprint, shmem)), _) => (Reading::Value(footprint), Reading::Value(shmem)),
-            (None, Some(reason)) if known == 0 => unknown(reason),
+            (None, Some(reason)) if known == 0 => unavailable_pair(reason),
             (None, _) => (Reading::Value(known), Reading::Value(shmem)),
         };
         // Processes do not know of shared memory in swap; a cgroup does.
@@ -130,9 +132,9 @@ impl Footprint {
     /// Takes in exact parts, of all processes of the tree or of as many as could be read,
     /// gathered one after the other. What they held has changed since, and some may have
     /// ended: both are allowed for.
-    pub fn correct(&mut self, shares: &[Share]) {
+    pub fn apply_exact_shares(&mut self, shares: &[ProcessShare]) {
         for holding in &mut self.holdings {
-            holding.mark = Mark::Unseen;
+            holding.presence = Presence::NotListed;
         }
         self.common = 0;
         for share in shares {
@@ -147,11 +149,11 @@ impl Footprint {
             {
                 let latest = core::mem::replace(&mut holding.held, share.held);
                 holding.own = own;
-                holding.change(latest);
-                holding.mark = Mark::Seen;
+                holding.set_held(latest);
+                holding.presence = Presence::Listed;
             }
         }
-        self.link_the_uncorrected();
+        self.link_uncorrected();
         self.bound_common();
         let exact = shares
             .iter()
@@ -164,12 +166,12 @@ impl Footprint {
         own.fold(self.common, u64::saturating_add)
     }
 
-    fn see(&mut self, hint: usize, process: &Process, held: u64) {
+    fn note_process(&mut self, hint: usize, process: &Process, held: u64) {
         match self.position(hint, process.pid, process.started) {
             Some(place) => {
                 if let Some(holding) = self.holdings.get_mut(place) {
-                    holding.change(held);
-                    holding.mark = Mark::Seen;
+                    holding.set_held(held);
+                    holding.presence = Presence::Listed;
                 }
             }
             None if self.holdings.len() < self.capacity => self.holdings.push(Holding {
@@ -178,7 +180,7 @@ impl Footprint {
                 parent: process.parent,
                 held,
                 own: held,
-                mark: Mark::Newborn,
+                presence: Presence::New,
             }),
             None => {}
         }
@@ -198,15 +200,16 @@ impl Footprint {
         self.holdings.iter().position(parent)
     }
 
-    fn forget_the_ended(&mut self) {
-        self.holdings.retain(|holding| holding.mark != Mark::Unseen);
+    fn remove_ended(&mut self) {
+        self.holdings
+            .retain(|holding| holding.presence != Presence::NotListed);
     }
 
     /// A process that was just forked has everything in common with its parent; one that
     /// has much less than its parent has already become another program.
-    fn link_newborns(&mut self) {
+    fn link_new_children(&mut self) {
         for place in 0..self.holdings.len() {
-            let Some((child, parent)) = self.with_parent(place, Mark::Newborn) else {
+            let Some((child, parent)) = self.with_parent(place, Presence::New) else {
                 continue;
             };
             if child.held < parent.held / 2 {
@@ -225,20 +228,20 @@ impl Footprint {
 
     /// Those that an exact batch does not name keep what was thought of them; what they
     /// have in common with a parent that it names was the parent's own when it was taken.
-    fn link_the_uncorrected(&mut self) {
+    fn link_uncorrected(&mut self) {
         for place in 0..self.holdings.len() {
-            if let Some((child, parent)) = self.with_parent(place, Mark::Unseen) {
+            if let Some((child, parent)) = self.with_parent(place, Presence::NotListed) {
                 self.make_common(&parent, child.common().min(parent.held));
             }
         }
     }
 
     /// The process in this place and its parent, if the mark is on it.
-    fn with_parent(&self, place: usize, mark: Mark) -> Option<(Holding, Holding)> {
+    fn with_parent(&self, place: usize, presence: Presence) -> Option<(Holding, Holding)> {
         let child = self
             .holdings
             .get(place)
-            .filter(|child| child.mark == mark)?;
+            .filter(|child| child.presence == presence)?;
         let parent = self.holdings.get(self.parent_of(child)?)?;
         Some((*child, *parent))
     }
@@ -267,20 +270,20 @@ impl Footprint {
 /// Shared memory has no owner: one process's mapping may be another's. The largest is a
 /// floor, and its growth since the last exact value is added to that.
 #[derive(Clone, Copy, Debug, Default)]
-struct Shmem {
+struct SharedMemoryEstimate {
     largest: u64,
     sum: u64,
     /// The last exact value, and the largest at that time.
     exact: Option<(u64, u64)>,
 }
 
-impl Shmem {
-    fn begin(&mut self) {
+impl SharedMemoryEstimate {
+    fn start_pass(&mut self) {
         self.largest = 0;
         self.sum = 0;
     }
 
-    fn see(&mut self, mapped: u64) {
+    fn add_mapping(&mut self, mapped: u64) {
         self.largest = self.largest.max(mapped);
         self.sum = self.sum.saturating_add(mapped);
     }
@@ -298,14 +301,14 @@ impl Shmem {
 
 /// Footprint and shared memory as the trainer's own cgroup counts them. Where it does not
 /// count swap, that of the processes stands in.
-fn own_cgroup(cgroup: &Cgroup, swap: u64) -> Option<(u64, u64)> {
+fn cgroup_footprint(cgroup: &Cgroup, swap: u64) -> Option<(u64, u64)> {
     let anon = cgroup.own_anon.value()?;
     let shmem = cgroup.own_shmem.value()?;
     let swap = cgroup.own_swap.value().unwrap_or(swap);
     Some((anon.saturating_add(shmem).saturating_add(swap), shmem))
 }
 
-fn unknown(reason: Reason) -> (Reading<u64>, Reading<u64>) {
+fn unavailable_pair(reason: Reason) -> (Reading<u64>, Reading<u64>) {
     (Reading::Unavailable(reason), Reading::Unavailable(reason))
 }
 

@@ -4,10 +4,11 @@
 //! allocates after its `open`, and nothing the deciding thread calls can block on a disk,
 //! a mount or a lock of the process that it reads: what can is in [`slow`].
 
-pub mod cards;
 pub mod cgroup;
+pub mod clock;
 pub mod file;
 pub mod footprint;
+pub mod gpu;
 pub mod machine;
 pub mod parse;
 mod reading;
@@ -17,7 +18,8 @@ pub mod slow;
 pub mod tree;
 mod unavailable;
 
-pub use machine::{Machine, now};
+pub use clock::Stamp;
+pub use machine::MachineSensors;
 pub use reading::{Reading, Reason};
 pub use sample::*;
 

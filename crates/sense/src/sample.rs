@@ -2,21 +2,12 @@
 //! samples without allocating. Counters are raw, as the kernel counts them; rates are
 //! derived by whoever reads two samples.
 
-use crate::Reading;
+use crate::{Reading, Stamp};
 
 /// How many processes of the tree one sample lists: the largest and the fastest growing.
-pub const PROCESSES: usize = 24;
+pub const MAX_LISTED_PROCESSES: usize = 24;
 /// How many cores one sample lists.
-pub const CORES: usize = 256;
-
-/// When a sample was taken, on both clocks: one that never jumps, one that people read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
-    /// CLOCK_MONOTONIC, nanoseconds.
-    pub monotonic: u64,
-    /// Nanoseconds since 1970.
-    pub realtime: u64,
-}
+pub const MAX_CORES: usize = 256;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
@@ -26,11 +17,11 @@ pub struct Sample {
     pub pressure: Pressure,
     pub cpu: Cpu,
     pub disk: Disk,
-    pub shm: Space,
-    pub heat: Heat,
-    pub cards: Cards,
+    pub shm: FsSpace,
+    pub thermal: Thermal,
+    pub gpus: Gpus,
     pub cgroup: Cgroup,
-    pub tree: Tree,
+    pub tree: TreeTotals,
     pub processes: Processes,
 }
 
@@ -70,11 +61,11 @@ pub struct Paging {
 /// /proc/pressure/*: total microseconds stalled since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    pub cpu_some: Reading<u64>,
-    pub memory_some: Reading<u64>,
-    pub memory_full: Reading<u64>,
-    pub io_some: Reading<u64>,
-    pub io_full: Reading<u64>,
+    pub cpu_some_us: Reading<u64>,
+    pub memory_some_us: Reading<u64>,
+    pub memory_full_us: Reading<u64>,
+    pub io_some_us: Reading<u64>,
+    pub io_full_us: Reading<u64>,
 }
 
 /// /proc/stat and /proc/loadavg. Times in clock ticks (1/100 s) summed over cores.
@@ -88,13 +79,13 @@ pub struct Cpu {
     pub irq: Reading<u64>,
     pub steal: Reading<u64>,
     /// Load averages over 1, 5 and 15 minutes, in hundredths.
-    pub load: [Reading<u64>; 3],
+    pub load_hundredths: [Reading<u64>; 3],
     pub runnable: Reading<u64>,
     /// The newest process or thread number: when it stands still, nothing was started.
-    pub newest: Reading<u64>,
+    pub newest_pid: Reading<u64>,
     pub core_count: u16,
     /// Percent busy since the sample before, core by core.
-    pub cores: [u8; CORES],
+    pub core_percents: [u8; MAX_CORES],
 }
 
 impl Default for Cpu {
@@ -108,11 +99,11 @@ impl Default for Cpu {
             iowait: none,
             irq: none,
             steal: none,
-            load: [none; 3],
+            load_hundredths: [none; 3],
             runnable: none,
-            newest: none,
+            newest_pid: none,
             core_count: 0,
-            cores: [0; CORES],
+            core_percents: [0; MAX_CORES],
         }
     }
 }
@@ -120,7 +111,7 @@ impl Default for Cpu {
 /// The file system the run works in, and the device below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disk {
-    pub space: Space,
+    pub space: FsSpace,
     pub inodes_free: Reading<u64>,
     /// 1 when the folder is on a network mount.
     pub network: Reading<u64>,
@@ -135,7 +126,7 @@ pub struct Disk {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Space {
+pub struct FsSpace {
     pub total: Reading<u64>,
     /// What an ordinary user may still fill.
     pub free: Reading<u64>,
@@ -143,30 +134,30 @@ pub struct Space {
 
 /// Where the kernel shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heat {
+pub struct Thermal {
     /// The hottest sensor, in thousandths of a degree Celsius.
-    pub hottest: Reading<u64>,
+    pub hottest_millidegrees: Reading<u64>,
     /// How often the kernel slowed a core because of heat, summed over cores.
-    pub throttled: Reading<u64>,
+    pub throttle_count: Reading<u64>,
 }
 
 /// The graphics cards, all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cards {
+pub struct Gpus {
     /// Bytes of memory of their own.
-    pub used: Reading<u64>,
-    pub total: Reading<u64>,
+    pub memory_used: Reading<u64>,
+    pub memory_total: Reading<u64>,
     /// Of the busiest, in percent.
-    pub busy: Reading<u64>,
+    pub busy_percent: Reading<u64>,
     /// In thousandths of a degree.
-    pub hottest: Reading<u64>,
+    pub hottest_millidegrees: Reading<u64>,
     /// In millionths of a watt, and what they may draw.
-    pub draw: Reading<u64>,
-    pub limit: Reading<u64>,
+    pub power_microwatts: Reading<u64>,
+    pub power_limit_microwatts: Reading<u64>,
     /// Why they were slowed: the bits of [`crate::cards::throttle`] that any of them shows.
-    pub throttle: Reading<u64>,
+    pub throttle_bits: Reading<u64>,
     /// Of the fullest, in thousandths of its own memory.
-    pub fullest: Reading<u64>,
+    pub fullest_permille: Reading<u64>,
     /// How many answer, and how many did and are lost.
     pub count: Reading<u64>,
     pub lost: Reading<u64>,
@@ -189,7 +180,7 @@ pub struct Cgroup {
 
 /// The training tree as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct TreeTotals {
     pub count: Reading<u64>,
     pub threads: Reading<u64>,
     /// Open files of the tree, at a slow pace.
@@ -238,7 +229,7 @@ pub struct Process {
     pub parent: Pid,
     /// Start time in clock ticks since boot: with the number, the process's identity.
     pub started: u64,
-    pub name: Name,
+    pub name: ProcessName,
     /// The kernel's letter: R, S, D, T, Z, …
     pub state: u8,
     pub vm_data: Reading<u64>,
@@ -257,15 +248,15 @@ pub struct Process {
 
 /// The kernel's short name of a process: any bytes, at most fifteen, written by a stranger.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Name {
+pub struct ProcessName {
     bytes: [u8; 15],
     len: u8,
 }
 
-impl Name {
-    pub fn new(bytes: &[u8]) -> Name {
+impl ProcessName {
+    pub fn new(bytes: &[u8]) -> ProcessName {
         let len = bytes.len().min(15);
-        let mut name = Name::default();
+        let mut name = ProcessName::default();
         name.bytes[..len].copy_from_slice(&bytes[..len]);
         name.len = len as u8;
         name
@@ -276,7 +267,7 @@ impl Name {
     }
 }
 
-impl core::fmt::Debug for Name {
+impl core::fmt::Debug for ProcessName {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{:?}", self.as_bytes().escape_ascii().to_string())
     }
@@ -285,7 +276,7 @@ impl core::fmt::Debug for Name {
 /// The processes one sample lists, largest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Processes {
-    list: [Process; PROCESSES],
+    list: [Process; MAX_LISTED_PROCESSES],
     len: u8,
 }
 

@@ -1,7 +1,7 @@
 //! Parts of a sample that have no value, and one reason for it: what a parser starts from,
 //! and what stands there when a whole file could not be read.
 
-use crate::{Disk, Memory, Paging, Pressure, Reading, Reason, Space};
+use crate::{Disk, FsSpace, Memory, Paging, Pressure, Reading, Reason};
 
 impl Memory {
     pub fn unavailable(reason: Reason) -> Memory {
@@ -67,19 +67,19 @@ impl Pressure {
     pub fn unavailable(reason: Reason) -> Pressure {
         let none = Reading::Unavailable(reason);
         Pressure {
-            cpu_some: none,
-            memory_some: none,
-            memory_full: none,
-            io_some: none,
-            io_full: none,
+            cpu_some_us: none,
+            memory_some_us: none,
+            memory_full_us: none,
+            io_some_us: none,
+            io_full_us: none,
         }
     }
 }
 
-impl Space {
-    pub fn unavailable(reason: Reason) -> Space {
+impl FsSpace {
+    pub fn unavailable(reason: Reason) -> FsSpace {
         let none = Reading::Unavailable(reason);
-        Space {
+        FsSpace {
             total: none,
             free: none,
         }
@@ -91,7 +91,7 @@ impl Disk {
     pub fn without_counters(reason: Reason) -> Disk {
         let none = Reading::Unavailable(reason);
         Disk {
-            space: Space::default(),
+            space: FsSpace::default(),
             inodes_free: Reading::default(),
             network: Reading::default(),
             reads: none,

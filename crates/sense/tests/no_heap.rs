@@ -1,8 +1,8 @@
 //! Nothing allocates once it is open: the guard reads while memory is gone.
 
-use antifreeze_sense::cgroup::{Above, Location, Own};
-use antifreeze_sense::slow::{self, Scout, Slow};
-use antifreeze_sense::{Machine, Pid, Sample};
+use antifreeze_sense::cgroup::{AncestorLimits, CgroupLocation, OwnCgroup};
+use antifreeze_sense::slow::{self, SlowReadings, SlowSensors};
+use antifreeze_sense::{MachineSensors, Pid, Sample};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
@@ -46,12 +46,12 @@ fn the_count_sees_an_allocation() {
 
 #[test]
 fn reading_the_machine_and_its_cgroups_takes_no_heap() {
-    let location = Location::of_self();
-    let mut machine = Machine::open(Path::new("/"));
-    let mut above = Above::open(&location);
+    let location = CgroupLocation::of_self();
+    let mut machine = MachineSensors::open(Path::new("/"));
+    let mut above = AncestorLimits::open(&location);
     let own = location
         .memory_folder()
-        .map(|(_, folder)| Own::open(&folder.path));
+        .map(|(_, folder)| OwnCgroup::open(&folder.path));
     let mut sample = Sample::default();
     let taken = allocations_of(|| {
         machine.read(&mut sample);
@@ -66,21 +66,21 @@ fn reading_the_machine_and_its_cgroups_takes_no_heap() {
 
 #[test]
 fn the_scout_takes_no_heap() {
-    let mut scout = Scout::new(Path::new("/"));
-    let mut slow = Slow::default();
+    let mut scout = SlowSensors::new(Path::new("/"));
+    let mut slow = SlowReadings::default();
     let me = Pid(std::process::id());
     let mut written = 0;
     let taken = allocations_of(|| {
         scout.read(&mut slow);
-        assert!(slow::pss(me).value().is_some());
-        assert!(slow::open_files(me).value().is_some());
+        assert!(slow::read_pss(me).value().is_some());
+        assert!(slow::count_open_files(me).value().is_some());
         assert!(
-            slow::mapped(me, &[b"libtensorflow_framework.so"])
+            slow::read_mapped_files(me, &[b"libtensorflow_framework.so"])
                 .value()
                 .is_some()
         );
         assert!(
-            slow::writing(me, |_, size| written += size)
+            slow::visit_files_being_written(me, |_, size| written += size)
                 .value()
                 .is_some()
         );

@@ -1,6 +1,8 @@
 //! A real cgroup with a real limit and a real process in it, where we may make one.
 
-use antifreeze_sense::cgroup::{Above, Folder, Location, Own, Version};
+use antifreeze_sense::cgroup::{
+    AncestorLimits, CgroupFolder, CgroupLocation, CgroupVersion, OwnCgroup,
+};
 use antifreeze_sense::{Cgroup, Reading};
 use std::fs;
 use std::io::{self, Write};
@@ -12,27 +14,27 @@ const FILL: usize = 16 << 20;
 
 /// A cgroup below ours, gone at the end.
 struct Made {
-    version: Version,
-    folder: Folder,
+    version: CgroupVersion,
+    folder: CgroupFolder,
 }
 
 impl Made {
     /// Err with the reason where we may not.
     fn new() -> Result<Made, String> {
-        let location = Location::of_self();
+        let location = CgroupLocation::of_self();
         let (version, ours) = location.memory_folder().ok_or("no memory cgroup")?;
         let path = ours.path.join(format!("sense-test-{}", std::process::id()));
         fs::create_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let made = Made {
             version,
-            folder: Folder {
+            folder: CgroupFolder {
                 path,
                 top: ours.top.clone(),
             },
         };
         let limit = made.file(match version {
-            Version::V1 => "memory.limit_in_bytes",
-            Version::V2 => "memory.max",
+            CgroupVersion::V1 => "memory.limit_in_bytes",
+            CgroupVersion::V2 => "memory.max",
         });
         fs::write(&limit, LIMIT.to_string())
             .map_err(|error| format!("{}: {error}", limit.display()))?;
@@ -43,16 +45,16 @@ impl Made {
         self.folder.path.join(name)
     }
 
-    fn location(&self) -> Location {
+    fn location(&self) -> CgroupLocation {
         let folder = Some(self.folder.clone());
         match self.version {
-            Version::V1 => Location {
+            CgroupVersion::V1 => CgroupLocation {
                 memory: folder,
-                ..Location::default()
+                ..CgroupLocation::default()
             },
-            Version::V2 => Location {
+            CgroupVersion::V2 => CgroupLocation {
                 unified: folder,
-                ..Location::default()
+                ..CgroupLocation::default()
             },
         }
     }
@@ -102,8 +104,8 @@ fn a_real_limit_bounds_and_a_real_process_is_counted() {
             return;
         }
     };
-    let own = Own::open(&made.folder.path);
-    let mut above = Above::open(&made.location());
+    let own = OwnCgroup::open(&made.folder.path);
+    let mut above = AncestorLimits::open(&made.location());
     let mut empty = Cgroup::default();
     own.read(&mut empty);
     above.read(&mut empty);

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use antifreeze_sense::footprint::Footprint;
-use antifreeze_sense::tree::Tree;
+use antifreeze_sense::tree::ProcessTree;
 use antifreeze_sense::{Pid, Reading, Reason, Sample};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -71,15 +71,15 @@ impl Drop for Sleepers {
 fn nothing_is_allocated_after_construction() {
     let _alone = ALONE.lock();
     let sleepers = Sleepers::start();
-    let mut tree = Tree::<u64>::new(64).unwrap();
+    let mut tree = ProcessTree::<u64>::new(64).unwrap();
     let mut footprint = Footprint::new(64);
     let mut sample = Sample::default();
     let before = ALLOCATIONS.get();
     tree.add_root(Pid(sleepers.0.id()), 0).unwrap();
     for second in 0..20 {
         let now = second * 1_000_000_000;
-        tree.follow(UNKNOWN, now);
-        tree.read(now, &mut sample);
+        tree.update_members(UNKNOWN, now);
+        tree.read_processes(now, &mut sample);
         footprint.update(
             tree.processes().map(|tracked| &tracked.process),
             &mut sample,
@@ -95,7 +95,7 @@ fn a_process_without_descriptors_left_still_follows_and_reads() {
 
     let _alone = ALONE.lock();
     let sleepers = Sleepers::start();
-    let mut tree = Tree::<u64>::new(64).unwrap();
+    let mut tree = ProcessTree::<u64>::new(64).unwrap();
     let mut sample = Sample::default();
     let usual = getrlimit(Resource::Nofile);
     let lowest_free = rustix::io::dup(std::io::stdin()).unwrap();
@@ -110,8 +110,8 @@ fn a_process_without_descriptors_left_still_follows_and_reads() {
     let added = tree.add_root(Pid(sleepers.0.id()), 0);
     for second in 0..6 {
         let now = second * 1_000_000_000;
-        tree.follow(UNKNOWN, now);
-        tree.read(now, &mut sample);
+        tree.update_members(UNKNOWN, now);
+        tree.read_processes(now, &mut sample);
     }
     setrlimit(Resource::Nofile, usual).unwrap();
 
@@ -127,7 +127,7 @@ fn a_process_that_ends_leaves_the_tree_without_descriptors_left() {
 
     let _alone = ALONE.lock();
     let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-    let mut tree = Tree::<u64>::new(64).unwrap();
+    let mut tree = ProcessTree::<u64>::new(64).unwrap();
     let mut sample = Sample::default();
     let usual = getrlimit(Resource::Nofile);
     let none = Rlimit {
@@ -139,8 +139,8 @@ fn a_process_that_ends_leaves_the_tree_without_descriptors_left() {
     let mut is_empty = |from: u64| {
         for second in from..from + 4 {
             let now = second * 1_000_000_000;
-            tree.follow(UNKNOWN, now);
-            tree.read(now, &mut sample);
+            tree.update_members(UNKNOWN, now);
+            tree.read_processes(now, &mut sample);
         }
         tree.is_empty()
     };

@@ -9,8 +9,8 @@ mod scenes;
 
 use antifreeze_diagnose::Run;
 use antifreeze_diagnose::checkpoints::{Checkpoint, Kind};
-use antifreeze_record::event::{Event, Rung, Text, What, Why};
-use antifreeze_sense::{Cards, Name, Phase, Pid, Process, Reading, Sample};
+use antifreeze_record::event::{Event, EventKind, Rung, ShortText, Trigger};
+use antifreeze_sense::{Gpus, Phase, Pid, Process, ProcessName, Reading, Sample};
 use antifreeze_text::TermStyle;
 use scenes::{EXIT_1, GB, MB, Scene, at};
 use std::io;
@@ -42,16 +42,16 @@ fn write(file: &Path, scene: Scene) -> io::Result<()> {
 
 fn leak() -> Scene {
     let held = |second: u64| 3_600 * MB + second * 41 * MB + second % 3 * 60 * MB;
-    let warn = |from, to, forecast_ms| What::Rung {
+    let warn = |from, to, forecast_ms| EventKind::Rung {
         from,
         to,
-        why: Why::TreeGrowth,
+        trigger: Trigger::TreeGrowth,
         room: GB as i64,
         growth: 41_000_000,
         forecast_ms: Some(forecast_ms),
         confidence: 90,
     };
-    let file = Text::new(b"checkpoint-287.pt");
+    let file = ShortText::new(b"checkpoint-287.pt");
     let mut scene = Scene::new()
         .memory(252, held, |second| 500 * MB + second % 7 * 10 * MB)
         .trained(|second| second * 4, |second| match second {
@@ -72,13 +72,13 @@ fn leak() -> Scene {
             r#"{"what":"resumes","step":0,"kinds":["torch"]}"#, "\n",
         ))
         .printed("epoch 1  82%|████████  | 820/1000 [03:25<00:45, 4.0it/s, loss=1.82]\nTraceback (most recent call last):\n  File \"/home/ada/net/train.py\", line 14, in <module>\n    outputs.append((x, logits))\nRuntimeError: DefaultCPUAllocator: can't allocate memory: you tried to allocate 41943040 bytes\n")
-        .event(0, What::Started { guard: Pid(1230), root: Pid(1234), total: 15_400 * MB, reserve: 1_500 * MB, budget: None })
+        .event(0, EventKind::Started { guard: Pid(1230), root: Pid(1234), total: 15_400 * MB, reserve: 1_500 * MB, budget: None })
         .event(120, warn(Rung::Calm, Rung::Warn, 130_000))
         .event(200, warn(Rung::Warn, Rung::Checkpoint, 45_000))
-        .event(204, What::CheckpointAsked { pid: Pid(1234), signal: 0 })
-        .event(209, What::CheckpointSaved { millis: 1_200, bytes: 14_400_000, file })
+        .event(204, EventKind::CheckpointAsked { pid: Pid(1234), signal: 0 })
+        .event(209, EventKind::CheckpointSaved { millis: 1_200, bytes: 14_400_000, file })
         .event(240, warn(Rung::Checkpoint, Rung::Brake, 10_000))
-        .event(240, What::Braked { high: 13_500 * MB })
+        .event(240, EventKind::Braked { high: 13_500 * MB })
         .refused(251, 41_943_040, 13_800 * MB)
         .ended(252, EXIT_1);
     scene.facts.checkpoints = vec![checkpoint("/home/ada/net/checkpoint-820.pt")];
@@ -115,37 +115,37 @@ fn busy(mut scene: Scene, seconds_apart: u64) -> Scene {
             *sum += more as u64 * seconds_apart;
         }
         count(sample, &sums, index as u64 * seconds_apart);
-        sample.heat.hottest =
+        sample.thermal.hottest_millidegrees =
             Reading::Value(52_000 + (wave * 9_000.0 + late.min(3.0) * 14_000.0) as u64);
         // It is read every two seconds, and once not at all.
-        sample.cards = match index {
-            60..64 => Cards::default(),
+        sample.gpus = match index {
+            60..64 => Gpus::default(),
             _ => card((index as f64 / 2.0).floor() / 4.5),
         };
     }
     scene
 }
 
-fn card(time: f64) -> Cards {
+fn card(time: f64) -> Gpus {
     let value = Reading::Value;
     let wave = time.sin().abs();
-    Cards {
-        used: value(9 * GB + (wave * 40.0) as u64 * 10 * MB),
-        total: value(12 * GB),
-        busy: value(70 + (wave * 28.0) as u64),
-        hottest: value(58_000 + (wave * 14_000.0) as u64),
-        draw: value(120_000_000 + (wave * 78.0) as u64 * 1_000_000),
-        limit: value(200_000_000),
-        ..Cards::default()
+    Gpus {
+        memory_used: value(9 * GB + (wave * 40.0) as u64 * 10 * MB),
+        memory_total: value(12 * GB),
+        busy_percent: value(70 + (wave * 28.0) as u64),
+        hottest_millidegrees: value(58_000 + (wave * 14_000.0) as u64),
+        power_microwatts: value(120_000_000 + (wave * 78.0) as u64 * 1_000_000),
+        power_limit_microwatts: value(200_000_000),
+        ..Gpus::default()
     }
 }
 
 fn count(sample: &mut Sample, sums: &[u64; 8], seconds: u64) {
     let value = Reading::Value;
-    sample.pressure.memory_some = value(sums[0]);
-    sample.pressure.memory_full = value(sums[0] / 3);
-    sample.pressure.cpu_some = value(sums[1]);
-    sample.pressure.io_some = value(sums[2]);
+    sample.pressure.memory_some_us = value(sums[0]);
+    sample.pressure.memory_full_us = value(sums[0] / 3);
+    sample.pressure.cpu_some_us = value(sums[1]);
+    sample.pressure.io_some_us = value(sums[2]);
     sample.cpu.core_count = 8;
     sample.cpu.user = value(sums[3]);
     sample.cpu.system = value(sums[4]);
@@ -167,7 +167,7 @@ fn hostile() -> Scene {
     for sample in &mut scene.samples {
         sample.processes.clear();
         for name in ["<script>x</", "\" onload=\"a()", "<img src=x onc"] {
-            let name = Name::new(name.as_bytes());
+            let name = ProcessName::new(name.as_bytes());
             let rss_anon = Reading::Value(GB);
             sample.processes.push(Process {
                 pid: Pid(7),
@@ -177,27 +177,27 @@ fn hostile() -> Scene {
             });
         }
     }
-    let name = Name::new(b"<svg/onload=a()");
-    for what in [
-        What::Walled {
+    let name = ProcessName::new(b"<svg/onload=a()");
+    for kind in [
+        EventKind::RequestRefused {
             pid: Pid(7),
             name,
             bytes: 1,
             footprint: 1,
         },
-        What::Paused {
+        EventKind::Paused {
             who: name,
             pid: Pid(7),
             grew: GB,
         },
-        What::CheckpointSaved {
+        EventKind::CheckpointSaved {
             millis: 1,
             bytes: 1,
-            file: Text::new(ATTACK.as_bytes()),
+            file: ShortText::new(ATTACK.as_bytes()),
         },
-        What::CheckpointMissed { millis: 0 },
+        EventKind::CheckpointMissed { millis: 0 },
     ] {
-        scene.events.push(Event { at: at(30), what });
+        scene.events.push(Event { at: at(30), kind });
     }
     scene.facts.command = vec!["python".into(), ATTACK.into()];
     scene.facts.run = ATTACK.into();
@@ -242,8 +242,8 @@ fn day() -> Scene {
     let last = scene.samples.last().copied().unwrap_or_default();
     for tenth in 1..=3_000 {
         let mut sample = last;
-        sample.at.monotonic += tenth * 100_000_000;
-        sample.at.realtime += tenth * 100_000_000;
+        sample.at.monotonic_ns += tenth * 100_000_000;
+        sample.at.realtime_ns += tenth * 100_000_000;
         let held = 2 * GB
             + if (2_500..2_510).contains(&tenth) {
                 9 * GB
@@ -256,26 +256,26 @@ fn day() -> Scene {
     for hour in 1..24 {
         scene = scene.event(
             hour * 3_600,
-            What::CheckpointSaved {
+            EventKind::CheckpointSaved {
                 millis: 2_300,
                 bytes: 800 * MB,
-                file: Text::new(format!("hour-{hour}.pt").as_bytes()),
+                file: ShortText::new(format!("hour-{hour}.pt").as_bytes()),
             },
         );
     }
     scene
         .event(
             60_000,
-            What::Paused {
-                who: Name::new(b"chrome"),
+            EventKind::Paused {
+                who: ProcessName::new(b"chrome"),
                 pid: Pid(99),
                 grew: 3 * GB,
             },
         )
         .event(
             60_040,
-            What::Resumed {
-                why: Why::RoomAgain,
+            EventKind::Resumed {
+                trigger: Trigger::RoomAvailable,
                 millis: 40_000,
             },
         )

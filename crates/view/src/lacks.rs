@@ -2,54 +2,54 @@
 //! person cannot notice and need not mend is said only to those who asked for everything.
 
 use crate::sentence::Detail;
-use antifreeze_record::event::Lack;
+use antifreeze_record::event::Degradation;
 use antifreeze_text::signal;
 
-pub(crate) fn missing(lack: Lack, detail: u32) -> (Detail, String) {
+pub(crate) fn missing(degradation: Degradation, detail: u32) -> (Detail, String) {
     use Detail::{Normal, Verbose};
-    let (level, text) = match lack {
-        Lack::WallRefused => (
+    let (level, text) = match degradation {
+        Degradation::WallRefused => (
             Normal,
             "no wall for a process of another user (sudo or setuid): it can still fill the memory, so the run is slowed, paused or ended instead",
         ),
-        Lack::WallIgnored => (
+        Degradation::WallIgnored => (
             Normal,
             "no wall: this kernel was started with ignore_rlimit_data, so the run is slowed, paused or ended instead",
         ),
-        Lack::NotLocked => (
+        Degradation::NotLocked => (
             Verbose,
             "the guard could not lock its memory (see `ulimit -l`): in a swap storm it may react late",
         ),
-        Lack::OomScore => (
+        Degradation::OomScore => (
             Verbose,
             "oom_score_adj could not be set: if memory runs out after all, the kernel may pick another program",
         ),
-        Lack::NoCgroup => (
+        Degradation::NoCgroup => (
             Verbose,
             "no cgroup of its own: there is no brake between a warning and a pause",
         ),
-        Lack::NoMemoryController => (
+        Degradation::NoMemoryController => (
             Verbose,
             "the run's cgroup cannot hold memory back: there is no brake between a warning and a pause",
         ),
-        Lack::NoPressure => (
+        Degradation::NoPressure => (
             Verbose,
             "this kernel tells no memory pressure (PSI): stalls are judged by swapping alone",
         ),
-        Lack::RecordFailed => {
+        Degradation::RecordFailed => {
             let text = format!(
                 "the record cannot be written: {}. The run stays guarded; `antifreeze explain` will know less",
                 signal::errno_meaning(detail)
             );
             return (Normal, text);
         }
-        Lack::TooManyProcesses => {
+        Degradation::TooManyProcesses => {
             let text = format!(
                 "the run has {detail} processes, more than are followed one by one: the smallest have no wall"
             );
             return (Verbose, text);
         }
-        Lack::NoCushion => (
+        Degradation::NoCushion => (
             Normal,
             "the preload library does not reach the run (a static or setuid program, or another libc): a refused request is more likely to end it",
         ),
@@ -57,20 +57,24 @@ pub(crate) fn missing(lack: Lack, detail: u32) -> (Detail, String) {
     (level, text.into())
 }
 
-pub(crate) fn regained(lack: Lack) -> (Detail, String) {
-    let (level, text) = match lack {
-        Lack::WallRefused | Lack::WallIgnored => (Detail::Normal, "the wall stands again"),
-        Lack::NotLocked => (Detail::Verbose, "the guard's memory is locked now"),
-        Lack::OomScore => (Detail::Verbose, "oom_score_adj could be set after all"),
-        Lack::NoCgroup => (Detail::Verbose, "the run has a cgroup of its own now"),
-        Lack::NoMemoryController => (Detail::Verbose, "the run's cgroup can limit memory now"),
-        Lack::NoPressure => (Detail::Verbose, "the kernel tells memory pressure again"),
-        Lack::RecordFailed => (Detail::Normal, "the record is being written again"),
-        Lack::TooManyProcesses => (
+pub(crate) fn regained(degradation: Degradation) -> (Detail, String) {
+    let (level, text) = match degradation {
+        Degradation::WallRefused | Degradation::WallIgnored => {
+            (Detail::Normal, "the wall stands again")
+        }
+        Degradation::NotLocked => (Detail::Verbose, "the guard's memory is locked now"),
+        Degradation::OomScore => (Detail::Verbose, "oom_score_adj could be set after all"),
+        Degradation::NoCgroup => (Detail::Verbose, "the run has a cgroup of its own now"),
+        Degradation::NoMemoryController => {
+            (Detail::Verbose, "the run's cgroup can limit memory now")
+        }
+        Degradation::NoPressure => (Detail::Verbose, "the kernel tells memory pressure again"),
+        Degradation::RecordFailed => (Detail::Normal, "the record is being written again"),
+        Degradation::TooManyProcesses => (
             Detail::Verbose,
             "every process of the run has its wall again",
         ),
-        Lack::NoCushion => (Detail::Verbose, "the preload library reaches the run now"),
+        Degradation::NoCushion => (Detail::Verbose, "the preload library reaches the run now"),
     };
     (level, text.into())
 }

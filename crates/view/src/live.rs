@@ -109,8 +109,8 @@ mod tests {
     fn sample(seconds: u64, footprint: u64, available: u64, ticks: u64) -> Sample {
         let mut sample = Sample {
             at: Stamp {
-                monotonic: seconds * 1_000_000_000,
-                realtime: 0,
+                monotonic_ns: seconds * 1_000_000_000,
+                realtime_ns: 0,
             },
             ..Sample::default()
         };

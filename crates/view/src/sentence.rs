@@ -6,8 +6,8 @@ use crate::lacks;
 use antifreeze_diagnose::ending::user_place;
 use antifreeze_diagnose::words::{process, reason};
 use antifreeze_diagnose::{Facts, Told};
-use antifreeze_record::event::{Event, Rung, What, Why};
-use antifreeze_sense::{Name, Pid};
+use antifreeze_record::event::{Event, EventKind, Rung, Trigger};
+use antifreeze_sense::{Pid, ProcessName};
 use antifreeze_text::{sanitize, signal, units};
 use std::time::Duration;
 
@@ -34,93 +34,93 @@ pub(crate) fn told(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
     use Detail::{Normal, Quiet, Verbose};
     // What the trainer had said by then: the sentence is the same while the run lasts and ever after.
     let known = || facts.told.as_of(event.at);
-    Some(match event.what {
-        What::Started { guard, root, .. } => {
+    Some(match event.kind {
+        EventKind::Started { guard, root, .. } => {
             (Verbose, format!("the guard (pid {}) watches the run (pid {})", guard.0, root.0))
         }
         // Without a brake nothing changes on the way to its rung.
-        What::Rung { from, to, .. } if from != to && shown_rung(from, facts) == shown_rung(to, facts) => return None,
-        What::Rung { from, to, why, growth, forecast_ms, .. } => {
-            rung(from, to, why, growth, forecast_ms, facts, &known())
+        EventKind::Rung { from, to, .. } if from != to && shown_rung(from, facts) == shown_rung(to, facts) => return None,
+        EventKind::Rung { from, to, trigger, growth, forecast_ms, .. } => {
+            rung(from, to, trigger, growth, forecast_ms, facts, &known())
         }
-        What::Walled { pid, name, bytes, .. } => (Quiet, walled(pid, name, bytes, facts)),
-        What::Braked { high } => (
+        EventKind::RequestRefused { pid, name, bytes, .. } => (Quiet, walled(pid, name, bytes, facts)),
+        EventKind::Braked { high } => (
             Normal,
             format!(
                 "slowed the run down: held at {} of memory, so that the machine stays usable",
                 units::bytes(high)
             ),
         ),
-        What::Released { high: 0 } => (Normal, "the run has its full speed again".into()),
-        What::Released { high } => {
+        EventKind::Released { high: 0 } => (Normal, "the run has its full speed again".into()),
+        EventKind::Released { high } => {
             (Verbose, format!("loosened the brake: the run is held at {}", units::bytes(high)))
         }
-        What::CheckpointAsked { signal: 0, .. } => (Normal, "asked for a checkpoint".into()),
-        What::CheckpointAsked { signal: number, .. } => {
+        EventKind::CheckpointAsked { signal: 0, .. } => (Normal, "asked for a checkpoint".into()),
+        EventKind::CheckpointAsked { signal: number, .. } => {
             (Normal, format!("asked for a checkpoint ({})", signal::name(number)))
         }
-        What::CheckpointSaved { millis, bytes, file } => {
+        EventKind::CheckpointSaved { millis, bytes, file } => {
             let saved = match (file.as_bytes(), bytes) {
                 (b"", 0) => by_trainer(&known()),
                 (file, bytes) => landed(file, bytes),
             };
             (Normal, format!("checkpoint saved in {}{saved}", time(millis)))
         }
-        What::CheckpointMissed { millis: 0 } => {
+        EventKind::CheckpointMissed { millis: 0 } => {
             let why = known().not_saved;
             let why = why.map_or_else(String::new, |why| format!(": {}", sanitize::escape(why.as_bytes())));
             (Quiet, format!("the run could not be saved{why}; going on without a checkpoint"))
         }
-        What::CheckpointMissed { millis } => {
+        EventKind::CheckpointMissed { millis } => {
             (Quiet, format!("no checkpoint came within {}; going on without one", time(millis)))
         }
-        What::Paused { who, pid, grew } => (
+        EventKind::Paused { who, pid, grew } => (
             Quiet,
             format!(
                 "paused: {} and memory ran short; it goes on by itself when there is room, or with `antifreeze resume`",
                 grown(who, pid, grew)
             ),
         ),
-        What::Resumed { why, millis } => (Quiet, resumed(why, millis)),
-        What::StopSent { why, .. } if facts.attached => (
+        EventKind::Resumed { trigger, millis } => (Quiet, resumed(trigger, millis)),
+        EventKind::StopSent { trigger, .. } if facts.attached => (
             Quiet,
-            format!("interrupted what it was at{}", because(why, facts)),
+            format!("interrupted what it was at{}", because(trigger, facts)),
         ),
-        What::StopSent { pid: Pid(0), why } => (
+        EventKind::StopSent { pid: Pid(0), trigger } => (
             Quiet,
-            format!("asked the run to end at the end of its step{}", because(why, facts)),
+            format!("asked the run to end at the end of its step{}", because(trigger, facts)),
         ),
-        What::StopSent { pid, why } => (
+        EventKind::StopSent { pid, trigger } => (
             Quiet,
-            format!("asked the run to end (SIGTERM to pid {}){}", pid.0, because(why, facts)),
+            format!("asked the run to end (SIGTERM to pid {}){}", pid.0, because(trigger, facts)),
         ),
-        What::KillSent { pid, why } => (
+        EventKind::KillSent { pid, trigger } => (
             Quiet,
-            format!("ended the run by force (SIGKILL to pid {}){}", pid.0, because(why, facts)),
+            format!("ended the run by force (SIGKILL to pid {}){}", pid.0, because(trigger, facts)),
         ),
-        What::Lacks { lack, detail } => lacks::missing(lack, detail),
-        What::Regained { lack } => lacks::regained(lack),
-        What::GuardRestored => {
+        EventKind::Degraded { degradation, detail } => lacks::missing(degradation, detail),
+        EventKind::Recovered { degradation } => lacks::regained(degradation),
+        EventKind::GuardRestored => {
             (Normal, "the guard had died and was replaced; the run was not touched".into())
         }
-        What::FrontGone => (
+        EventKind::FrontLost => (
             Normal,
             "the terminal side of antifreeze is gone; the guard goes on alone and passes the output on".into(),
         ),
-        What::UserStopped => (Verbose, "you stopped the job; it stays stopped until you continue it".into()),
-        What::UserContinued => (Verbose, "you continued the job".into()),
-        What::Ended { status, .. } => (Verbose, format!("the run ended: {}", exit(status))),
-        What::Attached { pid } => (Verbose, format!("attached to process {}, which ran already", pid.0)),
-        What::Detached { process_ended: false, .. } => {
+        EventKind::UserStopped => (Verbose, "you stopped the job; it stays stopped until you continue it".into()),
+        EventKind::UserContinued => (Verbose, "you continued the job".into()),
+        EventKind::Ended { status, .. } => (Verbose, format!("the run ended: {}", exit(status))),
+        EventKind::Attached { pid } => (Verbose, format!("attached to process {}, which ran already", pid.0)),
+        EventKind::Detached { process_ended: false, .. } => {
             (Verbose, "detached: the process lives on, with the limits that it had before".into())
         }
-        What::Detached { process_ended: true, .. } => {
+        EventKind::Detached { process_ended: true, .. } => {
             (Verbose, "the process has ended; its exit status is not known".into())
         }
-        What::Still { steps: 0 } => (Verbose, "nobody works; looking where it stands".into()),
-        What::Still { .. } => (Normal, "no step for a minute or more; `antifreeze explain` says where it stands".into()),
-        What::TreeEnded => (Verbose, "the last process of the run has ended".into()),
-        What::Unknown { kind } => (
+        EventKind::NoProgress { steps: 0 } => (Verbose, "nobody works; looking where it stands".into()),
+        EventKind::NoProgress { .. } => (Normal, "no step for a minute or more; `antifreeze explain` says where it stands".into()),
+        EventKind::TreeEnded => (Verbose, "the last process of the run has ended".into()),
+        EventKind::Unknown { kind } => (
             Verbose,
             format!("something this version does not know (event kind {kind})"),
         ),
@@ -130,20 +130,20 @@ pub(crate) fn told(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
 fn rung(
     from: Rung,
     to: Rung,
-    why: Why,
+    trigger: Trigger,
     growth: i64,
     forecast_ms: Option<u64>,
     facts: &Facts,
     known: &Told,
 ) -> (Detail, String) {
-    let reason = match (why, forecast_ms) {
-        (Why::TreeGrowth, Some(millis)) => format!(
+    let reason = match (trigger, forecast_ms) {
+        (Trigger::TreeGrowth, Some(millis)) => format!(
             "memory grows {}; full in about {}{}",
             units::growth_rate(growth as f64),
             units::rough_duration(Duration::from_millis(millis)),
             holder(known, facts).map_or(String::new(), |holder| format!(". {holder}"))
         ),
-        _ => reason(why, facts).unwrap_or_else(|| "the machine is well".into()),
+        _ => reason(trigger, facts).unwrap_or_else(|| "the machine is well".into()),
     };
     // The first rung that matters gives the reason; what is done on the further ones tells
     // itself, and on the way down all is well.
@@ -186,11 +186,11 @@ pub fn rung_name(rung: Rung) -> &'static str {
     }
 }
 
-fn because(why: Why, facts: &Facts) -> String {
-    reason(why, facts).map_or_else(String::new, |reason| format!(": {reason}"))
+fn because(trigger: Trigger, facts: &Facts) -> String {
+    reason(trigger, facts).map_or_else(String::new, |reason| format!(": {reason}"))
 }
 
-fn walled(pid: Pid, name: Name, bytes: u64, facts: &Facts) -> String {
+fn walled(pid: Pid, name: ProcessName, bytes: u64, facts: &Facts) -> String {
     let size = if bytes == 0 {
         "memory".into()
     } else {
@@ -238,7 +238,7 @@ fn landed(file: &[u8], bytes: u64) -> String {
     }
 }
 
-fn grown(who: Name, pid: Pid, grew: u64) -> String {
+fn grown(who: ProcessName, pid: Pid, grew: u64) -> String {
     let who = match (who.as_bytes(), pid.0) {
         (b"", 0) => "other programs".into(),
         (b"", pid) => format!("process {pid}"),
@@ -251,11 +251,11 @@ fn grown(who: Name, pid: Pid, grew: u64) -> String {
     }
 }
 
-fn resumed(why: Why, millis: u64) -> String {
-    let reason = match why {
-        Why::RoomAgain => ": there is room again",
-        Why::Asked => ", as you asked",
-        Why::Deadline => ": a pause may last no longer",
+fn resumed(trigger: Trigger, millis: u64) -> String {
+    let reason = match trigger {
+        Trigger::RoomAvailable => ": there is room again",
+        Trigger::UserRequest => ", as you asked",
+        Trigger::Deadline => ": a pause may last no longer",
         _ => "",
     };
     format!("the run goes on after a pause of {}{reason}", time(millis))

@@ -1,5 +1,5 @@
 use super::*;
-use antifreeze_record::event::{Lack, Text};
+use antifreeze_record::event::{Degradation, ShortText};
 use antifreeze_sense::Stamp;
 
 const PYTHON: &[u8] = b"python";
@@ -12,26 +12,26 @@ fn facts() -> Facts {
     }
 }
 
-fn say(what: What, detail: Detail) -> Option<String> {
+fn say(kind: EventKind, detail: Detail) -> Option<String> {
     sentence(
         &Event {
             at: Stamp::default(),
-            what,
+            kind,
         },
         &facts(),
         detail,
     )
 }
 
-fn normally(what: What) -> String {
-    say(what, Detail::Normal).unwrap_or_default()
+fn normally(kind: EventKind) -> String {
+    say(kind, Detail::Normal).unwrap_or_default()
 }
 
-fn rung_event(from: Rung, to: Rung, why: Why, forecast_ms: Option<u64>) -> What {
-    What::Rung {
+fn rung_event(from: Rung, to: Rung, trigger: Trigger, forecast_ms: Option<u64>) -> EventKind {
+    EventKind::Rung {
         from,
         to,
-        why,
+        trigger,
         room: 0,
         growth: 41_000_000,
         forecast_ms,
@@ -41,13 +41,13 @@ fn rung_event(from: Rung, to: Rung, why: Why, forecast_ms: Option<u64>) -> What 
 
 #[test]
 fn a_warning_tells_growth_and_time_left() {
-    let what = rung_event(Rung::Watch, Rung::Warn, Why::TreeGrowth, Some(131_000));
+    let kind = rung_event(Rung::Watch, Rung::Warn, Trigger::TreeGrowth, Some(131_000));
     assert_eq!(
-        normally(what),
+        normally(kind),
         "memory grows 41 MB a second; full in about 2 min 10 s"
     );
-    let what = rung_event(Rung::Calm, Rung::Warn, Why::ReserveBroken, None);
-    assert_eq!(normally(what), "less than the 1.5 GB kept for you is left");
+    let kind = rung_event(Rung::Calm, Rung::Warn, Trigger::ReserveBroken, None);
+    assert_eq!(normally(kind), "less than the 1.5 GB kept for you is left");
 }
 
 #[test]
@@ -58,9 +58,9 @@ fn calm_and_watch_are_silent_and_so_is_the_way_down() {
         (Rung::Brake, Rung::Warn),
         (Rung::Warn, Rung::Calm),
     ] {
-        let what = rung_event(from, to, Why::RoomAgain, None);
-        assert_eq!(say(what, Detail::Normal), None, "{from:?} to {to:?}");
-        assert!(say(what, Detail::Verbose).is_some());
+        let kind = rung_event(from, to, Trigger::RoomAvailable, None);
+        assert_eq!(say(kind, Detail::Normal), None, "{from:?} to {to:?}");
+        assert!(say(kind, Detail::Verbose).is_some());
     }
 }
 
@@ -75,7 +75,7 @@ fn rungs_told_by_their_action_are_not_told_twice() {
     ] {
         assert_eq!(
             say(
-                rung_event(Rung::Warn, to, Why::TreeGrowth, None),
+                rung_event(Rung::Warn, to, Trigger::TreeGrowth, None),
                 Detail::Normal
             ),
             None
@@ -85,14 +85,14 @@ fn rungs_told_by_their_action_are_not_told_twice() {
 
 #[test]
 fn a_refusal_names_the_process_the_size_and_the_bound() {
-    let what = What::Walled {
+    let kind = EventKind::RequestRefused {
         pid: Pid(1234),
-        name: Name::new(PYTHON),
+        name: ProcessName::new(PYTHON),
         bytes: 41_943_040,
         footprint: 0,
     };
     assert_eq!(
-        normally(what),
+        normally(kind),
         "refused 42 MB to python (pid 1234): it would have left less than the 1.5 GB kept for you. The script gets an error at that line."
     );
     let budget = Facts {
@@ -101,15 +101,15 @@ fn a_refusal_names_the_process_the_size_and_the_bound() {
     };
     let event = Event {
         at: Stamp::default(),
-        what,
+        kind,
     };
     assert_eq!(
         sentence(&event, &budget, Detail::Quiet).unwrap(),
         "refused 42 MB to python (pid 1234): it would have gone over its budget of 400 MB. The script gets an error at that line."
     );
-    let unsized_request = What::Walled {
+    let unsized_request = EventKind::RequestRefused {
         pid: Pid(9),
-        name: Name::new(b""),
+        name: ProcessName::new(b""),
         bytes: 0,
         footprint: 0,
     };
@@ -118,16 +118,16 @@ fn a_refusal_names_the_process_the_size_and_the_bound() {
 
 #[test]
 fn saves_are_told_with_what_is_known() {
-    let asked = |signal| What::CheckpointAsked {
+    let asked = |signal| EventKind::CheckpointAsked {
         pid: Pid(9),
         signal,
     };
     assert_eq!(normally(asked(10)), "asked for a checkpoint (SIGUSR1)");
     assert_eq!(normally(asked(0)), "asked for a checkpoint");
-    let saved = |bytes, file: &[u8]| What::CheckpointSaved {
+    let saved = |bytes, file: &[u8]| EventKind::CheckpointSaved {
         millis: 1_200,
         bytes,
-        file: Text::new(file),
+        file: ShortText::new(file),
     };
     assert_eq!(
         normally(saved(80_000_000, b"/data/checkpoint.pt")),
@@ -143,61 +143,61 @@ fn saves_are_told_with_what_is_known() {
     );
     assert_eq!(normally(saved(0, b"")), "checkpoint saved in 1.2 s");
     assert_eq!(
-        normally(What::CheckpointMissed { millis: 30_000 }),
+        normally(EventKind::CheckpointMissed { millis: 30_000 }),
         "no checkpoint came within 30 s; going on without one"
     );
 }
 
 #[test]
 fn a_pause_tells_who_grew_and_how_it_ends() {
-    let what = What::Paused {
-        who: Name::new(b"firefox"),
+    let kind = EventKind::Paused {
+        who: ProcessName::new(b"firefox"),
         pid: Pid(5),
         grew: 2_100_000_000,
     };
     assert_eq!(
-        normally(what),
+        normally(kind),
         "paused: firefox grew by 2.1 GB and memory ran short; it goes on by itself when there is room, or with `antifreeze resume`"
     );
-    let unknown = What::Paused {
-        who: Name::new(b""),
+    let unknown = EventKind::Paused {
+        who: ProcessName::new(b""),
         pid: Pid(0),
         grew: 0,
     };
     assert!(normally(unknown).starts_with("paused: other programs grew and memory"));
-    let resumed = |why| {
-        normally(What::Resumed {
-            why,
+    let resumed = |trigger| {
+        normally(EventKind::Resumed {
+            trigger,
             millis: 12_000,
         })
     };
     assert_eq!(
-        resumed(Why::RoomAgain),
+        resumed(Trigger::RoomAvailable),
         "the run goes on after a pause of 12 s: there is room again"
     );
     assert_eq!(
-        resumed(Why::Asked),
+        resumed(Trigger::UserRequest),
         "the run goes on after a pause of 12 s, as you asked"
     );
     assert_eq!(
-        resumed(Why::Deadline),
+        resumed(Trigger::Deadline),
         "the run goes on after a pause of 12 s: a pause may last no longer"
     );
 }
 
 #[test]
 fn an_end_by_the_guard_is_told_even_to_the_quiet() {
-    let stop = What::StopSent {
+    let stop = EventKind::StopSent {
         pid: Pid(9),
-        why: Why::SwapStorm,
+        trigger: Trigger::SwapStorm,
     };
     assert_eq!(
         say(stop, Detail::Quiet).unwrap(),
         "asked the run to end (SIGTERM to pid 9): the machine swaps as fast as it can and gets little done"
     );
-    let kill = What::KillSent {
+    let kill = EventKind::KillSent {
         pid: Pid(9),
-        why: Why::Deadline,
+        trigger: Trigger::Deadline,
     };
     assert_eq!(
         say(kill, Detail::Quiet).unwrap(),
@@ -207,63 +207,72 @@ fn an_end_by_the_guard_is_told_even_to_the_quiet() {
 
 #[test]
 fn quiet_leaves_out_what_was_not_done_to_the_run() {
-    let warning = rung_event(Rung::Watch, Rung::Warn, Why::TreeGrowth, Some(131_000));
+    let warning = rung_event(Rung::Watch, Rung::Warn, Trigger::TreeGrowth, Some(131_000));
     assert_eq!(say(warning, Detail::Quiet), None);
-    assert_eq!(say(What::Braked { high: 1 }, Detail::Quiet), None);
+    assert_eq!(say(EventKind::Braked { high: 1 }, Detail::Quiet), None);
 }
 
 #[test]
 fn the_brake_tells_what_it_does() {
     assert_eq!(
-        normally(What::Braked {
+        normally(EventKind::Braked {
             high: 12_100_000_000
         }),
         "slowed the run down: held at 12.1 GB of memory, so that the machine stays usable"
     );
     assert_eq!(
-        normally(What::Released { high: 0 }),
+        normally(EventKind::Released { high: 0 }),
         "the run has its full speed again"
     );
-    assert_eq!(say(What::Released { high: 9 }, Detail::Normal), None);
+    assert_eq!(say(EventKind::Released { high: 9 }, Detail::Normal), None);
 }
 
 #[test]
 fn what_is_missing_is_one_sentence_with_its_consequence() {
-    let lack = |lack, detail| What::Lacks { lack, detail };
+    let degradation = |degradation, detail| EventKind::Degraded {
+        degradation,
+        detail,
+    };
     assert!(
-        normally(lack(Lack::RecordFailed, 28))
+        normally(degradation(Degradation::RecordFailed, 28))
             .starts_with("the record cannot be written: the disk is full. ")
     );
-    assert!(normally(lack(Lack::WallIgnored, 0)).contains("ignore_rlimit_data"));
-    assert_eq!(say(lack(Lack::NoCgroup, 0), Detail::Normal), None);
-    assert!(say(lack(Lack::NoCgroup, 0), Detail::Verbose).is_some());
+    assert!(normally(degradation(Degradation::WallIgnored, 0)).contains("ignore_rlimit_data"));
+    assert_eq!(
+        say(degradation(Degradation::NoCgroup, 0), Detail::Normal),
+        None
+    );
+    assert!(say(degradation(Degradation::NoCgroup, 0), Detail::Verbose).is_some());
     assert!(
-        say(lack(Lack::TooManyProcesses, 900), Detail::Verbose)
-            .unwrap()
-            .contains("900 processes")
+        say(
+            degradation(Degradation::TooManyProcesses, 900),
+            Detail::Verbose
+        )
+        .unwrap()
+        .contains("900 processes")
     );
 }
 
 #[test]
 fn a_hostile_name_cannot_drive_the_terminal() {
-    let what = What::Paused {
-        who: Name::new(b"\x1b[2J\nrm\xff"),
+    let kind = EventKind::Paused {
+        who: ProcessName::new(b"\x1b[2J\nrm\xff"),
         pid: Pid(5),
         grew: 0,
     };
-    assert!(normally(what).starts_with(r"paused: \u{1b}[2J\nrm\xff grew"));
-    let file = Text::new(b"dir/\x1b]0;x\x07.pt");
-    let what = What::CheckpointSaved {
+    assert!(normally(kind).starts_with(r"paused: \u{1b}[2J\nrm\xff grew"));
+    let file = ShortText::new(b"dir/\x1b]0;x\x07.pt");
+    let kind = EventKind::CheckpointSaved {
         millis: 5,
         bytes: 0,
         file,
     };
-    assert!(!normally(what).contains(char::is_control));
+    assert!(!normally(kind).contains(char::is_control));
 }
 
 #[test]
 fn the_end_is_left_to_the_closing_words() {
-    let ended = What::Ended {
+    let ended = EventKind::Ended {
         status: 0x0100,
         peak: 0,
         worst_delay_ms: 0,
@@ -280,10 +289,10 @@ fn the_end_is_left_to_the_closing_words() {
 fn without_a_brake_no_rung_is_called_one() {
     let step = |from, to| Event {
         at: Stamp::default(),
-        what: What::Rung {
+        kind: EventKind::Rung {
             from,
             to,
-            why: Why::TreeGrowth,
+            trigger: Trigger::TreeGrowth,
             room: 0,
             growth: 1_000_000,
             forecast_ms: Some(2_000),

@@ -4,7 +4,7 @@
 use crate::sentence::{Detail, sentence};
 use antifreeze_diagnose::Facts;
 use antifreeze_diagnose::time::between;
-use antifreeze_record::event::{Event, Lack, Rung, What};
+use antifreeze_record::event::{Degradation, Event, EventKind, Rung};
 use antifreeze_sense::Stamp;
 use antifreeze_text::{Glyphs, units};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub struct Speaker {
     braked: bool,
     /// Steps that had been made when it was last said that it stands still.
     still_at: Option<u64>,
-    lacks_said: Vec<Lack>,
+    lacks_said: Vec<Degradation>,
 }
 
 impl Speaker {
@@ -43,26 +43,28 @@ impl Speaker {
 
     /// The line for an event, if it deserves one now.
     pub fn hear(&mut self, event: &Event, facts: &Facts) -> Option<String> {
-        let is_news = match event.what {
-            What::Walled { .. } if self.refusal_said.is_some() => {
+        let is_news = match event.kind {
+            EventKind::RequestRefused { .. } if self.refusal_said.is_some() => {
                 self.refused_since += 1;
                 return self.overdue(event.at);
             }
-            What::Walled { .. } => {
+            EventKind::RequestRefused { .. } => {
                 self.refusal_said = Some(event.at);
                 true
             }
-            What::Rung {
+            EventKind::Rung {
                 to: Rung::Warn,
                 forecast_ms,
                 ..
             } => self.is_new_warning(event.at, forecast_ms),
-            What::Braked { .. } => !std::mem::replace(&mut self.braked, true),
-            What::Released { high: 0 } => std::mem::replace(&mut self.braked, false),
-            What::Still { steps } => self.still_at.replace(steps) != Some(steps),
-            What::Lacks { lack, .. } if self.lacks_said.contains(&lack) => false,
-            What::Lacks { lack, .. } => {
-                self.lacks_said.push(lack);
+            EventKind::Braked { .. } => !std::mem::replace(&mut self.braked, true),
+            EventKind::Released { high: 0 } => std::mem::replace(&mut self.braked, false),
+            EventKind::NoProgress { steps } => self.still_at.replace(steps) != Some(steps),
+            EventKind::Degraded { degradation, .. } if self.lacks_said.contains(&degradation) => {
+                false
+            }
+            EventKind::Degraded { degradation, .. } => {
+                self.lacks_said.push(degradation);
                 true
             }
             _ => true,
@@ -108,34 +110,34 @@ impl Speaker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use antifreeze_record::event::Why;
-    use antifreeze_sense::{Name, Pid};
+    use antifreeze_record::event::Trigger;
+    use antifreeze_sense::{Pid, ProcessName};
 
     fn at(seconds: u64) -> Stamp {
         Stamp {
-            monotonic: seconds * 1_000_000_000,
-            realtime: 0,
+            monotonic_ns: seconds * 1_000_000_000,
+            realtime_ns: 0,
         }
     }
 
     fn refusal(seconds: u64) -> Event {
-        let what = What::Walled {
+        let kind = EventKind::RequestRefused {
             pid: Pid(7),
-            name: Name::new(b"python"),
+            name: ProcessName::new(b"python"),
             bytes: 42_000_000,
             footprint: 0,
         };
         Event {
             at: at(seconds),
-            what,
+            kind,
         }
     }
 
     fn warning(seconds: u64, forecast_ms: u64) -> Event {
-        let what = What::Rung {
+        let kind = EventKind::Rung {
             from: Rung::Watch,
             to: Rung::Warn,
-            why: Why::TreeGrowth,
+            trigger: Trigger::TreeGrowth,
             room: 0,
             growth: 41_000_000,
             forecast_ms: Some(forecast_ms),
@@ -143,7 +145,7 @@ mod tests {
         };
         Event {
             at: at(seconds),
-            what,
+            kind,
         }
     }
 
@@ -195,19 +197,19 @@ mod tests {
     #[test]
     fn the_brake_is_told_once_on_and_once_off() {
         let (mut speaker, facts) = (speaker(), Facts::default());
-        let mut heard = |what| speaker.hear(&Event { at: at(0), what }, &facts).is_some();
-        assert!(!heard(What::Released { high: 0 }));
-        assert!(heard(What::Braked { high: 5 }));
-        assert!(!heard(What::Braked { high: 4 }));
-        assert!(heard(What::Released { high: 0 }));
+        let mut heard = |kind| speaker.hear(&Event { at: at(0), kind }, &facts).is_some();
+        assert!(!heard(EventKind::Released { high: 0 }));
+        assert!(heard(EventKind::Braked { high: 5 }));
+        assert!(!heard(EventKind::Braked { high: 4 }));
+        assert!(heard(EventKind::Released { high: 0 }));
     }
 
     #[test]
     fn that_it_stands_still_is_told_once_and_again_after_more_steps() {
         let (mut speaker, facts) = (speaker(), Facts::default());
         let mut heard = |steps| {
-            let what = What::Still { steps };
-            speaker.hear(&Event { at: at(0), what }, &facts).is_some()
+            let kind = EventKind::NoProgress { steps };
+            speaker.hear(&Event { at: at(0), kind }, &facts).is_some()
         };
         // Nobody knows whether it should work.
         assert!(!heard(0));
@@ -221,8 +223,8 @@ mod tests {
         let (mut speaker, facts) = (speaker(), Facts::default());
         let event = Event {
             at: at(0),
-            what: What::Lacks {
-                lack: Lack::WallIgnored,
+            kind: EventKind::Degraded {
+                degradation: Degradation::WallIgnored,
                 detail: 0,
             },
         };

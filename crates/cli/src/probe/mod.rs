@@ -8,10 +8,10 @@ mod asleep;
 mod nvidia;
 
 use antifreeze_cushion::page::STALE_NS;
-use antifreeze_guard::scout::now;
 use antifreeze_guard::shared::Shared;
 use antifreeze_guard::{cards, title};
-use antifreeze_sense::{Cards, Reason};
+use antifreeze_sense::clock::monotonic_ns;
+use antifreeze_sense::{Gpus, Reason};
 use asleep::Slots;
 use nvidia::{Driver, Unusable};
 use rustix::fd::{BorrowedFd, RawFd};
@@ -63,11 +63,11 @@ pub fn probe(memory: [RawFd; 2]) -> Result<(), String> {
 /// on a machine that struggles.
 fn watch(shared: Shared) {
     let head = shared.head();
-    let started = now();
+    let started = monotonic_ns();
     let front = Pid::from_raw(head.front_pid.load(Acquire) as i32);
     loop {
         let beat = head.heartbeat.load(Acquire).max(started);
-        let is_unguarded = now().saturating_sub(beat) > STALE_NS;
+        let is_unguarded = monotonic_ns().saturating_sub(beat) > STALE_NS;
         if head.closed.load(Acquire) != 0 || is_unguarded && getppid() != front {
             return;
         }
@@ -82,7 +82,7 @@ fn read_cards(shared: Shared) {
     loop {
         if slots.are_all_asleep() {
             driver = None;
-            cards::publish(shared, Cards::unavailable(Reason::Absent), now());
+            cards::publish(shared, Gpus::unavailable(Reason::Absent), monotonic_ns());
             std::thread::sleep(PACE);
             continue;
         }
@@ -93,7 +93,7 @@ fn read_cards(shared: Shared) {
         let pause = match looked {
             Ok(mut known) => {
                 let look = known.look();
-                cards::publish(shared, look, now());
+                cards::publish(shared, look, monotonic_ns());
                 idle = if is_idle(&look) { idle + 1 } else { 0 };
                 if idle >= IDLE_LOOKS && slots.may_sleep() {
                     REST
@@ -103,10 +103,10 @@ fn read_cards(shared: Shared) {
                 }
             }
             Err(Unusable::ForEver(reason)) => {
-                return cards::publish(shared, Cards::unavailable(reason), cards::FOR_EVER);
+                return cards::publish(shared, Gpus::unavailable(reason), cards::FOR_EVER);
             }
             Err(Unusable::Now(reason)) => {
-                cards::publish(shared, Cards::unavailable(reason), now());
+                cards::publish(shared, Gpus::unavailable(reason), monotonic_ns());
                 REST
             }
         };
@@ -115,6 +115,6 @@ fn read_cards(shared: Shared) {
 }
 
 /// Nothing is computed on any of them.
-fn is_idle(look: &Cards) -> bool {
-    look.busy.value() == Some(0)
+fn is_idle(look: &Gpus) -> bool {
+    look.busy_percent.value() == Some(0)
 }

@@ -1,7 +1,7 @@
 //! NVIDIA's cards, read through the driver's own library (NVML).
 
-use antifreeze_sense::cards::fullness;
-use antifreeze_sense::{Cards, Reading, Reason};
+use antifreeze_sense::gpu::memory_permille;
+use antifreeze_sense::{Gpus, Reading, Reason};
 use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
@@ -69,10 +69,10 @@ impl Driver {
     }
 
     /// One look at every card.
-    pub fn look(&mut self) -> Cards {
+    pub fn look(&mut self) -> Gpus {
         let count = match self.nvml.device_count() {
             Ok(count) => count,
-            Err(error) => return Cards::unavailable(why(&error)),
+            Err(error) => return Gpus::unavailable(why(&error)),
         };
         let mut all = Vec::new();
         for index in 0..count {
@@ -146,7 +146,7 @@ fn why(error: &NvmlError) -> Reason {
 
 /// Memory and power of all together; of the rest the highest. What some tell and others do not is that of those
 /// that do.
-fn together(all: &[Card], lost: u64) -> Cards {
+fn together(all: &[Card], lost: u64) -> Gpus {
     let join = |of: fn(&Card) -> Reading<u64>, with: fn(u64, u64) -> u64| {
         let without = all.first().map(of).filter(|first| first.value().is_none());
         let without = without.unwrap_or(Reading::Unavailable(match lost {
@@ -156,17 +156,17 @@ fn together(all: &[Card], lost: u64) -> Cards {
         let told = all.iter().filter_map(|card| of(card).value()).reduce(with);
         told.map_or(without, Reading::Value)
     };
-    let full = |card: &Card| fullness(card.used.value()?, card.total.value()?);
+    let full = |card: &Card| memory_permille(card.used.value()?, card.total.value()?);
     let used = join(|card| card.used, u64::saturating_add);
-    Cards {
-        used,
-        total: join(|card| card.total, u64::saturating_add),
-        busy: join(|card| card.busy, u64::max),
-        hottest: join(|card| card.hottest, u64::max),
-        draw: join(|card| card.draw, u64::saturating_add),
-        limit: join(|card| card.limit, u64::saturating_add),
-        throttle: join(|card| card.throttle, std::ops::BitOr::bitor),
-        fullest: match (all.iter().filter_map(full).max(), used) {
+    Gpus {
+        memory_used: used,
+        memory_total: join(|card| card.total, u64::saturating_add),
+        busy_percent: join(|card| card.busy, u64::max),
+        hottest_millidegrees: join(|card| card.hottest, u64::max),
+        power_microwatts: join(|card| card.draw, u64::saturating_add),
+        power_limit_microwatts: join(|card| card.limit, u64::saturating_add),
+        throttle_bits: join(|card| card.throttle, std::ops::BitOr::bitor),
+        fullest_permille: match (all.iter().filter_map(full).max(), used) {
             (Some(fullest), _) => Reading::Value(fullest),
             (None, Reading::Unavailable(reason)) => Reading::Unavailable(reason),
             (None, Reading::Value(_)) => Reading::Unavailable(Reason::Absent),
@@ -201,14 +201,20 @@ mod tests {
             ..card(600)
         };
         let cards = together(&[card(18_000), idle], 0);
-        assert_eq!((cards.used, cards.total), (Value(18_600), Value(48_000)));
         assert_eq!(
-            (cards.draw, cards.limit),
+            (cards.memory_used, cards.memory_total),
+            (Value(18_600), Value(48_000))
+        );
+        assert_eq!(
+            (cards.power_microwatts, cards.power_limit_microwatts),
             (Value(880_000_000), Value(900_000_000))
         );
-        assert_eq!((cards.busy, cards.throttle), (Value(97), Value(0x5)));
         assert_eq!(
-            (cards.fullest, cards.count, cards.lost),
+            (cards.busy_percent, cards.throttle_bits),
+            (Value(97), Value(0x5))
+        );
+        assert_eq!(
+            (cards.fullest_permille, cards.count, cards.lost),
             (Value(750), Value(2), Value(0))
         );
     }
@@ -222,21 +228,21 @@ mod tests {
             ..card(0)
         };
         let cards = together(&[unified], 0);
-        assert_eq!(cards.used, Unavailable(Reason::Absent));
-        assert_eq!(cards.fullest, Unavailable(Reason::Absent));
-        assert_eq!(cards.limit, Unavailable(Reason::Denied));
-        assert_eq!(cards.busy, Value(97));
+        assert_eq!(cards.memory_used, Unavailable(Reason::Absent));
+        assert_eq!(cards.fullest_permille, Unavailable(Reason::Absent));
+        assert_eq!(cards.power_limit_microwatts, Unavailable(Reason::Denied));
+        assert_eq!(cards.busy_percent, Value(97));
     }
 
     #[test]
     fn a_lost_card_leaves_the_others_and_nothing_where_there_are_none() {
         let others = together(&[card(6_000)], 1);
-        assert_eq!((others.used, others.lost), (Value(6_000), Value(1)));
+        assert_eq!((others.memory_used, others.lost), (Value(6_000), Value(1)));
         let alone = together(&[], 1);
         assert_eq!(
-            (alone.used, alone.lost),
+            (alone.memory_used, alone.lost),
             (Unavailable(Reason::Gone), Value(1))
         );
-        assert_eq!(alone.throttle, Unavailable(Reason::Gone));
+        assert_eq!(alone.throttle_bits, Unavailable(Reason::Gone));
     }
 }

@@ -27,11 +27,12 @@ use antifreeze_guard::shared::{Memory, Shared};
 use antifreeze_guard::state::{EVENT_BYTES, EVENTS, attached};
 use antifreeze_guard::takeover::OVER;
 use antifreeze_guard::undo;
-use antifreeze_guard::voice::stamp;
 use antifreeze_guard::writer::complete_tails;
 use antifreeze_record::codec::decode_event;
-use antifreeze_record::event::{Event, Lack, Rung, What};
-use antifreeze_sense::{Machine, Reading, Sample};
+use antifreeze_record::event::{Degradation, Event, EventKind, Rung};
+use antifreeze_sense::Stamp;
+use antifreeze_sense::clock::monotonic_ns;
+use antifreeze_sense::{MachineSensors, Reading, Sample};
 use antifreeze_text::TermStyle;
 use antifreeze_view::{Brake, Detail, Means, Speaker, Wall, opening, status};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -92,7 +93,7 @@ pub struct Front {
     unguarded: bool,
     speaker: Speaker,
     detail: Detail,
-    lacks: Vec<Lack>,
+    lacks: Vec<Degradation>,
     heard: u64,
     /// Events not told yet, and those that were.
     events: Vec<Event>,
@@ -112,7 +113,7 @@ pub struct Front {
 
 /// What the status line needs.
 struct Live {
-    machine: Machine,
+    machine: MachineSensors,
     before: Sample,
     drawn: Instant,
 }
@@ -183,7 +184,7 @@ impl Front {
         if let Some(probe) = probe {
             let pid = probe.pid.as_raw_nonzero().get() as u32;
             shared.head().probe_pid.store(pid, Release);
-            cards::expect(shared, antifreeze_guard::scout::now());
+            cards::expect(shared, monotonic_ns());
         }
         // Before the guard too: without room for these threads the command is started alone.
         let a_thread = |error| format!("starting a thread: {error}");
@@ -205,12 +206,12 @@ impl Front {
             .map_err(|error| format!("starting the guard: {error}"))?;
         streams.close_given();
         let live = live.then(|| Live {
-            machine: Machine::open(&facts.folder),
+            machine: MachineSensors::open(&facts.folder),
             before: Sample::default(),
             drawn: Instant::now(),
         });
         let mut facts = facts;
-        facts.started = stamp();
+        facts.started = Stamp::now();
         Ok(Front {
             speaker: Speaker::new(detail, style.glyphs),
             orders,
@@ -316,7 +317,7 @@ impl Front {
             front
                 .events
                 .iter()
-                .any(|event| matches!(event.what, What::Started { .. }))
+                .any(|event| matches!(event.kind, EventKind::Started { .. }))
         };
         while !started(self) && self.root_status().is_none() && !self.unguarded {
             self.wait(None);
@@ -341,11 +342,11 @@ impl Front {
     }
 
     fn means(&self) -> Means {
-        let lacks = |lack| self.lacks.contains(&lack);
+        let lacks = |degradation| self.lacks.contains(&degradation);
         Means {
             wall: match (
                 self.orders.wall,
-                lacks(Lack::WallIgnored),
+                lacks(Degradation::WallIgnored),
                 self.orders.preload.is_empty(),
             ) {
                 (false, ..) | (_, true, _) => Wall::Off,
@@ -373,7 +374,7 @@ impl Front {
                 self.streams.give_up(index);
             }
         }
-        if let Some(line) = self.speaker.overdue(stamp()) {
+        if let Some(line) = self.speaker.overdue(Stamp::now()) {
             self.say(&line);
         }
         self.draw_status();
@@ -443,12 +444,12 @@ impl Front {
             if let Some(len) = self.shared.event(self.heard, &mut bytes)
                 && let Some(event) = decode_event(&bytes[..len])
             {
-                self.facts.has_no_brake |= lacks_brake(&event.what);
-                match event.what {
-                    What::Lacks { lack, .. } => self.lacks.push(lack),
-                    What::Started { reserve, .. } => self.facts.reserve = reserve,
-                    What::Ended { ended_by_guard, .. } => self.ended_by_guard = ended_by_guard,
-                    What::TreeEnded => self.tree_ended = true,
+                self.facts.has_no_brake |= lacks_brake(&event.kind);
+                match event.kind {
+                    EventKind::Degraded { degradation, .. } => self.lacks.push(degradation),
+                    EventKind::Started { reserve, .. } => self.facts.reserve = reserve,
+                    EventKind::Ended { ended_by_guard, .. } => self.ended_by_guard = ended_by_guard,
+                    EventKind::TreeEnded => self.tree_ended = true,
                     _ => {}
                 }
                 self.events.push(event);
@@ -462,33 +463,33 @@ impl Front {
             if self.told.len() < MOST_REMEMBERED {
                 self.told.push(event);
             }
-            if let What::Rung { .. }
-            | What::CheckpointSaved { .. }
-            | What::CheckpointMissed { .. } = event.what
+            if let EventKind::Rung { .. }
+            | EventKind::CheckpointSaved { .. }
+            | EventKind::CheckpointMissed { .. } = event.kind
             {
                 self.facts.told = Told::read(&self.facts.record);
             }
-            if let What::Still { .. } = event.what {
+            if let EventKind::NoProgress { .. } = event.kind {
                 self.look_where_it_stands();
             }
-            if self.is_told_there(&event.what) {
+            if self.is_told_there(&event.kind) {
                 continue;
             }
             let Some(sentence) = self.speaker.hear(&event, &self.facts) else {
                 continue;
             };
             self.say(&sentence);
-            if notify::is_worth_it(&event.what) {
+            if notify::is_worth_it(&event.kind) {
                 notify::notify(&sentence);
             }
         }
     }
 
     /// An exception tells it, in the process itself.
-    fn is_told_there(&self, what: &What) -> bool {
-        let is_it = match what {
-            What::Walled { .. } | What::StopSent { .. } => true,
-            What::Rung { to, .. } => *to >= Rung::Stop,
+    fn is_told_there(&self, kind: &EventKind) -> bool {
+        let is_it = match kind {
+            EventKind::RequestRefused { .. } | EventKind::StopSent { .. } => true,
+            EventKind::Rung { to, .. } => *to >= Rung::Stop,
             _ => false,
         };
         self.tersely && is_it

@@ -32,7 +32,7 @@ use antifreeze_check::settings::Flags;
 use antifreeze_diagnose::{Again, Facts};
 use antifreeze_guard::orders::Orders;
 use antifreeze_lint::here::Here;
-use antifreeze_sense::{Machine, Sample};
+use antifreeze_sense::{MachineSensors, Sample};
 use antifreeze_text::units;
 use antifreeze_view::Detail;
 use front::Front;
@@ -305,9 +305,9 @@ fn run_folder() -> (Option<Store>, Run, Option<String>) {
 
 pub fn first_look(folder: &Path) -> Sample {
     let mut sample = Sample::default();
-    Machine::open(folder).read(&mut sample);
-    let location = antifreeze_sense::cgroup::Location::of_self();
-    antifreeze_sense::cgroup::Above::open(&location).read(&mut sample.cgroup);
+    MachineSensors::open(folder).read(&mut sample);
+    let location = antifreeze_sense::cgroup::CgroupLocation::of_self();
+    antifreeze_sense::cgroup::AncestorLimits::open(&location).read(&mut sample.cgroup);
     sample
 }
 

@@ -1,13 +1,13 @@
 //! A word on the desktop, where there is one, for the few things a person wants to know
 //! while looking elsewhere.
 
-use antifreeze_record::event::What;
+use antifreeze_record::event::EventKind;
 use std::process::{Command, Stdio};
 
-pub fn is_worth_it(what: &What) -> bool {
+pub fn is_worth_it(kind: &EventKind) -> bool {
     matches!(
-        what,
-        What::Paused { .. } | What::StopSent { .. } | What::KillSent { .. }
+        kind,
+        EventKind::Paused { .. } | EventKind::StopSent { .. } | EventKind::KillSent { .. }
     )
 }
 

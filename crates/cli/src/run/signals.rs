@@ -172,7 +172,7 @@ pub fn has_job_control() -> bool {
         }
         pid = std::fs::read(format!("/proc/{raw}/stat"))
             .ok()
-            .and_then(|stat| antifreeze_sense::parse::stat(&stat))
+            .and_then(|stat| antifreeze_sense::parse::process_stat(&stat))
             .and_then(|stat| rustix::process::Pid::from_raw(stat.parent.0 as i32));
     }
     false

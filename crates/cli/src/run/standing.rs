@@ -5,6 +5,7 @@
 //! stopped for it.
 
 use antifreeze_diagnose::waits::{self, For, Look, Main};
+use antifreeze_sense::Stamp;
 use py_spy::config::LockingStrategy;
 use py_spy::{Config, PythonSpy, StackTrace};
 use std::fmt::Write as _;
@@ -72,7 +73,7 @@ fn threads(pid: u32) -> impl Iterator<Item = PathBuf> {
 
 fn line(pids: &[u32]) -> String {
     let look = Look {
-        at: antifreeze_guard::voice::stamp().monotonic,
+        at: Stamp::now().monotonic_ns,
         switches: pids
             .iter()
             .flat_map(|pid| threads(*pid))

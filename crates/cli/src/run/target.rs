@@ -261,7 +261,7 @@ fn all_processes() -> HashMap<u32, u32> {
         .filter_map(|entry| {
             let pid = entry.file_name().to_str()?.parse().ok()?;
             let stat = std::fs::read(entry.path().join("stat")).ok()?;
-            Some((pid, parse::stat(&stat)?.parent.0))
+            Some((pid, parse::process_stat(&stat)?.parent.0))
         })
         .collect()
 }

@@ -27,7 +27,7 @@ use antifreeze_text::{sanitize, units};
 use super::shm_exhausted::FULL;
 use super::{Finding, Found, shm_exhausted};
 use crate::case::Case;
-use antifreeze_sense::Space;
+use antifreeze_sense::FsSpace;
 use std::os::unix::ffi::OsStrExt;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
@@ -104,7 +104,7 @@ pub(super) fn says_full(case: &Case<'_>) -> bool {
 }
 
 /// The share of a file system that is free, and how much that is.
-pub(super) fn share_free(space: Space) -> Option<(f64, u64)> {
+pub(super) fn share_free(space: FsSpace) -> Option<(f64, u64)> {
     let (total, free) = (space.total.value()?, space.free.value()?);
     (total > 0).then(|| (free as f64 / total as f64, free))
 }

@@ -27,7 +27,7 @@ use super::{Finding, Found, power_limit};
 use crate::case::Case;
 use crate::kernel::Kind;
 use crate::verdict::EndKind;
-use antifreeze_sense::cards::throttle;
+use antifreeze_sense::gpu::throttle;
 
 /// Of what a card may draw.
 const NEARLY_ALL: f64 = 0.9;
@@ -68,12 +68,12 @@ fn seen(case: &Case<'_>) -> Vec<String> {
         return Vec::new();
     };
     let degrees = |heat: u64| format!("{} °C", heat / 1000);
-    let draw = last.cards.draw.value().and_then(|draw| power_limit::drawn(draw, last.cards.limit.value()));
-    let draw = draw.map(|draw| match last.cards.hottest.value() {
+    let draw = last.gpus.power_microwatts.value().and_then(|draw| power_limit::drawn(draw, last.gpus.power_limit_microwatts.value()));
+    let draw = draw.map(|draw| match last.gpus.hottest_millidegrees.value() {
         Some(heat) => format!("the card drew {draw} at {}", degrees(heat)),
         None => format!("the card drew {draw}"),
     });
-    let heat = last.heat.hottest.value().map(|heat| match draw {
+    let heat = last.thermal.hottest_millidegrees.value().map(|heat| match draw {
         Some(_) => format!("the machine at {}", degrees(heat)),
         None => degrees(heat),
     });
@@ -85,10 +85,10 @@ fn seen(case: &Case<'_>) -> Vec<String> {
 /// How sure that is: a card at its limit, and nothing else that was wrong.
 fn was_power(case: &Case<'_>) -> Option<f64> {
     let last = case.last()?;
-    let (draw, limit) = (last.cards.draw.value()?, last.cards.limit.value()?);
-    let is_hot = last.cards.hottest.value().is_some_and(|heat| heat >= HOT)
-        || last.heat.hottest.value().is_some_and(|heat| heat >= HOT)
-        || last.cards.throttle.value().is_some_and(|bits| bits & throttle::HEAT != 0);
+    let (draw, limit) = (last.gpus.power_microwatts.value()?, last.gpus.power_limit_microwatts.value()?);
+    let is_hot = last.gpus.hottest_millidegrees.value().is_some_and(|heat| heat >= HOT)
+        || last.thermal.hottest_millidegrees.value().is_some_and(|heat| heat >= HOT)
+        || last.gpus.throttle_bits.value().is_some_and(|bits| bits & throttle::HEAT != 0);
     let (total, available) = (last.memory.total.value()?, last.memory.available.value()?);
     let is_short = (available as f64) < total as f64 * NOTABLE;
     let is_it = draw as f64 >= limit as f64 * NEARLY_ALL && !is_hot && !is_short && is_silent(case);

@@ -19,7 +19,7 @@ use antifreeze_text::units;
 use super::{Finding, Found};
 use crate::case::Case;
 use crate::words::process;
-use antifreeze_record::event::Why;
+use antifreeze_record::event::Trigger;
 use antifreeze_sense::Sample;
 
 /// Others that grew by less than this share of memory did not decide anything.
@@ -34,7 +34,7 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
         .pauses
         .grower
         .filter(|(name, _, _)| !name.as_bytes().is_empty());
-    let blamed = case.story.pauses.count > 0 || case.story.stop == Some(Why::OthersGrew);
+    let blamed = case.story.pauses.count > 0 || case.story.stop == Some(Trigger::OthersGrew);
     let grew = others_growth(case);
     let notable = case.facts.binding_budget().is_none()
         && grew.is_some_and(|grew| grew as f64 >= case.facts.total as f64 * NOTABLE);

@@ -67,7 +67,7 @@ fn card(case: &Case<'_>) -> Option<Found> {
     let time = units::percent(share);
     let summary = format!("the graphics card was slowed for {time} of the time, {by}");
     let mut found = Found::new(case, confidence, summary, "cards.throttle");
-    if let Some(draw) = cards.last.and_then(|(_, last)| drawn(last.draw.value()?, last.limit.value())) {
+    if let Some(draw) = cards.last.and_then(|(_, last)| drawn(last.power_microwatts.value()?, last.power_limit_microwatts.value())) {
         found = found.and(case, format!("at the last look it drew {draw}"), "cards.draw");
     }
     Some(found.remedy(
@@ -89,8 +89,8 @@ pub(super) fn drawn(draw: u64, limit: Option<u64>) -> Option<String> {
 /// thing to try. Only NVIDIA's driver tells why a card is slowed, so it is theirs that is asked.
 pub(super) fn lower(case: &Case<'_>) -> Option<String> {
     let (_, last) = case.story.cards.last?;
-    last.throttle.value()?;
-    let each = last.limit.value()? / last.count.value()?.max(1);
+    last.throttle_bits.value()?;
+    let each = last.power_limit_microwatts.value()? / last.count.value()?.max(1);
     let watts = each / 9 * 7 / 10_000_000 * 10;
     (watts > 0).then(|| format!("sudo nvidia-smi -pl {watts}"))
 }

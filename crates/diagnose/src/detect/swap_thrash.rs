@@ -30,7 +30,7 @@ use crate::case::{Case, last_incidents};
 use crate::kernel::{Constraint, Incident, Kind};
 use crate::verdict::EndKind;
 use crate::whose::{LIKELY, Whose};
-use antifreeze_record::event::Why;
+use antifreeze_record::event::Trigger;
 use std::time::Duration;
 
 /// Of ten seconds, in which everything waited for memory.
@@ -45,7 +45,7 @@ const NOTABLE: f64 = 0.05;
 
 pub(super) fn look(case: &Case<'_>) -> Finding {
     let course = &case.story.course;
-    let stopped = matches!(case.story.stop, Some(Why::SwapStorm | Why::Stalling));
+    let stopped = matches!(case.story.stop, Some(Trigger::SwapStorm | Trigger::Stalling));
     if course.worst_stall >= MUCH || stopped {
         let waited = units::percent(course.worst_stall);
         let summary = match course.worst_stall >= MUCH {

@@ -26,7 +26,7 @@ use super::{Finding, Found, power_limit};
 use crate::case::Case;
 use crate::kernel::Kind;
 use crate::verdict::EndKind;
-use antifreeze_sense::cards::throttle;
+use antifreeze_sense::gpu::throttle;
 use std::time::Duration;
 
 /// Slow-downs in a minute that are felt.
@@ -49,10 +49,10 @@ pub(super) fn look(case: &Case<'_>) -> Finding {
     let (Some(first), Some(last)) = (case.first(), case.last()) else {
         return Finding::Nothing;
     };
-    let Some((before, after)) = first.heat.throttled.value().zip(last.heat.throttled.value()) else {
+    let Some((before, after)) = first.thermal.throttle_count.value().zip(last.thermal.throttle_count.value()) else {
         return Finding::Nothing;
     };
-    let heat = last.heat.hottest.value();
+    let heat = last.thermal.hottest_millidegrees.value();
     let heat = heat.map_or_else(String::new, |heat| format!("{} °C, ", heat / 1000));
     let times = after.saturating_sub(before);
     if times == 0 {
@@ -80,7 +80,7 @@ fn card(case: &Case<'_>) -> Option<Found> {
     let share = cards.slowed_for_heat()?;
     let is_felt = share >= FELT_SHARE && case.story.duration().mul_f64(share.min(1.0)) >= FELT_TIME;
     let (_, last) = cards.last?;
-    let was_hot = last.throttle.value().is_some_and(|bits| bits & throttle::HEAT != 0);
+    let was_hot = last.throttle_bits.value().is_some_and(|bits| bits & throttle::HEAT != 0);
     let died_hot = was_hot && case.end == EndKind::MachineDied;
     if !is_felt && !died_hot {
         return None;

@@ -3,10 +3,10 @@
 
 use super::incident::Incident;
 use super::tail::{LIMIT, Tail};
-use jiff::{SignedDuration, Timestamp};
+use antifreeze_sense::clock::Uptime;
+use jiff::Timestamp;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -55,17 +55,11 @@ fn is_restricted(root: &Path) -> bool {
 /// When the machine was switched on, on a clock that also runs while it sleeps; None when it
 /// slept, for then the kernel's seconds tell no moment.
 pub fn switched_on() -> Option<Timestamp> {
-    let now = |clock| {
-        let time = clock_gettime(clock);
-        let nanos = i32::try_from(time.tv_nsec).unwrap_or(0);
-        SignedDuration::new(time.tv_sec, nanos)
-    };
-    let (awake, whole) = (now(ClockId::Monotonic), now(ClockId::Boottime));
-    let slept = whole.checked_sub(awake)?;
-    if slept > SignedDuration::from_secs(1) {
+    let uptime = Uptime::now();
+    if uptime.suspended > Duration::from_secs(1) {
         return None;
     }
-    Timestamp::now().checked_sub(awake).ok()
+    Timestamp::now().checked_sub(uptime.awake).ok()
 }
 
 /// Dates for incidents that bear none.

@@ -67,7 +67,7 @@ impl Told {
 
     /// The same of the last look until a moment that found one.
     pub fn suspect_before(&self, moment: Stamp) -> Option<Suspect<'_>> {
-        let until = Duration::from_nanos(moment.monotonic) + ROUNDING;
+        let until = Duration::from_nanos(moment.monotonic_ns) + ROUNDING;
         let looks = self
             .changes
             .iter()

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 fn at(seconds: u64) -> Stamp {
     Stamp {
-        monotonic: seconds * 1_000_000_000,
-        realtime: 0,
+        monotonic_ns: seconds * 1_000_000_000,
+        realtime_ns: 0,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::scenes::{EXIT_1, GB, MB, Scene};
 use crate::{blames, is_healthy, rules_out, spares};
 use antifreeze_diagnose::kernel::{Log, incidents};
 use antifreeze_diagnose::{Code, Since};
-use antifreeze_sense::{Cards, Phase, Reading, Reason};
+use antifreeze_sense::{Gpus, Phase, Reading, Reason};
 
 const OUT: &str = "Traceback (most recent call last):\n  File \"t.py\", line 3, in f\n\
     torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.\n";
@@ -14,9 +14,9 @@ const SOFTWARE_HEAT: u64 = 0x20;
 const HARDWARE_HEAT: u64 = 0x40;
 const POWER_BRAKE: u64 = 0x80;
 
-fn holds(cards: &mut Cards, used: u64) {
-    cards.used = Reading::Value(used);
-    cards.fullest = Reading::Value(used * 1000 / (24 * GB));
+fn holds(cards: &mut Gpus, used: u64) {
+    cards.memory_used = Reading::Value(used);
+    cards.fullest_permille = Reading::Value(used * 1000 / (24 * GB));
 }
 
 /// Five minutes of training on a card that holds so much at each second.
@@ -94,9 +94,9 @@ fn a_leak_on_one_of_several_cards_is_seen_though_the_others_have_room() {
     let leak = Scene::new()
         .steady(300, 4 * GB)
         .card(move |second, cards| {
-            cards.used = Reading::Value(used(second) + 600 * MB);
-            cards.total = Reading::Value(96 * GB);
-            cards.fullest = Reading::Value(used(second) * 1000 / (24 * GB));
+            cards.memory_used = Reading::Value(used(second) + 600 * MB);
+            cards.memory_total = Reading::Value(96 * GB);
+            cards.fullest_permille = Reading::Value(used(second) * 1000 / (24 * GB));
             cards.count = Reading::Value(4);
         })
         .trained(|second| second * 5 + 1, |_| Phase::Forward)
@@ -140,7 +140,7 @@ fn filled(then: u64, full: u64) -> Scene {
     Scene::new()
         .steady(300, 4 * GB)
         .card(move |second, cards| {
-            cards.fullest = Reading::Value(if second < 100 { 800 } else { full });
+            cards.fullest_permille = Reading::Value(if second < 100 { 800 } else { full });
         })
         .trained(
             move |second| 1 + second.min(100) * 10 + second.saturating_sub(100) * then,
@@ -163,8 +163,8 @@ fn slowed(bits: u64, every: u64) -> Scene {
     Scene::new()
         .steady(300, 4 * GB)
         .card(move |second, cards| {
-            cards.hottest = Reading::Value(87_000);
-            cards.throttle = Reading::Value(match second % every {
+            cards.hottest_millidegrees = Reading::Value(87_000);
+            cards.throttle_bits = Reading::Value(match second % every {
                 0 => bits,
                 _ => SOFTWARE_POWER_CAP,
             });
@@ -198,8 +198,8 @@ fn a_card_that_its_power_supply_slows_is_told_and_one_at_its_own_limit_is_not() 
 /// The machine went down under a card that drew so many watts; the log is there, and silent.
 fn died(watts: u64) -> Scene {
     let mut scene = Scene::new().steady(300, 4 * GB).card(move |_, cards| {
-        cards.draw = Reading::Value(watts * 1_000_000);
-        cards.throttle = Reading::Value(SOFTWARE_POWER_CAP);
+        cards.power_microwatts = Reading::Value(watts * 1_000_000);
+        cards.throttle_bits = Reading::Value(SOFTWARE_POWER_CAP);
     });
     scene.facts.since = Since::Rebooted;
     scene.facts.log.read = vec!["the kernel's log".into()];
@@ -240,9 +240,9 @@ fn another_reason_to_die_is_not_put_down_to_power() {
     let is_power = |scene: Scene| summary(scene).starts_with("power");
     assert!(!is_power(died(200)));
     // Hot, or out of memory.
-    assert!(!is_power(
-        died(447).last(|sample| sample.cards.hottest = Reading::Value(92_000))
-    ));
+    assert!(!is_power(died(447).last(|sample| {
+        sample.gpus.hottest_millidegrees = Reading::Value(92_000)
+    })));
     let short = died(447).last(|sample| sample.memory.available = Reading::Value(90 * MB));
     assert!(
         short
@@ -273,7 +273,7 @@ fn another_reason_to_die_is_not_put_down_to_power() {
 fn waiting(device: &str, busy: u64) -> Scene {
     Scene::new()
         .steady(200, 2 * GB)
-        .card(move |_, cards| cards.busy = Reading::Value(busy))
+        .card(move |_, cards| cards.busy_percent = Reading::Value(busy))
         .trained(
             |second| second * 5 + 1,
             |second| match second % 10 {
@@ -306,10 +306,10 @@ fn a_card_that_idles_speaks_for_a_lack_of_data_and_one_at_work_against_it() {
 fn lost(at: u64) -> Scene {
     Scene::new().steady(300, 4 * GB).card(move |second, cards| {
         if second >= at {
-            *cards = Cards {
+            *cards = Gpus {
                 lost: Reading::Value(1),
                 count: Reading::Value(0),
-                ..Cards::unavailable(Reason::Gone)
+                ..Gpus::unavailable(Reason::Gone)
             };
         }
     })
@@ -331,7 +331,7 @@ fn a_card_that_falls_off_the_bus_is_told_by_its_driver() {
 fn silent(from: u64) -> Scene {
     Scene::new().steady(300, 4 * GB).card(move |second, cards| {
         if second >= from {
-            *cards = cards.stale();
+            *cards = cards.into_stale();
         }
     })
 }
@@ -344,14 +344,14 @@ fn a_driver_that_answers_no_more_may_have_lost_its_card() {
     is_healthy(&silent(200).ended(300, 0));
     let failing = Scene::new().steady(300, 4 * GB).card(|second, cards| {
         if second >= 200 {
-            *cards = Cards::unavailable(Reason::Failed);
+            *cards = Gpus::unavailable(Reason::Failed);
         }
     });
     assert!((0.3..0.6).contains(&confidence(&failing.ended(300, 9), Code::GpuLost)));
     // A card that fell asleep did not fall off.
     let asleep = Scene::new().steady(300, 4 * GB).card(|second, cards| {
         if second >= 200 {
-            *cards = Cards::unavailable(Reason::Absent);
+            *cards = Gpus::unavailable(Reason::Absent);
         }
     });
     spares(&asleep.ended(300, 9), Code::GpuLost);

@@ -3,8 +3,8 @@
 use crate::scenes::{EXIT_1, GB, MB, Scene};
 use crate::{blames, is_healthy, rules_out, spares};
 use antifreeze_diagnose::Code;
-use antifreeze_record::event::{Rung, What, Why};
-use antifreeze_sense::{Name, Pid, Process, Reading, Reason, Sample};
+use antifreeze_record::event::{EventKind, Rung, Trigger};
+use antifreeze_sense::{Pid, Process, ProcessName, Reading, Reason, Sample};
 
 const KILLED: u32 = 9;
 const BUS_ERROR: u32 = 7;
@@ -27,10 +27,10 @@ fn a_leak_from_outside_is_likely_and_a_dataset_possible() {
 
 #[test]
 fn a_leak_in_a_process_that_was_attached_to_is_possible_without_a_refusal() {
-    let at_wall = What::Rung {
+    let at_wall = EventKind::Rung {
         from: Rung::Warn,
         to: Rung::Stop,
-        why: Why::BudgetExceeded,
+        trigger: Trigger::BudgetExceeded,
         room: 0,
         growth: 90 * MB as i64,
         forecast_ms: None,
@@ -230,7 +230,7 @@ fn loaders_that_take_most_of_it_are_named() {
             ] {
                 sample.processes.push(Process {
                     pid: Pid(pid),
-                    name: Name::new(name),
+                    name: ProcessName::new(name),
                     rss_anon: Reading::Value(held),
                     ..Process::default()
                 });
@@ -290,7 +290,7 @@ fn everything_that_waits_for_memory_is_a_swap_storm() {
     let stalled = |each: u64| {
         let mut scene = Scene::new().steady(120, 9 * GB);
         for (second, sample) in (0..).zip(&mut scene.samples) {
-            sample.pressure.memory_full = Reading::Value(second * each);
+            sample.pressure.memory_full_us = Reading::Value(second * each);
         }
         scene.facts.since = antifreeze_diagnose::Since::Rebooted;
         scene
@@ -311,9 +311,9 @@ fn the_limit_of_a_container_is_blamed_where_it_is_nearer_than_the_machines() {
             .last(tight)
             .event(
                 89,
-                What::StopSent {
+                EventKind::StopSent {
                     pid: Pid(1),
-                    why: Why::CgroupLimit,
+                    trigger: Trigger::CgroupLimit,
                 },
             )
             .ended_by_guard(90, 15)
@@ -325,8 +325,8 @@ fn the_limit_of_a_container_is_blamed_where_it_is_nearer_than_the_machines() {
 
 #[test]
 fn whoever_grew_beside_it_is_named() {
-    let paused = What::Paused {
-        who: Name::new(b"firefox"),
+    let paused = EventKind::Paused {
+        who: ProcessName::new(b"firefox"),
         pid: Pid(77),
         grew: 4 * GB,
     };

@@ -43,7 +43,7 @@ fn a_training_that_waits_for_its_data_is_told() {
 fn a_disk_that_everything_waits_for_is_told_with_its_mount() {
     let slow = |stalled: u64, remote: u64| {
         went(100, move |second, sample| {
-            sample.pressure.io_full = Reading::Value(second * stalled);
+            sample.pressure.io_full_us = Reading::Value(second * stalled);
             sample.tree.read_bytes = Reading::Value(second * 3 * MB);
             sample.disk.network = Reading::Value(remote);
         })
@@ -67,7 +67,7 @@ fn more_tasks_than_cores_are_told_where_they_wait() {
     let busy = |runnable: u64, waits: u64| {
         went(100, move |second, sample| {
             sample.cpu.runnable = Reading::Value(runnable);
-            sample.pressure.cpu_some = Reading::Value(second * waits);
+            sample.pressure.cpu_some_us = Reading::Value(second * waits);
             sample.tree.cpu = Reading::Value(second * 390);
             sample.tree.threads = Reading::Value(64);
         })
@@ -172,7 +172,7 @@ fn a_core_at_work_and_no_step_may_be_a_loop() {
 fn cores_that_are_slowed_for_heat_are_told() {
     let hot = |times: u64| {
         went(120, move |second, sample| {
-            sample.heat.throttled = Reading::Value(second * times);
+            sample.thermal.throttle_count = Reading::Value(second * times);
         })
         .ended(120, 0)
     };

@@ -1,8 +1,8 @@
 //! Runs made up for the tests, second by second, with fixed clocks.
 
 use antifreeze_diagnose::{Facts, Story, Told, Verdict};
-use antifreeze_record::event::{Event, What};
-use antifreeze_sense::{Cards, Name, Phase, Pid, Process, Reading, Sample, Stamp};
+use antifreeze_record::event::{Event, EventKind};
+use antifreeze_sense::{Gpus, Phase, Pid, Process, ProcessName, Reading, Sample, Stamp};
 
 pub const GB: u64 = 1_000_000_000;
 pub const MB: u64 = 1_000_000;
@@ -19,8 +19,8 @@ pub struct Scene {
 
 pub fn at(seconds: u64) -> Stamp {
     Stamp {
-        monotonic: (1_000 + seconds) * 1_000_000_000,
-        realtime: (START_SECONDS + seconds) * 1_000_000_000,
+        monotonic_ns: (1_000 + seconds) * 1_000_000_000,
+        realtime_ns: (START_SECONDS + seconds) * 1_000_000_000,
     }
 }
 
@@ -66,13 +66,13 @@ impl Scene {
             sample.disk.space.free = Reading::Value(120 * GB);
             sample.shm.total = Reading::Value(7 * GB);
             sample.shm.free = Reading::Value(7 * GB);
-            sample.heat.hottest = Reading::Value(61_000);
-            sample.heat.throttled = Reading::Value(0);
+            sample.thermal.hottest_millidegrees = Reading::Value(61_000);
+            sample.thermal.throttle_count = Reading::Value(0);
             for (pid, name, share) in [(1234, &b"python"[..], 9), (1240, b"pt_data_worker", 1)] {
                 let rss_anon = Reading::Value(held / 10 * share);
                 sample.processes.push(Process {
                     pid: Pid(pid),
-                    name: Name::new(name),
+                    name: ProcessName::new(name),
                     rss_anon,
                     ..Process::default()
                 });
@@ -97,10 +97,10 @@ impl Scene {
         self
     }
 
-    pub fn event(mut self, seconds: u64, what: What) -> Scene {
+    pub fn event(mut self, seconds: u64, kind: EventKind) -> Scene {
         self.events.push(Event {
             at: at(seconds),
-            what,
+            kind,
         });
         self
     }
@@ -108,9 +108,9 @@ impl Scene {
     pub fn refused(self, seconds: u64, bytes: u64, footprint: u64) -> Scene {
         self.event(
             seconds,
-            What::Walled {
+            EventKind::RequestRefused {
                 pid: Pid(1234),
-                name: Name::new(b"python"),
+                name: ProcessName::new(b"python"),
                 bytes,
                 footprint,
             },
@@ -126,7 +126,7 @@ impl Scene {
         let peak = peak.unwrap_or(0);
         self.event(
             seconds,
-            What::Ended {
+            EventKind::Ended {
                 status,
                 peak,
                 worst_delay_ms: 110,
@@ -138,7 +138,7 @@ impl Scene {
     pub fn ended_by_guard(self, seconds: u64, status: u32) -> Scene {
         self.event(
             seconds,
-            What::Ended {
+            EventKind::Ended {
                 status,
                 peak: 0,
                 worst_delay_ms: 740,
@@ -168,21 +168,21 @@ impl Scene {
     }
 
     /// One card that is at work, cool, with room; and what is different about it, second by second.
-    pub fn card(mut self, shape: impl Fn(u64, &mut Cards)) -> Scene {
+    pub fn card(mut self, shape: impl Fn(u64, &mut Gpus)) -> Scene {
         for (second, sample) in (0..).zip(&mut self.samples) {
-            sample.cards = Cards {
-                used: Reading::Value(12 * GB),
-                total: Reading::Value(24 * GB),
-                busy: Reading::Value(97),
-                hottest: Reading::Value(61_000),
-                draw: Reading::Value(300_000_000),
-                limit: Reading::Value(450_000_000),
-                throttle: Reading::Value(0),
-                fullest: Reading::Value(500),
+            sample.gpus = Gpus {
+                memory_used: Reading::Value(12 * GB),
+                memory_total: Reading::Value(24 * GB),
+                busy_percent: Reading::Value(97),
+                hottest_millidegrees: Reading::Value(61_000),
+                power_microwatts: Reading::Value(300_000_000),
+                power_limit_microwatts: Reading::Value(450_000_000),
+                throttle_bits: Reading::Value(0),
+                fullest_permille: Reading::Value(500),
                 count: Reading::Value(1),
                 lost: Reading::Value(0),
             };
-            shape(second, &mut sample.cards);
+            shape(second, &mut sample.gpus);
         }
         self
     }

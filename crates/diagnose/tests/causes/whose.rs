@@ -6,7 +6,7 @@ use crate::{blames, spares};
 use antifreeze_diagnose::kernel::{Log, incidents};
 use antifreeze_diagnose::verdict::EndKind;
 use antifreeze_diagnose::{Code, Run};
-use antifreeze_record::event::What;
+use antifreeze_record::event::EventKind;
 use antifreeze_sense::Pid;
 
 const SIZES: &str = "total-vm:9kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB, UID:0";
@@ -59,7 +59,7 @@ fn what_another_guard_did_to_another_process_is_not_what_ended_the_run() {
         );
     }
     // The root is known by the guard's first word, though no look saw it.
-    let started = What::Started {
+    let started = EventKind::Started {
         guard: Pid(4000),
         root: Pid(4242),
         total: 0,

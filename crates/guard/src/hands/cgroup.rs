@@ -4,9 +4,9 @@
 //! It is made before the trainer starts, so that everything the trainer ever starts is in
 //! it, and removed when the last process has left.
 
-use antifreeze_record::event::Lack;
+use antifreeze_record::event::Degradation;
 use antifreeze_sense::Pid;
-use antifreeze_sense::cgroup::{Location, Version};
+use antifreeze_sense::cgroup::{CgroupLocation, CgroupVersion};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -32,12 +32,17 @@ impl Home {
     /// Makes one and puts the trainer in. Its processes then share what one process of this
     /// nice value would get, where cgroups divide the processor: nice itself counts only
     /// within a cgroup there.
-    pub fn make(trainer: Pid, run_id: &str, nice: i32, location: &Location) -> Result<Home, Lack> {
+    pub fn make(
+        trainer: Pid,
+        run_id: &str,
+        nice: i32,
+        location: &CgroupLocation,
+    ) -> Result<Home, Degradation> {
         match location.memory_folder() {
-            Some((Version::V2, folder)) => scope(trainer, run_id, nice)
+            Some((CgroupVersion::V2, folder)) => scope(trainer, run_id, nice)
                 .or_else(|| delegated(trainer, run_id, nice, &folder.path))
-                .ok_or(Lack::NoCgroup),
-            Some((Version::V1, folder)) => {
+                .ok_or(Degradation::NoCgroup),
+            Some((CgroupVersion::V1, folder)) => {
                 let mut home = Home::default();
                 // First, and alone if it fails: nobody would remove the other.
                 home.memory = home.child_of(&folder.path, trainer, run_id).ok();
@@ -48,17 +53,20 @@ impl Home {
                     let shares = (share(nice) * 1024.0) as u64;
                     let _ = std::fs::write(made.join("cpu.shares"), shares.to_string());
                 }
-                home.memory.is_some().then_some(home).ok_or(Lack::NoCgroup)
+                home.memory
+                    .is_some()
+                    .then_some(home)
+                    .ok_or(Degradation::NoCgroup)
             }
-            None => Err(Lack::NoCgroup),
+            None => Err(Degradation::NoCgroup),
         }
     }
 
     /// Finds the cgroup that an earlier guard made for this trainer.
-    pub fn find(trainer: Pid, run_id: &str, location: &Location) -> Option<Home> {
+    pub fn find(trainer: Pid, run_id: &str, location: &CgroupLocation) -> Option<Home> {
         let name = name(run_id, trainer);
         match location.memory_folder()? {
-            (Version::V2, folder) => {
+            (CgroupVersion::V2, folder) => {
                 let now = cgroup_of(trainer)?;
                 let path = folder.top.join(now.trim_start_matches('/'));
                 // systemd removes its scopes itself.
@@ -66,7 +74,7 @@ impl Home {
                 let made = made.into_iter().filter(|made| *made == path).collect();
                 now.contains(&name).then(|| version_2(path, made))
             }
-            (Version::V1, folder) => {
+            (CgroupVersion::V1, folder) => {
                 let memory = folder.path.join(&name);
                 let cpu = location.cpu.as_ref().map(|cpu| cpu.path.join(&name));
                 let made = std::iter::once(memory.clone()).chain(cpu).collect();
@@ -191,7 +199,7 @@ fn scope(trainer: Pid, run_id: &str, nice: i32) -> Option<Home> {
     let deadline = Instant::now() + Duration::from_secs(3);
     while Instant::now() < deadline {
         if let Some(path) = cgroup_of(trainer).filter(|path| path.contains(&unit)) {
-            let top = Location::of_self().unified?.top;
+            let top = CgroupLocation::of_self().unified?.top;
             return Some(version_2(
                 top.join(path.trim_start_matches('/')),
                 Vec::new(),
@@ -210,7 +218,7 @@ fn delegated_path(ours: &Path, name: &str) -> Option<PathBuf> {
 
 /// Removes the cgroups of a trainer that nobody guards any more. True while a process is left in one of them.
 pub fn is_left(trainer: Pid, run_id: &str) -> bool {
-    let location = Location::of_self();
+    let location = CgroupLocation::of_self();
     let name = name(run_id, trainer);
     let folders = location.memory_folder().map(|(_, folder)| &folder.path);
     let cpu = location.cpu.as_ref().map(|cpu| &cpu.path);
@@ -224,7 +232,7 @@ pub fn is_left(trainer: Pid, run_id: &str) -> bool {
 
 /// Lifts the brake from a trainer that nobody guards any more.
 pub fn let_go(trainer: Pid, run_id: &str) {
-    if let Some(home) = Home::find(trainer, run_id, &Location::of_self())
+    if let Some(home) = Home::find(trainer, run_id, &CgroupLocation::of_self())
         && let Some(mut high) = home.high
     {
         let _ = high.write_all(b"max");

@@ -11,7 +11,7 @@ use crate::policy::{PageoutCandidate, choose_for_pageout};
 use crate::shared::Shared;
 use antifreeze_cushion::page::{PAGEOUT_SIGNAL, PAGER_BUSY, PAGER_FINISHED, PAGER_READY};
 use antifreeze_sense::Pid;
-use antifreeze_sense::tree::{Tracked, Tree};
+use antifreeze_sense::tree::{ProcessTree, TrackedProcess};
 use rustix::process::Signal;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -94,7 +94,7 @@ impl Pageout {
         now: u64,
         wanted: bool,
         found: Option<(Inquiry, Interruptible)>,
-        tree: &mut Tree<Mark>,
+        tree: &mut ProcessTree<Mark>,
         shared: Shared,
     ) {
         if !self.possible {
@@ -138,7 +138,7 @@ impl Pageout {
     }
 
     /// Continues a process that was held; otherwise has the scout inspect the next.
-    fn begin(&mut self, now: u64, tree: &mut Tree<Mark>, shared: Shared) {
+    fn begin(&mut self, now: u64, tree: &mut ProcessTree<Mark>, shared: Shared) {
         let held = tree
             .processes()
             .find(|tracked| tracked.state.pageout == PageoutState::Held)
@@ -148,7 +148,7 @@ impl Pageout {
             self.run(now, tree);
             return;
         }
-        let candidate = |tracked: &Tracked<Mark>| PageoutCandidate {
+        let candidate = |tracked: &TrackedProcess<Mark>| PageoutCandidate {
             pid: tracked.process.pid,
             resident: tracked.process.rss_anon.value().unwrap_or(0),
             can_be_asked: tracked.state.paused
@@ -168,17 +168,23 @@ impl Pageout {
         self.stage = Stage::Inspecting { since };
     }
 
-    fn let_move(&mut self, tree: &mut Tree<Mark>) {
+    fn let_move(&mut self, tree: &mut ProcessTree<Mark>) {
         self.moves += 1;
         self.mark(PageoutState::Running, tree);
-        let _ = tree.signal(self.inquiry.pid, Signal::CONT);
+        let _ = tree.send_signal(self.inquiry.pid, Signal::CONT);
         self.stage = Stage::Moving;
     }
 
-    fn ask(&mut self, now: u64, found: &Interruptible, tree: &mut Tree<Mark>, shared: Shared) {
+    fn ask(
+        &mut self,
+        now: u64,
+        found: &Interruptible,
+        tree: &mut ProcessTree<Mark>,
+        shared: Shared,
+    ) {
         let pid = self.inquiry.pid;
         // It is stopped already; this makes sure that the number still means our process.
-        let is_ours = tree.signal(pid, Signal::STOP).is_ok();
+        let is_ours = tree.send_signal(pid, Signal::STOP).is_ok();
         let Some((_, slot)) = shared.slot(pid.0).filter(|_| is_ours) else {
             self.end(PageoutState::Over, tree);
             return;
@@ -191,20 +197,20 @@ impl Pageout {
         self.run(now, tree);
     }
 
-    fn run(&mut self, now: u64, tree: &mut Tree<Mark>) {
+    fn run(&mut self, now: u64, tree: &mut ProcessTree<Mark>) {
         self.mark(PageoutState::Running, tree);
-        let _ = tree.signal(self.inquiry.pid, Signal::CONT);
+        let _ = tree.send_signal(self.inquiry.pid, Signal::CONT);
         self.stage = Stage::Running { since: now };
     }
 
     /// Stops it again, if it runs.
-    fn end(&mut self, state: PageoutState, tree: &mut Tree<Mark>) {
+    fn end(&mut self, state: PageoutState, tree: &mut ProcessTree<Mark>) {
         self.mark(state, tree);
-        let _ = tree.signal(self.inquiry.pid, Signal::STOP);
+        let _ = tree.send_signal(self.inquiry.pid, Signal::STOP);
         self.stage = Stage::Idle;
     }
 
-    fn mark(&self, state: PageoutState, tree: &mut Tree<Mark>) {
+    fn mark(&self, state: PageoutState, tree: &mut ProcessTree<Mark>) {
         let pid = self.inquiry.pid;
         let mut processes = tree.processes_mut();
         if let Some(tracked) = processes.find(|tracked| tracked.process.pid == pid) {

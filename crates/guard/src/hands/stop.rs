@@ -4,7 +4,7 @@ use super::pageout::PageoutState;
 use crate::mark::Mark;
 use crate::shared::Shared;
 use antifreeze_sense::Pid;
-use antifreeze_sense::tree::Tree;
+use antifreeze_sense::tree::ProcessTree;
 use rustix::process::Signal;
 
 /// A process below this is a launcher (a shell, `env`, `time`): what it started has to be
@@ -16,7 +16,7 @@ const DEPTH: usize = 16;
 
 /// Stops every process of the tree that runs; returns how many it stopped. What the user
 /// had stopped is not ours.
-pub fn pause(tree: &mut Tree<Mark>, shared: Shared) -> usize {
+pub fn pause(tree: &mut ProcessTree<Mark>, shared: Shared) -> usize {
     for tracked in tree.processes_mut() {
         let running = !matches!(tracked.process.state, b'T' | b't' | b'Z' | b'X');
         tracked.state.paused |= running;
@@ -27,15 +27,15 @@ pub fn pause(tree: &mut Tree<Mark>, shared: Shared) -> usize {
     // One that pages itself out has to run for it.
     let to_stop = || ours().filter(|tracked| !tracked.state.pageout.is_running());
     to_stop()
-        .filter(|p| tree.signal(p.process.pid, Signal::STOP).is_ok())
+        .filter(|p| tree.send_signal(p.process.pid, Signal::STOP).is_ok())
         .count()
 }
 
 /// Continues what [`pause`] stopped.
-pub fn resume(tree: &mut Tree<Mark>, shared: Shared) {
+pub fn resume(tree: &mut ProcessTree<Mark>, shared: Shared) {
     shared.withdraw_pageouts();
     for tracked in tree.processes().filter(|tracked| tracked.state.paused) {
-        let _ = tree.signal(tracked.process.pid, Signal::CONT);
+        let _ = tree.send_signal(tracked.process.pid, Signal::CONT);
     }
     for tracked in tree.processes_mut().filter(|tracked| tracked.state.paused) {
         tracked.state.paused = false;
@@ -47,7 +47,7 @@ pub fn resume(tree: &mut Tree<Mark>, shared: Shared) {
 }
 
 /// Asks the trainer to end: the root, and through launchers what they started.
-pub fn ask(tree: &Tree<Mark>, root: Pid) {
+pub fn ask(tree: &ProcessTree<Mark>, root: Pid) {
     let known = tree.get(root).is_some();
     if known {
         ask_from(tree, root, DEPTH);
@@ -57,8 +57,8 @@ pub fn ask(tree: &Tree<Mark>, root: Pid) {
     }
 }
 
-fn ask_from(tree: &Tree<Mark>, pid: Pid, depth: usize) {
-    let _ = tree.signal(pid, Signal::TERM);
+fn ask_from(tree: &ProcessTree<Mark>, pid: Pid, depth: usize) {
+    let _ = tree.send_signal(pid, Signal::TERM);
     let launcher = tree
         .get(pid)
         .is_some_and(|p| p.process.resident() < LAUNCHER_BYTES);
@@ -70,8 +70,8 @@ fn ask_from(tree: &Tree<Mark>, pid: Pid, depth: usize) {
     }
 }
 
-pub fn signal_all(tree: &Tree<Mark>, signal: Signal) {
+pub fn signal_all(tree: &ProcessTree<Mark>, signal: Signal) {
     for tracked in tree.processes() {
-        let _ = tree.signal(tracked.process.pid, signal);
+        let _ = tree.send_signal(tracked.process.pid, signal);
     }
 }

@@ -3,7 +3,7 @@
 use super::history::Bound;
 use super::rungs::{self, Heights, broken_why};
 use super::scene::{Scene, Verdict};
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 
 /// Seconds a stop has before a further fall counts.
 const GRACE: f64 = 1.0;
@@ -20,7 +20,9 @@ pub(super) fn after_interruption(scene: &Scene) -> Option<Verdict> {
     }
     match rungs::stop(scene) {
         None => Some(rungs::below_pause(scene, &Heights::entering(scene))),
-        Some(why) if scene.now.bound == Bound::Budget => Some(Verdict::new(Rung::Stop, why)),
+        Some(trigger) if scene.now.bound == Bound::Budget => {
+            Some(Verdict::new(Rung::Stop, trigger))
+        }
         Some(_) => None,
     }
 }
@@ -33,7 +35,7 @@ pub(super) fn after_stop(scene: &Scene) -> Verdict {
     };
     let waited = scene.age(stop_sent_at);
     if acts.kill_sent_at.is_some() || waited > scene.config.stop_deadline.as_secs_f64() {
-        return Verdict::new(Rung::Kill, Why::Deadline);
+        return Verdict::new(Rung::Kill, Trigger::Deadline);
     }
     // A tree that gives memory back is ending; somebody else may be what falls.
     let fell = scene.available() < acts.available_at_stop as f64 * 2.0 / 3.0;
@@ -44,11 +46,11 @@ pub(super) fn after_stop(scene: &Scene) -> Verdict {
     let then = acts.footprint_at_stop.unwrap_or(scene.now.footprint);
     let grown = scene.now.footprint.saturating_sub(then) as f64;
     if waited >= GRACE && grown > scene.reserve() / 2.0 && grown > scene.total() / 50.0 {
-        let why = match scene.now.bound {
-            Bound::Budget => Why::BudgetExceeded,
+        let trigger = match scene.now.bound {
+            Bound::Budget => Trigger::BudgetExceeded,
             Bound::Machine | Bound::Cgroup => broken_why(scene),
         };
-        return Verdict::new(Rung::Kill, why);
+        return Verdict::new(Rung::Kill, trigger);
     }
     Verdict::new(Rung::Stop, broken_why(scene))
 }

@@ -1,6 +1,6 @@
 //! What the policy knows: the recent moments, and what was done so far.
 
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 use core::time::Duration;
 
 /// How many moments are remembered.
@@ -139,7 +139,7 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Decision {
     pub rung: Rung,
-    pub why: Why,
+    pub trigger: Trigger,
     pub forecast: Option<Forecast>,
     /// When to look again.
     pub pace: Duration,

@@ -11,7 +11,7 @@ use super::rungs::{self, Heights, broken_why};
 use super::scene::{Scene, Verdict};
 use super::{ending, pause, save};
 use super::{pace, pageout};
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 
 /// Seconds a rung is kept at least; and the brake, which is felt each time it changes.
 const KEPT: f64 = 2.0;
@@ -28,7 +28,7 @@ pub fn decide(history: &History, config: &Config) -> Decision {
     let verdict = choose(&scene);
     Decision {
         rung: verdict.rung,
-        why: verdict.why,
+        trigger: verdict.trigger,
         forecast: scene.forecast,
         pace: pace::of(&scene, verdict.rung),
         page_out: verdict.rung == Rung::Pause && pageout::is_wanted(&scene),
@@ -58,13 +58,13 @@ fn choose(scene: &Scene) -> Verdict {
 
 /// The highest rung that is due, were there nothing before it.
 fn due(scene: &Scene) -> Verdict {
-    if let Some(why) = rungs::stop(scene) {
+    if let Some(trigger) = rungs::stop(scene) {
         let rung = if rungs::stop_can_wait(scene) {
             Rung::Checkpoint
         } else {
             Rung::Stop
         };
-        return Verdict::new(rung, why);
+        return Verdict::new(rung, trigger);
     }
     if pause::due(scene) {
         // A paused trainer cannot save.
@@ -73,7 +73,7 @@ fn due(scene: &Scene) -> Verdict {
         } else {
             Rung::Pause
         };
-        return Verdict::new(rung, Why::OthersGrew);
+        return Verdict::new(rung, Trigger::OthersGrew);
     }
     rungs::below_pause(scene, &Heights::entering(scene))
 }
@@ -92,7 +92,7 @@ fn settle(scene: &Scene, due: Verdict) -> Verdict {
         KEPT
     };
     if (present == Rung::Checkpoint && saving) || scene.age(scene.acts().since) < kept {
-        return Verdict::new(present, due.why);
+        return Verdict::new(present, due.trigger);
     }
     settled(scene, due, present)
 }

@@ -9,7 +9,7 @@ use super::rungs::{self, Heights, broken_why};
 use super::save;
 use super::scene::{Scene, Verdict};
 use super::signals::STALL_SHARE;
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 use core::time::Duration;
 
 /// The time after a resume in which only worse than before pauses again.
@@ -104,14 +104,14 @@ pub(super) fn go_on(scene: &Scene) -> Verdict {
         && scene.signals.quiet_for >= STILL
         && scene.signals.available_fall < scene.reserve() / 16.0;
     let room_again = scene.signals.least_available as f64 > enough && still;
-    let why = if asked {
-        Why::Asked
+    let trigger = if asked {
+        Trigger::UserRequest
     } else if room_again {
-        Why::RoomAgain
+        Trigger::RoomAvailable
     } else if scene.age(paused_at) > scene.config.pause_deadline.as_secs_f64() {
-        Why::Deadline
+        Trigger::Deadline
     } else {
-        return Verdict::new(Rung::Pause, Why::OthersGrew);
+        return Verdict::new(Rung::Pause, Trigger::OthersGrew);
     };
     // It runs again, whatever the rest says: a stop has to be earned by running. Where
     // the pressure is still on, running begins with a save.
@@ -121,7 +121,7 @@ pub(super) fn go_on(scene: &Scene) -> Verdict {
     } else {
         rungs::below_pause(scene, &Heights::entering(scene)).rung
     };
-    Verdict::new(rung, why)
+    Verdict::new(rung, trigger)
 }
 
 /// The pages of a paused tree go to swap. Once that is full the kernel would kill the tree

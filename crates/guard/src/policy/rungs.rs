@@ -7,7 +7,7 @@ use super::history::{Bound, Forecast, Moment};
 use super::scene::{Scene, Verdict};
 use super::signals::STALL_SHARE;
 use super::{pause, save};
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 
 /// Forecasts below this are not acted on.
 pub(super) const DECENT: f64 = 0.5;
@@ -76,7 +76,7 @@ impl Heights {
     }
 }
 
-type Due = fn(&Scene, &Heights) -> Option<Why>;
+type Due = fn(&Scene, &Heights) -> Option<Trigger>;
 
 /// The highest rung below pause that is due.
 pub(super) fn below_pause(scene: &Scene, heights: &Heights) -> Verdict {
@@ -89,17 +89,17 @@ pub(super) fn below_pause(scene: &Scene, heights: &Heights) -> Verdict {
     RUNGS
         .iter()
         .find_map(|(rung, due)| Some(Verdict::new(*rung, due(scene, heights)?)))
-        .unwrap_or(Verdict::new(Rung::Calm, Why::Nothing))
+        .unwrap_or(Verdict::new(Rung::Calm, Trigger::Unspecified))
 }
 
-fn watch(scene: &Scene, heights: &Heights) -> Option<Why> {
+fn watch(scene: &Scene, heights: &Heights) -> Option<Trigger> {
     (heights.forecast_within(scene, 600.0) || heights.room_below(scene.total() / 4.0))
         .then(|| bound_why(scene))
 }
 
-fn warn(scene: &Scene, heights: &Heights) -> Option<Why> {
-    if let Some(why) = hard(scene, heights) {
-        return Some(why);
+fn warn(scene: &Scene, heights: &Heights) -> Option<Trigger> {
+    if let Some(trigger) = hard(scene, heights) {
+        return Some(trigger);
     }
     let forecast = heights.forecast_within(scene, (4.0 * scene.save_time()).max(60.0))
         && !begins_to_train(scene);
@@ -116,14 +116,14 @@ fn warn(scene: &Scene, heights: &Heights) -> Option<Why> {
     // These end at a warning. A save onto a full disk would fail and may spoil the last
     // good one; a full /dev/shm is met by whoever writes to it next, saved or not.
     if scene.signals.disk_low {
-        return Some(Why::DiskFull);
+        return Some(Trigger::DiskFull);
     }
-    scene.signals.shm_low.then_some(Why::ShmFull)
+    scene.signals.shm_low.then_some(Trigger::ShmFull)
 }
 
-fn brake(scene: &Scene, heights: &Heights) -> Option<Why> {
+fn brake(scene: &Scene, heights: &Heights) -> Option<Trigger> {
     if heights.stalling(scene) {
-        return Some(Why::Stalling);
+        return Some(Trigger::Stalling);
     }
     if heights.available_below(scene.reserve() / 2.0) {
         return Some(broken_why(scene));
@@ -140,14 +140,14 @@ fn brake(scene: &Scene, heights: &Heights) -> Option<Why> {
 
 /// A save that comes too late is still asked for: a trainer that survives the wall can
 /// finish it there, and whatever is more urgent has a higher rung of its own.
-fn checkpoint(scene: &Scene, heights: &Heights) -> Option<Why> {
+fn checkpoint(scene: &Scene, heights: &Heights) -> Option<Trigger> {
     if !save::wanted(scene) && !save::pending(scene) {
         return None;
     }
     if scene.signals.tree_grew
-        && let Some(why) = hard(scene, heights)
+        && let Some(trigger) = hard(scene, heights)
     {
-        return Some(why);
+        return Some(trigger);
     }
     if save::is_last_call(scene) {
         return Some(grower(scene));
@@ -172,28 +172,28 @@ fn begins_to_train(scene: &Scene) -> bool {
 }
 
 /// The tree must end so that the machine, or the run's last save, lives.
-pub(super) fn stop(scene: &Scene) -> Option<Why> {
+pub(super) fn stop(scene: &Scene) -> Option<Trigger> {
     let signals = &scene.signals;
     if scene.now.bound == Bound::Budget && budget_exceeded(scene) {
-        return Some(Why::BudgetExceeded);
+        return Some(Trigger::BudgetExceeded);
     }
     if on_doorstep(scene) {
-        return Some(Why::TreeGrowth);
+        return Some(Trigger::TreeGrowth);
     }
     // No cushion catches it beyond the wall; what is left there is for ending well.
     if scene.config.attached && scene.grows_beyond_wall() {
         return Some(bound_why(scene));
     }
     if starves_others(scene) {
-        return Some(Why::Stalling);
+        return Some(Trigger::Stalling);
     }
     if lives_on_swap(scene) {
-        return Some(Why::TreeGrowth);
+        return Some(Trigger::TreeGrowth);
     }
     if save::is_all_there_is_to_do(scene) {
         return Some(match scene.now.bound {
-            Bound::Budget => Why::BudgetExceeded,
-            Bound::Machine | Bound::Cgroup => Why::TreeGrowth,
+            Bound::Budget => Trigger::BudgetExceeded,
+            Bound::Machine | Bound::Cgroup => Trigger::TreeGrowth,
         });
     }
     // Others grew: that is what a pause is for, as long as it was not tried in vain.
@@ -204,7 +204,7 @@ pub(super) fn stop(scene: &Scene) -> Option<Why> {
         return Some(broken_why(scene));
     }
     if signals.storm_for > LASTING_STORM && scene.tree_is_largest() {
-        return Some(Why::SwapStorm);
+        return Some(Trigger::SwapStorm);
     }
     // Without a wall nothing else keeps the tree inside its bound.
     (!scene.config.wall && signals.tree_grew && scene.room() < 0.0).then(|| bound_why(scene))
@@ -301,12 +301,14 @@ pub(super) fn stop_can_wait(scene: &Scene) -> bool {
 }
 
 /// Something is wrong already, not only foreseen.
-fn hard(scene: &Scene, heights: &Heights) -> Option<Why> {
+fn hard(scene: &Scene, heights: &Heights) -> Option<Trigger> {
     if heights.storm {
-        return Some(Why::SwapStorm);
+        return Some(Trigger::SwapStorm);
     }
     if scene.now.bound == Bound::Budget {
-        return heights.bound_broken(scene).then_some(Why::BudgetExceeded);
+        return heights
+            .bound_broken(scene)
+            .then_some(Trigger::BudgetExceeded);
     }
     heights
         .available_below(scene.reserve())
@@ -314,29 +316,29 @@ fn hard(scene: &Scene, heights: &Heights) -> Option<Why> {
 }
 
 /// Who brings the bound nearer.
-fn grower(scene: &Scene) -> Why {
+fn grower(scene: &Scene) -> Trigger {
     if scene.signals.others_grew() && !scene.signals.tree_grew {
-        Why::OthersGrew
+        Trigger::OthersGrew
     } else {
-        Why::TreeGrowth
+        Trigger::TreeGrowth
     }
 }
 
 /// Less is left than was to be kept.
-pub(super) fn broken_why(scene: &Scene) -> Why {
+pub(super) fn broken_why(scene: &Scene) -> Trigger {
     match scene.now.bound {
-        Bound::Cgroup => Why::CgroupLimit,
-        Bound::Machine | Bound::Budget => Why::ReserveBroken,
+        Bound::Cgroup => Trigger::CgroupLimit,
+        Bound::Machine | Bound::Budget => Trigger::ReserveBroken,
     }
 }
 
-fn bound_why(scene: &Scene) -> Why {
+fn bound_why(scene: &Scene) -> Trigger {
     if scene.signals.growing {
-        return Why::TreeGrowth;
+        return Trigger::TreeGrowth;
     }
     match scene.now.bound {
-        Bound::Machine => Why::ReserveBroken,
-        Bound::Cgroup => Why::CgroupLimit,
-        Bound::Budget => Why::BudgetExceeded,
+        Bound::Machine => Trigger::ReserveBroken,
+        Bound::Cgroup => Trigger::CgroupLimit,
+        Bound::Budget => Trigger::BudgetExceeded,
     }
 }

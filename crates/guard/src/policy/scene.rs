@@ -4,25 +4,25 @@ use super::forecast::Outlook;
 use super::history::{Acts, Config, Forecast, History, Moment};
 use super::signals::Signals;
 use super::trend::seconds;
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 
 /// A rung, and the signal that decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub rung: Rung,
-    pub why: Why,
+    pub trigger: Trigger,
 }
 
 impl Verdict {
-    pub fn new(rung: Rung, why: Why) -> Verdict {
-        Verdict { rung, why }
+    pub fn new(rung: Rung, trigger: Trigger) -> Verdict {
+        Verdict { rung, trigger }
     }
 
     /// Not above a rung.
     pub fn at_most(self, rung: Rung) -> Verdict {
         Verdict {
             rung: self.rung.min(rung),
-            why: self.why,
+            trigger: self.trigger,
         }
     }
 }

@@ -5,10 +5,10 @@ use antifreeze_guard::hands::pageout::{Pageout, PageoutState};
 use antifreeze_guard::hands::stop;
 use antifreeze_guard::interruptible::inspect;
 use antifreeze_guard::mark::Mark;
-use antifreeze_guard::scout::now;
 use antifreeze_guard::shared::{Memory, Shared};
-use antifreeze_sense::tree::{CAPACITY, Tree};
-use antifreeze_sense::{Machine, Pid, Sample};
+use antifreeze_sense::clock::monotonic_ns;
+use antifreeze_sense::tree::{ProcessTree, TREE_CAPACITY};
+use antifreeze_sense::{MachineSensors, Pid, Sample};
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,9 @@ pub struct Guarded {
     output: BufReader<ChildStdout>,
     shared: Shared,
     _memory: Memory,
-    machine: Machine,
+    machine: MachineSensors,
     sample: Sample,
-    tree: Tree<Mark>,
+    tree: ProcessTree<Mark>,
 }
 
 pub struct Said(Vec<(String, i64)>);
@@ -66,7 +66,8 @@ impl Guarded {
         let head = shared.page();
         head.pages_out.store(pages_out, Release);
         // Fresh for as long as any test may take.
-        head.heartbeat.store(now() + 3_600_000_000_000, Release);
+        head.heartbeat
+            .store(monotonic_ns() + 3_600_000_000_000, Release);
         let path = format!(
             "/proc/{}/fd/{}",
             std::process::id(),
@@ -81,8 +82,8 @@ impl Guarded {
             .spawn()
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let mut tree = Tree::new(CAPACITY).unwrap();
-        tree.add_root(Pid(child.id()), now()).unwrap();
+        let mut tree = ProcessTree::new(TREE_CAPACITY).unwrap();
+        tree.add_root(Pid(child.id()), monotonic_ns()).unwrap();
         Guarded {
             child,
             said: Vec::new(),
@@ -90,7 +91,7 @@ impl Guarded {
             output,
             shared,
             _memory: memory,
-            machine: Machine::open(Path::new("/")),
+            machine: MachineSensors::open(Path::new("/")),
             sample: Sample::default(),
             tree,
         }
@@ -98,8 +99,9 @@ impl Guarded {
 
     fn look(&mut self) {
         self.machine.read(&mut self.sample);
-        self.tree.follow(self.sample.cpu.newest, now());
-        self.tree.read(now(), &mut self.sample);
+        self.tree
+            .update_members(self.sample.cpu.newest_pid, monotonic_ns());
+        self.tree.read_processes(monotonic_ns(), &mut self.sample);
     }
 
     /// Pauses the tree and pages it out as the guard would; returns the processes that served the request.
@@ -113,7 +115,7 @@ impl Guarded {
             let found = pageout
                 .inquiry()
                 .map(|inquiry| (inquiry, inspect(inquiry.pid)));
-            pageout.advance(now(), true, found, &mut self.tree, self.shared);
+            pageout.advance(monotonic_ns(), true, found, &mut self.tree, self.shared);
             let is_over = |pid: Pid, state: PageoutState| {
                 state == PageoutState::Over || self.pager(pid) == page::PAGER_NONE
             };
@@ -190,12 +192,12 @@ impl Guarded {
 
     /// As if the guard had been killed together with its keeper: the processes run, and the request stands.
     pub fn guard_dies(&mut self) {
-        let stale = now() - STALE_NS - 1_000_000_000;
+        let stale = monotonic_ns() - STALE_NS - 1_000_000_000;
         self.shared.page().heartbeat.store(stale, Release);
         for tracked in self.tree.processes() {
             let _ = self
                 .tree
-                .signal(tracked.process.pid, rustix::process::Signal::CONT);
+                .send_signal(tracked.process.pid, rustix::process::Signal::CONT);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::given::*;
 use antifreeze_guard::policy::{Bound, Config, Motion, Save, decide};
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 
 fn fragile() -> Config {
     Config {
@@ -22,8 +22,8 @@ fn bare() -> Config {
 fn others_that_grew_pause_the_tree() {
     let decision = decision(&squeezed(400 * MB));
     assert_eq!(
-        (decision.rung, decision.why),
-        (Rung::Pause, Why::OthersGrew)
+        (decision.rung, decision.trigger),
+        (Rung::Pause, Trigger::OthersGrew)
     );
 }
 
@@ -156,7 +156,7 @@ fn a_pause_lasts_until_there_is_room_for_two_seconds() {
     assert_eq!(paused(3 * GB, 1.0).rung, Rung::Pause);
     let resumed = paused(3 * GB, 3.0);
     assert!(resumed.rung < Rung::Pause);
-    assert_eq!(resumed.why, Why::RoomAgain);
+    assert_eq!(resumed.trigger, Trigger::RoomAvailable);
 }
 
 #[test]
@@ -173,13 +173,16 @@ fn a_pause_ends_when_the_person_asks_or_at_its_deadline() {
 
     history.acts.resume_asked_at = Some(ago(&history, 1.0));
     let asked = decide(&history, &saving());
-    assert_eq!((asked.rung, asked.why), (Rung::Checkpoint, Why::Asked));
+    assert_eq!(
+        (asked.rung, asked.trigger),
+        (Rung::Checkpoint, Trigger::UserRequest)
+    );
 
     history.acts.resume_asked_at = None;
     history.acts.paused_at = Some(ago(&history, 301.0));
     let late = decision(&history);
     assert!(late.rung < Rung::Pause);
-    assert_eq!(late.why, Why::Deadline);
+    assert_eq!(late.trigger, Trigger::Deadline);
 }
 
 #[test]
@@ -221,8 +224,8 @@ fn a_grower_is_stopped_when_three_quarters_of_the_reserve_are_gone() {
     );
     let stopped = decision(&leak(200 * MB, -800 * MB as i64));
     assert_eq!(
-        (stopped.rung, stopped.why),
-        (Rung::Stop, Why::ReserveBroken)
+        (stopped.rung, stopped.trigger),
+        (Rung::Stop, Trigger::ReserveBroken)
     );
 }
 
@@ -231,7 +234,10 @@ fn a_grower_that_no_wall_stops_is_stopped_after_seconds_beyond_what_the_cushion_
     let within = decision(&leak(20 * MB, -400 * MB as i64));
     assert_eq!(within.rung, Rung::Brake, "the cushion may use half");
     let beyond = decision(&leak(20 * MB, -600 * MB as i64));
-    assert_eq!((beyond.rung, beyond.why), (Rung::Stop, Why::Stalling));
+    assert_eq!(
+        (beyond.rung, beyond.trigger),
+        (Rung::Stop, Trigger::Stalling)
+    );
 }
 
 #[test]
@@ -363,7 +369,10 @@ fn a_stop_has_until_its_deadline() {
     assert_eq!(decision(&history).rung, Rung::Stop);
     history.acts.stop_sent_at = Some(ago(&history, 10.5));
     let killed = decision(&history);
-    assert_eq!((killed.rung, killed.why), (Rung::Kill, Why::Deadline));
+    assert_eq!(
+        (killed.rung, killed.trigger),
+        (Rung::Kill, Trigger::Deadline)
+    );
 }
 
 #[test]

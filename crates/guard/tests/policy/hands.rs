@@ -44,7 +44,9 @@ impl Hands {
         }
         acts.rung = rung;
         acts.since = now.at;
-        self.story.rungs.push((seconds(now.at), rung, decision.why));
+        self.story
+            .rungs
+            .push((seconds(now.at), rung, decision.trigger));
     }
 
     /// A save that was asked for lands once it has taken its time.

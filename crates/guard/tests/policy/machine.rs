@@ -6,7 +6,7 @@ use crate::story::{End, Story};
 use antifreeze_guard::policy::{
     Bound, Candidate, Config, History, Moment, Motion, WallRoom, WallState, decide, plan,
 };
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 use std::time::Duration;
 
 /// What the trainer wants at a time of its own, in bytes.
@@ -161,7 +161,7 @@ impl Play<'_> {
             self.stride_at = self.at;
         }
         let decision = decide(&self.history, &self.world.config);
-        let others_grew = decision.why == Why::OthersGrew;
+        let others_grew = decision.trigger == Trigger::OthersGrew;
         let room = WallRoom {
             resumed: false,
             leaving: false,

@@ -2,19 +2,25 @@
 
 use crate::given::*;
 use antifreeze_guard::policy::{Bound, History, Moment, Motion, Save, decide};
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 use std::time::Duration;
 
 #[test]
 fn before_the_first_look_it_is_calm() {
     let decision = decision(&History::new());
-    assert_eq!((decision.rung, decision.why), (Rung::Calm, Why::Nothing));
+    assert_eq!(
+        (decision.rung, decision.trigger),
+        (Rung::Calm, Trigger::Unspecified)
+    );
 }
 
 #[test]
 fn a_quiet_run_is_calm_and_looked_at_every_two_seconds() {
     let decision = decision(&steady(|_| {}));
-    assert_eq!((decision.rung, decision.why), (Rung::Calm, Why::Nothing));
+    assert_eq!(
+        (decision.rung, decision.trigger),
+        (Rung::Calm, Trigger::Unspecified)
+    );
     assert_eq!(decision.pace, Duration::from_secs(2));
 }
 
@@ -36,8 +42,8 @@ fn the_nearer_the_wall_by_forecast_the_higher_the_rung() {
         let history = leak(rate, (seconds * rate) as i64);
         let decision = decide(&history, &saving());
         assert_eq!(
-            (decision.rung, decision.why),
-            (expected, Why::TreeGrowth),
+            (decision.rung, decision.trigger),
+            (expected, Trigger::TreeGrowth),
             "{seconds} s"
         );
     }
@@ -99,8 +105,8 @@ fn a_broken_reserve_warns_and_a_half_used_one_brakes() {
         let history = steady(|moment| available(moment, left * MB));
         let decision = decision(&history);
         assert_eq!(
-            (decision.rung, decision.why),
-            (expected, Why::ReserveBroken)
+            (decision.rung, decision.trigger),
+            (expected, Trigger::ReserveBroken)
         );
     }
 }
@@ -111,7 +117,7 @@ fn in_a_container_its_limit_is_named() {
         moment.bound = Bound::Cgroup;
         available(moment, 900 * MB);
     });
-    assert_eq!(decision(&history).why, Why::CgroupLimit);
+    assert_eq!(decision(&history).trigger, Trigger::CgroupLimit);
 }
 
 #[test]
@@ -123,8 +129,8 @@ fn a_little_over_the_budget_warns() {
     });
     let decision = decision(&history);
     assert_eq!(
-        (decision.rung, decision.why),
-        (Rung::Warn, Why::BudgetExceeded)
+        (decision.rung, decision.trigger),
+        (Rung::Warn, Trigger::BudgetExceeded)
     );
 }
 
@@ -150,14 +156,18 @@ fn a_swap_storm_counts_when_it_lasts_and_memory_is_low() {
             available(moment, left);
             swapping(moment, t, rate, seconds);
         });
-        decision(&history).why
+        decision(&history).trigger
     };
-    assert_eq!(storm(5000.0, 3.0, 1500 * MB), Why::SwapStorm);
-    assert_ne!(storm(5000.0, 0.5, 1500 * MB), Why::SwapStorm, "a burst");
-    assert_ne!(storm(500.0, 3.0, 1500 * MB), Why::SwapStorm, "a trickle");
+    assert_eq!(storm(5000.0, 3.0, 1500 * MB), Trigger::SwapStorm);
+    assert_ne!(storm(5000.0, 0.5, 1500 * MB), Trigger::SwapStorm, "a burst");
+    assert_ne!(
+        storm(500.0, 3.0, 1500 * MB),
+        Trigger::SwapStorm,
+        "a trickle"
+    );
     assert_ne!(
         storm(5000.0, 3.0, 4 * GB),
-        Why::SwapStorm,
+        Trigger::SwapStorm,
         "with plenty left"
     );
 }
@@ -182,13 +192,13 @@ fn a_full_disk_or_shm_warns_and_no_more() {
     let filling = history(20.0, 100, |t, moment| {
         moment.shm_free = Some(((20.5 - t) * 500e6) as u64);
     });
-    for (history, why) in [
-        (disk, Why::DiskFull),
-        (shm, Why::ShmFull),
-        (filling, Why::ShmFull),
+    for (history, trigger) in [
+        (disk, Trigger::DiskFull),
+        (shm, Trigger::ShmFull),
+        (filling, Trigger::ShmFull),
     ] {
         let decision = decide(&history, &saving());
-        assert_eq!((decision.rung, decision.why), (Rung::Warn, why));
+        assert_eq!((decision.rung, decision.trigger), (Rung::Warn, trigger));
     }
 }
 

@@ -4,7 +4,7 @@ use crate::given::{GB, MB, config, saving};
 use crate::machine::{Wish, World, play};
 use crate::story::End;
 use antifreeze_guard::policy::Config;
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 use std::time::Duration;
 
 fn data(bytes: f64) -> Wish {
@@ -101,7 +101,7 @@ fn a_neighbour_that_grows_and_lets_go_costs_one_pause() {
     let resumed = story
         .rungs
         .iter()
-        .find(|(_, _, why)| *why == Why::RoomAgain);
+        .find(|(_, _, trigger)| *trigger == Trigger::RoomAvailable);
     assert!(
         resumed.is_some_and(|(at, ..)| *at > 35.0 && *at < 40.0),
         "{story:?}"
@@ -149,7 +149,7 @@ fn shared_memory_beyond_the_budget_is_saved_then_stopped() {
         "{story:?}"
     );
     assert!(story.walled.is_empty());
-    assert_eq!(story.rungs.last().unwrap().2, Why::BudgetExceeded);
+    assert_eq!(story.rungs.last().unwrap().2, Trigger::BudgetExceeded);
 }
 
 #[test]

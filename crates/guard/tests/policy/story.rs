@@ -1,12 +1,12 @@
 //! What came of a run.
 
-use antifreeze_record::event::{Rung, Why};
+use antifreeze_record::event::{Rung, Trigger};
 
 /// Times are seconds since the beginning.
 #[derive(Debug)]
 pub struct Story {
     /// Every change of rung.
-    pub rungs: Vec<(f64, Rung, Why)>,
+    pub rungs: Vec<(f64, Rung, Trigger)>,
     pub walled: Vec<f64>,
     pub paused: u32,
     pub resumed: u32,

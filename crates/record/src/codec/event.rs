@@ -2,8 +2,8 @@
 
 use super::wire::{Reader, Writer};
 use super::{put_stamp, take_stamp};
-use crate::event::{Event, Lack, Rung, Text, What, Why};
-use antifreeze_sense::{Name, Pid};
+use crate::event::{Degradation, Event, EventKind, Rung, ShortText, Trigger};
+use antifreeze_sense::{Pid, ProcessName};
 
 /// No encoded event is longer: the page between guard and front keeps this much for each.
 pub const EVENT_BYTES: usize = 248;
@@ -39,136 +39,148 @@ mod kind {
 pub fn encode_event(event: &Event, out: &mut [u8]) -> usize {
     let mut writer = Writer::new(out);
     put_stamp(&mut writer, event.at);
-    put_what(&mut writer, &event.what);
+    encode_kind(&mut writer, &event.kind);
     writer.finish()
 }
 
 /// `None` when the bytes are no event at all; an event of a kind or with a value that only a
-/// newer writer knows is [`What::Unknown`].
+/// newer writer knows is [`EventKind::Unknown`].
 pub fn decode_event(bytes: &[u8]) -> Option<Event> {
     let mut reader = Reader::new(bytes);
     let at = take_stamp(&mut reader)?;
     let kind = reader.number()?;
-    let what = take_what(&mut reader, kind)?;
-    Some(Event { at, what })
+    let event_kind = decode_kind(&mut reader, kind)?;
+    Some(Event {
+        at,
+        kind: event_kind,
+    })
 }
 
-fn put_what(out: &mut Writer, what: &What) {
-    match *what {
-        What::Started {
+fn encode_kind(out: &mut Writer, event_kind: &EventKind) {
+    match *event_kind {
+        EventKind::Started {
             guard,
             root,
             total,
             reserve,
             budget,
         } => {
-            numbers(
+            put_numbers(
                 out,
                 &[kind::STARTED, guard.0.into(), root.0.into(), total, reserve],
             );
             out.optional(budget);
         }
-        What::Rung {
+        EventKind::Rung {
             from,
             to,
-            why,
+            trigger,
             room,
             growth,
             forecast_ms,
             confidence,
         } => {
-            numbers(out, &[kind::RUNG, from as u64, to as u64, why as u64]);
+            put_numbers(out, &[kind::RUNG, from as u64, to as u64, trigger as u64]);
             out.signed(room);
             out.signed(growth);
             out.optional(forecast_ms);
             out.number(confidence.into());
         }
-        What::Walled {
+        EventKind::RequestRefused {
             pid,
             name,
             bytes,
             footprint,
         } => {
-            numbers(out, &[kind::WALLED, pid.0.into()]);
+            put_numbers(out, &[kind::WALLED, pid.0.into()]);
             out.text(name.as_bytes());
-            numbers(out, &[bytes, footprint]);
+            put_numbers(out, &[bytes, footprint]);
         }
-        What::Braked { high } => numbers(out, &[kind::BRAKED, high]),
-        What::Released { high } => numbers(out, &[kind::RELEASED, high]),
-        What::CheckpointAsked { pid, signal } => {
-            numbers(out, &[kind::CHECKPOINT_ASKED, pid.0.into(), signal.into()]);
+        EventKind::Braked { high } => put_numbers(out, &[kind::BRAKED, high]),
+        EventKind::Released { high } => put_numbers(out, &[kind::RELEASED, high]),
+        EventKind::CheckpointAsked { pid, signal } => {
+            put_numbers(out, &[kind::CHECKPOINT_ASKED, pid.0.into(), signal.into()]);
         }
-        What::CheckpointSaved {
+        EventKind::CheckpointSaved {
             millis,
             bytes,
             file,
         } => {
-            numbers(out, &[kind::CHECKPOINT_SAVED, millis, bytes]);
+            put_numbers(out, &[kind::CHECKPOINT_SAVED, millis, bytes]);
             out.text(file.as_bytes());
         }
-        What::CheckpointMissed { millis } => numbers(out, &[kind::CHECKPOINT_MISSED, millis]),
-        What::Paused { who, pid, grew } => {
-            numbers(out, &[kind::PAUSED]);
+        EventKind::CheckpointMissed { millis } => {
+            put_numbers(out, &[kind::CHECKPOINT_MISSED, millis])
+        }
+        EventKind::Paused { who, pid, grew } => {
+            put_numbers(out, &[kind::PAUSED]);
             out.text(who.as_bytes());
-            numbers(out, &[pid.0.into(), grew]);
+            put_numbers(out, &[pid.0.into(), grew]);
         }
-        What::Resumed { why, millis } => numbers(out, &[kind::RESUMED, why as u64, millis]),
-        What::StopSent { pid, why } => {
-            numbers(out, &[kind::STOP_SENT, pid.0.into(), why as u64]);
+        EventKind::Resumed { trigger, millis } => {
+            put_numbers(out, &[kind::RESUMED, trigger as u64, millis])
         }
-        What::KillSent { pid, why } => {
-            numbers(out, &[kind::KILL_SENT, pid.0.into(), why as u64]);
+        EventKind::StopSent { pid, trigger } => {
+            put_numbers(out, &[kind::STOP_SENT, pid.0.into(), trigger as u64]);
         }
-        What::Lacks { lack, detail } => {
-            numbers(out, &[kind::LACKS, lack as u64, detail.into()]);
+        EventKind::KillSent { pid, trigger } => {
+            put_numbers(out, &[kind::KILL_SENT, pid.0.into(), trigger as u64]);
         }
-        What::Regained { lack } => numbers(out, &[kind::REGAINED, lack as u64]),
-        What::GuardRestored => numbers(out, &[kind::GUARD_RESTORED]),
-        What::FrontGone => numbers(out, &[kind::FRONT_GONE]),
-        What::UserStopped => numbers(out, &[kind::USER_STOPPED]),
-        What::UserContinued => numbers(out, &[kind::USER_CONTINUED]),
-        What::Ended {
+        EventKind::Degraded {
+            degradation,
+            detail,
+        } => {
+            put_numbers(out, &[kind::LACKS, degradation as u64, detail.into()]);
+        }
+        EventKind::Recovered { degradation } => {
+            put_numbers(out, &[kind::REGAINED, degradation as u64])
+        }
+        EventKind::GuardRestored => put_numbers(out, &[kind::GUARD_RESTORED]),
+        EventKind::FrontLost => put_numbers(out, &[kind::FRONT_GONE]),
+        EventKind::UserStopped => put_numbers(out, &[kind::USER_STOPPED]),
+        EventKind::UserContinued => put_numbers(out, &[kind::USER_CONTINUED]),
+        EventKind::Ended {
             status,
             peak,
             worst_delay_ms,
             ended_by_guard,
         } => {
             let by_guard = u64::from(ended_by_guard);
-            numbers(
+            put_numbers(
                 out,
                 &[kind::ENDED, status.into(), peak, worst_delay_ms, by_guard],
             );
         }
-        What::Detached {
+        EventKind::Detached {
             process_ended,
             peak,
             worst_delay_ms,
             ended_by_guard,
         } => {
             let (ended, by_guard) = (u64::from(process_ended), u64::from(ended_by_guard));
-            numbers(
+            put_numbers(
                 out,
                 &[kind::DETACHED, ended, peak, worst_delay_ms, by_guard],
             );
         }
-        What::Attached { pid } => numbers(out, &[kind::ATTACHED, pid.0.into()]),
-        What::TreeEnded => numbers(out, &[kind::TREE_ENDED]),
-        What::Still { steps } => numbers(out, &[kind::STILL, steps]),
-        What::Unknown { kind } => numbers(out, &[kind]),
+        EventKind::Attached { pid } => put_numbers(out, &[kind::ATTACHED, pid.0.into()]),
+        EventKind::TreeEnded => put_numbers(out, &[kind::TREE_ENDED]),
+        EventKind::NoProgress { steps } => put_numbers(out, &[kind::STILL, steps]),
+        EventKind::Unknown { kind } => put_numbers(out, &[kind]),
     }
 }
 
-fn numbers(out: &mut Writer, numbers: &[u64]) {
+fn put_numbers(out: &mut Writer, numbers: &[u64]) {
     for &number in numbers {
         out.number(number);
     }
 }
 
-fn take_what(from: &mut Reader, kind: u64) -> Option<What> {
+fn decode_kind(from: &mut Reader, kind: u64) -> Option<EventKind> {
     Some(match kind {
-        kind::STARTED => What::Started {
-            guard: pid(from)?,
-            root: pid(from)?,
+        kind::STARTED => EventKind::Started {
+            guard: take_pid(from)?,
+            root: take_pid(from)?,
             total: from.number()?,
             reserve: from.number()?,
             budget: from.optional()?,
@@ -177,105 +189,107 @@ fn take_what(from: &mut Reader, kind: u64) -> Option<What> {
             let (left, entered) = (from.number()?, from.number()?);
             let (Some(left), Some(entered)) = (Rung::from_code(left), Rung::from_code(entered))
             else {
-                return Some(What::Unknown { kind });
+                return Some(EventKind::Unknown { kind });
             };
-            What::Rung {
+            EventKind::Rung {
                 from: left,
                 to: entered,
-                why: why(from)?,
+                trigger: take_trigger(from)?,
                 room: from.signed()?,
                 growth: from.signed()?,
                 forecast_ms: from.optional()?,
                 confidence: from.number()?.try_into().ok()?,
             }
         }
-        kind::WALLED => What::Walled {
-            pid: pid(from)?,
-            name: name(from)?,
+        kind::WALLED => EventKind::RequestRefused {
+            pid: take_pid(from)?,
+            name: take_name(from)?,
             bytes: from.number()?,
             footprint: from.number()?,
         },
-        kind::BRAKED => What::Braked {
+        kind::BRAKED => EventKind::Braked {
             high: from.number()?,
         },
-        kind::RELEASED => What::Released {
+        kind::RELEASED => EventKind::Released {
             high: from.number()?,
         },
-        kind::CHECKPOINT_ASKED => What::CheckpointAsked {
-            pid: pid(from)?,
+        kind::CHECKPOINT_ASKED => EventKind::CheckpointAsked {
+            pid: take_pid(from)?,
             signal: from.number()?.try_into().ok()?,
         },
-        kind::CHECKPOINT_SAVED => What::CheckpointSaved {
+        kind::CHECKPOINT_SAVED => EventKind::CheckpointSaved {
             millis: from.number()?,
             bytes: from.number()?,
-            file: Text::new(from.text()?),
+            file: ShortText::new(from.text()?),
         },
-        kind::CHECKPOINT_MISSED => What::CheckpointMissed {
+        kind::CHECKPOINT_MISSED => EventKind::CheckpointMissed {
             millis: from.number()?,
         },
-        kind::PAUSED => What::Paused {
-            who: name(from)?,
-            pid: pid(from)?,
+        kind::PAUSED => EventKind::Paused {
+            who: take_name(from)?,
+            pid: take_pid(from)?,
             grew: from.number()?,
         },
-        kind::RESUMED => What::Resumed {
-            why: why(from)?,
+        kind::RESUMED => EventKind::Resumed {
+            trigger: take_trigger(from)?,
             millis: from.number()?,
         },
-        kind::STOP_SENT => What::StopSent {
-            pid: pid(from)?,
-            why: why(from)?,
+        kind::STOP_SENT => EventKind::StopSent {
+            pid: take_pid(from)?,
+            trigger: take_trigger(from)?,
         },
-        kind::KILL_SENT => What::KillSent {
-            pid: pid(from)?,
-            why: why(from)?,
+        kind::KILL_SENT => EventKind::KillSent {
+            pid: take_pid(from)?,
+            trigger: take_trigger(from)?,
         },
-        kind::LACKS => match Lack::from_code(from.number()?) {
-            Some(lack) => What::Lacks {
-                lack,
+        kind::LACKS => match Degradation::from_code(from.number()?) {
+            Some(degradation) => EventKind::Degraded {
+                degradation,
                 detail: from.number()?.try_into().ok()?,
             },
-            None => What::Unknown { kind },
+            None => EventKind::Unknown { kind },
         },
-        kind::REGAINED => match Lack::from_code(from.number()?) {
-            Some(lack) => What::Regained { lack },
-            None => What::Unknown { kind },
+        kind::REGAINED => match Degradation::from_code(from.number()?) {
+            Some(degradation) => EventKind::Recovered { degradation },
+            None => EventKind::Unknown { kind },
         },
-        kind::GUARD_RESTORED => What::GuardRestored,
-        kind::FRONT_GONE => What::FrontGone,
-        kind::USER_STOPPED => What::UserStopped,
-        kind::USER_CONTINUED => What::UserContinued,
-        kind::ENDED => What::Ended {
+        kind::GUARD_RESTORED => EventKind::GuardRestored,
+        kind::FRONT_GONE => EventKind::FrontLost,
+        kind::USER_STOPPED => EventKind::UserStopped,
+        kind::USER_CONTINUED => EventKind::UserContinued,
+        kind::ENDED => EventKind::Ended {
             status: from.number()?.try_into().ok()?,
             peak: from.number()?,
             worst_delay_ms: from.number()?,
             ended_by_guard: from.number()? != 0,
         },
-        kind::DETACHED => What::Detached {
+        kind::DETACHED => EventKind::Detached {
             process_ended: from.number()? != 0,
             peak: from.number()?,
             worst_delay_ms: from.number()?,
             ended_by_guard: from.number()? != 0,
         },
-        kind::ATTACHED => What::Attached { pid: pid(from)? },
-        kind::TREE_ENDED => What::TreeEnded,
-        kind::STILL => What::Still {
+        kind::ATTACHED => EventKind::Attached {
+            pid: take_pid(from)?,
+        },
+        kind::TREE_ENDED => EventKind::TreeEnded,
+        kind::STILL => EventKind::NoProgress {
             steps: from.number()?,
         },
-        kind => What::Unknown { kind },
+        kind => EventKind::Unknown { kind },
     })
 }
 
-fn pid(from: &mut Reader) -> Option<Pid> {
+fn take_pid(from: &mut Reader) -> Option<Pid> {
     from.number()?.try_into().ok().map(Pid)
 }
 
-fn why(from: &mut Reader) -> Option<Why> {
-    from.number().map(Why::from_code)
+fn take_trigger(from: &mut Reader) -> Option<Trigger> {
+    from.number().map(Trigger::from_code)
 }
 
-fn name(from: &mut Reader) -> Option<Name> {
-    from.text().map(Name::new)
+fn take_name(from: &mut Reader) -> Option<ProcessName> {
+    from.text().map(ProcessName::new)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use super::reading::Field;
 use super::reading::Unit::{Bytes, Count};
 use antifreeze_sense::{
-    Cards, Cgroup, Cpu, Disk, Heat, Memory, Paging, Pressure, Sample, Space, Tree,
+    Cgroup, Cpu, Disk, FsSpace, Gpus, Memory, Paging, Pressure, Sample, Thermal, TreeTotals,
 };
 
 /// Every group of readings in the order in which they are stored.
@@ -20,7 +20,7 @@ pub(super) fn for_each_group(
     visit(&mut cpu(&mut sample.cpu))?;
     visit(&mut disk(&mut sample.disk))?;
     visit(&mut shm(&mut sample.shm))?;
-    visit(&mut heat(&mut sample.heat, &mut sample.cards))?;
+    visit(&mut thermal(&mut sample.thermal, &mut sample.gpus))?;
     visit(&mut cgroup(&mut sample.cgroup))?;
     visit(&mut tree(&mut sample.tree))
 }
@@ -83,18 +83,18 @@ fn paging(group: &mut Paging) -> [Field<'_>; 7] {
 
 fn pressure(group: &mut Pressure) -> [Field<'_>; 5] {
     let Pressure {
-        cpu_some,
-        memory_some,
-        memory_full,
-        io_some,
-        io_full,
+        cpu_some_us,
+        memory_some_us,
+        memory_full_us,
+        io_some_us,
+        io_full_us,
     } = group;
     [
-        (Count, cpu_some),
-        (Count, memory_some),
-        (Count, memory_full),
-        (Count, io_some),
-        (Count, io_full),
+        (Count, cpu_some_us),
+        (Count, memory_some_us),
+        (Count, memory_full_us),
+        (Count, io_some_us),
+        (Count, io_full_us),
     ]
 }
 
@@ -107,11 +107,11 @@ fn cpu(group: &mut Cpu) -> [Field<'_>; 12] {
         iowait,
         irq,
         steal,
-        load: [load_1, load_5, load_15],
+        load_hundredths: [load_1, load_5, load_15],
         runnable,
-        newest,
+        newest_pid,
         core_count: _,
-        cores: _,
+        core_percents: _,
     } = group;
     [
         (Count, user),
@@ -125,13 +125,13 @@ fn cpu(group: &mut Cpu) -> [Field<'_>; 12] {
         (Count, load_5),
         (Count, load_15),
         (Count, runnable),
-        (Count, newest),
+        (Count, newest_pid),
     ]
 }
 
 fn disk(group: &mut Disk) -> [Field<'_>; 12] {
     let Disk {
-        space: Space { total, free },
+        space: FsSpace { total, free },
         inodes_free,
         network,
         reads,
@@ -159,37 +159,41 @@ fn disk(group: &mut Disk) -> [Field<'_>; 12] {
     ]
 }
 
-fn shm(group: &mut Space) -> [Field<'_>; 2] {
-    let Space { total, free } = group;
+fn shm(group: &mut FsSpace) -> [Field<'_>; 2] {
+    let FsSpace { total, free } = group;
     [(Bytes, total), (Bytes, free)]
 }
 
-/// Cards came later, and are no group of their own: what follows the groups is told from them by their number.
-fn heat<'a>(group: &'a mut Heat, cards: &'a mut Cards) -> [Field<'a>; 12] {
-    let Heat { hottest, throttled } = group;
-    let Cards {
-        used,
-        total,
-        busy,
-        hottest: hottest_card,
-        draw,
-        limit,
-        throttle,
-        fullest,
+/// The GPUs were added later and share the group of the temperatures, because a record of before is read by the number
+/// of its groups.
+fn thermal<'a>(group: &'a mut Thermal, gpus: &'a mut Gpus) -> [Field<'a>; 12] {
+    let Thermal {
+        hottest_millidegrees,
+        throttle_count,
+    } = group;
+    let Gpus {
+        memory_used,
+        memory_total,
+        busy_percent,
+        hottest_millidegrees: hottest_gpu_millidegrees,
+        power_microwatts,
+        power_limit_microwatts,
+        throttle_bits,
+        fullest_permille,
         count,
         lost,
-    } = cards;
+    } = gpus;
     [
-        (Count, hottest),
-        (Count, throttled),
-        (Bytes, used),
-        (Bytes, total),
-        (Count, busy),
-        (Count, hottest_card),
-        (Count, draw),
-        (Count, limit),
-        (Count, throttle),
-        (Count, fullest),
+        (Count, hottest_millidegrees),
+        (Count, throttle_count),
+        (Bytes, memory_used),
+        (Bytes, memory_total),
+        (Count, busy_percent),
+        (Count, hottest_gpu_millidegrees),
+        (Count, power_microwatts),
+        (Count, power_limit_microwatts),
+        (Count, throttle_bits),
+        (Count, fullest_permille),
         (Count, count),
         (Count, lost),
     ]
@@ -216,8 +220,8 @@ fn cgroup(group: &mut Cgroup) -> [Field<'_>; 7] {
     ]
 }
 
-fn tree(group: &mut Tree) -> [Field<'_>; 14] {
-    let Tree {
+fn tree(group: &mut TreeTotals) -> [Field<'_>; 14] {
+    let TreeTotals {
         count,
         threads,
         files,

@@ -2,13 +2,13 @@
 
 use super::wire::{Reader, Writer};
 use super::{put_stamp, take_stamp};
-use crate::head::Head;
+use crate::head::RecordHead;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// How many bytes of `out` were used; 0 when it is too small.
-pub(crate) fn encode_head(head: &Head, out: &mut [u8]) -> usize {
+pub(crate) fn encode_head(head: &RecordHead, out: &mut [u8]) -> usize {
     let (pieces, cut) = command_that_fits(head);
     let folder = head.folder.as_os_str().as_bytes();
     let mut writer = Writer::new(out);
@@ -22,7 +22,7 @@ pub(crate) fn encode_head(head: &Head, out: &mut [u8]) -> usize {
     writer.text(run_that_fits(&head.run).as_bytes());
     writer.text(
         folder
-            .get(folder.len().saturating_sub(Head::FOLDER_BYTES)..)
+            .get(folder.len().saturating_sub(RecordHead::FOLDER_BYTES)..)
             .unwrap_or(folder),
     );
     writer.number(pieces.clone().count() as u64);
@@ -32,7 +32,7 @@ pub(crate) fn encode_head(head: &Head, out: &mut [u8]) -> usize {
     writer.finish()
 }
 
-pub(crate) fn decode_head(bytes: &[u8]) -> Option<Head> {
+pub(crate) fn decode_head(bytes: &[u8]) -> Option<RecordHead> {
     let mut reader = Reader::new(bytes);
     let start = take_stamp(&mut reader)?;
     let schema = reader.number()?.try_into().ok()?;
@@ -48,7 +48,7 @@ pub(crate) fn decode_head(bytes: &[u8]) -> Option<Head> {
     for _ in 0..pieces {
         command.push(OsStr::from_bytes(reader.text()?).to_os_string());
     }
-    Some(Head {
+    Some(RecordHead {
         schema,
         run,
         boot,
@@ -66,7 +66,7 @@ pub(crate) fn decode_head(bytes: &[u8]) -> Option<Head> {
 fn run_that_fits(run: &str) -> &str {
     let ends = run.char_indices().map(|(at, c)| at + c.len_utf8());
     let end = ends
-        .take_while(|&end| end <= Head::RUN_BYTES)
+        .take_while(|&end| end <= RecordHead::RUN_BYTES)
         .last()
         .unwrap_or(0);
     run.get(..end).unwrap_or_default()
@@ -74,12 +74,12 @@ fn run_that_fits(run: &str) -> &str {
 
 /// The first pieces of the command whose bytes fit together, and whether some did not.
 /// The piece that does not fit is left out whole: half a path would be a wrong path.
-fn command_that_fits(head: &Head) -> (impl Iterator<Item = &[u8]> + Clone, bool) {
+fn command_that_fits(head: &RecordHead) -> (impl Iterator<Item = &[u8]> + Clone, bool) {
     let mut used = 0;
     let fitting = head.command.iter().take_while(|piece| {
         // Each piece needs its length too, in two bytes at most.
         used += piece.len() + 2;
-        used <= Head::COMMAND_BYTES
+        used <= RecordHead::COMMAND_BYTES
     });
     let count = fitting.count();
     let pieces = head
@@ -96,14 +96,14 @@ mod tests {
     use antifreeze_sense::Stamp;
     use std::ffi::OsString;
 
-    fn head() -> Head {
-        Head {
+    fn head() -> RecordHead {
+        RecordHead {
             schema: crate::SCHEMA,
             run: "2026-01-02-calm-otter".into(),
             boot: [7; 16],
             start: Stamp {
-                monotonic: 5,
-                realtime: u64::MAX,
+                monotonic_ns: 5,
+                realtime_ns: u64::MAX,
             },
             total: 64 << 30,
             reserve: 2 << 30,
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    fn there_and_back(head: &Head) -> Head {
+    fn there_and_back(head: &RecordHead) -> RecordHead {
         let mut out = [0; crate::frame::MAX_PAYLOAD];
         let len = encode_head(head, &mut out);
         assert_ne!(len, 0);
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_long_command_keeps_its_first_pieces_and_says_so() {
         let long: OsString = "x".repeat(2000).into();
-        let head = Head {
+        let head = RecordHead {
             command: vec!["python".into(), long.clone(), long],
             ..head()
         };
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_largest_head_fits_into_a_frame() {
-        let back = there_and_back(&Head {
+        let back = there_and_back(&RecordHead {
             run: "é".repeat(100),
             folder: "/long".repeat(2000).into(),
             command: vec!["y".repeat(500).into(); 100],

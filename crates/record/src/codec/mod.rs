@@ -23,14 +23,14 @@ use antifreeze_sense::Stamp;
 use wire::{Reader, Writer};
 
 fn put_stamp(writer: &mut Writer, at: Stamp) {
-    writer.number(at.monotonic);
-    writer.number(at.realtime);
+    writer.number(at.monotonic_ns);
+    writer.number(at.realtime_ns);
 }
 
 fn take_stamp(reader: &mut Reader) -> Option<Stamp> {
     Some(Stamp {
-        monotonic: reader.number()?,
-        realtime: reader.number()?,
+        monotonic_ns: reader.number()?,
+        realtime_ns: reader.number()?,
     })
 }
 

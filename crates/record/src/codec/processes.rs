@@ -4,7 +4,7 @@
 use super::reading::Unit::{Bytes, Count};
 use super::reading::{Field, pack, take_readings, unpack};
 use super::wire::{Reader, Writer};
-use antifreeze_sense::{Name, Pid, Process, Processes};
+use antifreeze_sense::{Pid, Process, ProcessName, Processes};
 
 /// The fields of a process that are not readings: number, parent, start, state.
 const IDENTITY_FIELDS: u64 = 4;
@@ -112,7 +112,7 @@ pub(super) fn take_processes(reader: &mut Reader, processes: &mut Processes) -> 
 fn take_process(reader: &mut Reader, stored: u64, before: &Before) -> Option<Process> {
     let name = match reader.number()? {
         0 => before.process.name,
-        len => Name::new(reader.bytes(len - 1)?),
+        len => ProcessName::new(reader.bytes(len - 1)?),
     };
     let mut process = Process {
         name,

@@ -54,7 +54,10 @@ pub fn decode_sample(bytes: &[u8]) -> Option<Sample> {
 }
 
 fn put_cores(writer: &mut Writer, cpu: &Cpu) {
-    let listed = cpu.cores.get(..cpu.core_count.into()).unwrap_or(&cpu.cores);
+    let listed = cpu
+        .core_percents
+        .get(..cpu.core_count.into())
+        .unwrap_or(&cpu.core_percents);
     writer.number(cpu.core_count.into());
     writer.text(listed);
 }
@@ -65,7 +68,7 @@ fn take_cores(reader: &mut Reader, cpu: &mut Cpu) -> Option<()> {
     }
     cpu.core_count = reader.number()?.try_into().ok()?;
     let listed = reader.text()?;
-    for (core, &busy) in cpu.cores.iter_mut().zip(listed) {
+    for (core, &busy) in cpu.core_percents.iter_mut().zip(listed) {
         *core = busy;
     }
     Some(())

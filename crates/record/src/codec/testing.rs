@@ -2,9 +2,10 @@
 
 use super::groups::for_each_group;
 use super::processes::readings;
-use crate::event::{Event, Lack, Rung, Text, What, Why};
+use crate::event::{Degradation, Event, EventKind, Rung, ShortText, Trigger};
 use antifreeze_sense::{
-    CORES, Name, PROCESSES, Pid, Process, Processes, Reading, Reason, Sample, Stamp,
+    MAX_CORES, MAX_LISTED_PROCESSES, Pid, Process, ProcessName, Processes, Reading, Reason, Sample,
+    Stamp,
 };
 use proptest::prelude::*;
 
@@ -30,16 +31,16 @@ fn reading() -> impl Strategy<Value = Reading<u64>> {
 }
 
 fn stamp() -> impl Strategy<Value = Stamp> {
-    (number(), number()).prop_map(|(monotonic, realtime)| Stamp {
-        monotonic,
-        realtime,
+    (number(), number()).prop_map(|(monotonic_ns, realtime_ns)| Stamp {
+        monotonic_ns,
+        realtime_ns,
     })
 }
 
-fn name() -> impl Strategy<Value = Name> {
+fn name() -> impl Strategy<Value = ProcessName> {
     prop_oneof![
-        Just(Name::new(b"python")),
-        prop::collection::vec(any::<u8>(), 0..16).prop_map(|bytes| Name::new(&bytes)),
+        Just(ProcessName::new(b"python")),
+        prop::collection::vec(any::<u8>(), 0..16).prop_map(|bytes| ProcessName::new(&bytes)),
     ]
 }
 
@@ -65,8 +66,8 @@ fn process() -> impl Strategy<Value = Process> {
 
 pub fn sample() -> impl Strategy<Value = Sample> {
     let values = prop::collection::vec(reading(), 85);
-    let cores = prop::collection::vec(any::<u8>(), 0..=CORES);
-    let processes = prop::collection::vec(process(), 0..=PROCESSES);
+    let cores = prop::collection::vec(any::<u8>(), 0..=MAX_CORES);
+    let processes = prop::collection::vec(process(), 0..=MAX_LISTED_PROCESSES);
     (stamp(), values, cores, processes).prop_map(|(at, values, cores, list)| {
         let mut sample = Sample {
             at,
@@ -80,7 +81,7 @@ pub fn sample() -> impl Strategy<Value = Sample> {
             Some(())
         });
         sample.cpu.core_count = cores.len() as u16;
-        sample.cpu.cores[..cores.len()].copy_from_slice(&cores);
+        sample.cpu.core_percents[..cores.len()].copy_from_slice(&cores);
         for process in list {
             assert!(sample.processes.push(process));
         }
@@ -92,8 +93,8 @@ pub fn sample() -> impl Strategy<Value = Sample> {
 pub fn largest_sample() -> Sample {
     let longest = Reading::Value(1 << 63 | 1);
     let at = Stamp {
-        monotonic: u64::MAX,
-        realtime: u64::MAX,
+        monotonic_ns: u64::MAX,
+        realtime_ns: u64::MAX,
     };
     let mut sample = Sample {
         at,
@@ -106,16 +107,16 @@ pub fn largest_sample() -> Sample {
         Some(())
     });
     sample.cpu.core_count = u16::MAX;
-    sample.cpu.cores = [255; CORES];
+    sample.cpu.core_percents = [255; MAX_CORES];
     sample.processes = Processes::default();
-    for turn in 0..PROCESSES as u8 {
+    for turn in 0..MAX_LISTED_PROCESSES as u8 {
         let odd = turn % 2 == 1;
         let far = if odd { u32::MAX } else { 0 };
         let mut process = Process {
             pid: Pid(far),
             parent: Pid(far),
             started: if odd { 0 } else { 1 << 63 },
-            name: Name::new(&[turn; 15]),
+            name: ProcessName::new(&[turn; 15]),
             state: 255,
             ..Process::default()
         };
@@ -128,19 +129,19 @@ pub fn largest_sample() -> Sample {
 }
 
 pub fn event() -> impl Strategy<Value = Event> {
-    (stamp(), what()).prop_map(|(at, what)| Event { at, what })
+    (stamp(), what()).prop_map(|(at, what)| Event { at, kind: what })
 }
 
-fn what() -> impl Strategy<Value = What> {
+fn what() -> impl Strategy<Value = EventKind> {
     let pid = || any::<u32>().prop_map(Pid);
     let rung = || prop::sample::select(&Rung::ALL);
-    let why = || prop::sample::select(&Why::ALL);
-    let lack = || prop::sample::select(&Lack::ALL);
-    let text = prop::collection::vec(any::<u8>(), 0..300).prop_map(|bytes| Text::new(&bytes));
+    let trigger = || prop::sample::select(&Trigger::ALL);
+    let degradation = || prop::sample::select(&Degradation::ALL);
+    let text = prop::collection::vec(any::<u8>(), 0..300).prop_map(|bytes| ShortText::new(&bytes));
     let budget = prop::option::of(number());
     prop_oneof![
         (pid(), pid(), number(), number(), budget).prop_map(
-            |(guard, root, total, reserve, budget)| What::Started {
+            |(guard, root, total, reserve, budget)| EventKind::Started {
                 guard,
                 root,
                 total,
@@ -151,71 +152,76 @@ fn what() -> impl Strategy<Value = What> {
         (
             rung(),
             rung(),
-            why(),
+            trigger(),
             any::<i64>(),
             any::<i64>(),
             any::<Option<u64>>(),
             any::<u8>()
         )
-            .prop_map(|(from, to, why, room, growth, forecast_ms, confidence)| {
-                What::Rung {
-                    from,
-                    to,
-                    why,
-                    room,
-                    growth,
-                    forecast_ms,
-                    confidence,
+            .prop_map(
+                |(from, to, trigger, room, growth, forecast_ms, confidence)| {
+                    EventKind::Rung {
+                        from,
+                        to,
+                        trigger,
+                        room,
+                        growth,
+                        forecast_ms,
+                        confidence,
+                    }
                 }
-            }),
+            ),
         (pid(), name(), number(), number()).prop_map(|(pid, name, bytes, footprint)| {
-            What::Walled {
+            EventKind::RequestRefused {
                 pid,
                 name,
                 bytes,
                 footprint,
             }
         }),
-        number().prop_map(|high| What::Braked { high }),
-        number().prop_map(|high| What::Released { high }),
-        (pid(), any::<u32>()).prop_map(|(pid, signal)| What::CheckpointAsked { pid, signal }),
-        (number(), number(), text).prop_map(|(millis, bytes, file)| What::CheckpointSaved {
+        number().prop_map(|high| EventKind::Braked { high }),
+        number().prop_map(|high| EventKind::Released { high }),
+        (pid(), any::<u32>()).prop_map(|(pid, signal)| EventKind::CheckpointAsked { pid, signal }),
+        (number(), number(), text).prop_map(|(millis, bytes, file)| EventKind::CheckpointSaved {
             millis,
             bytes,
             file
         }),
-        number().prop_map(|millis| What::CheckpointMissed { millis }),
-        (name(), pid(), number()).prop_map(|(who, pid, grew)| What::Paused { who, pid, grew }),
-        (why(), number()).prop_map(|(why, millis)| What::Resumed { why, millis }),
-        (pid(), why()).prop_map(|(pid, why)| What::StopSent { pid, why }),
-        (pid(), why()).prop_map(|(pid, why)| What::KillSent { pid, why }),
-        (lack(), any::<u32>()).prop_map(|(lack, detail)| What::Lacks { lack, detail }),
-        lack().prop_map(|lack| What::Regained { lack }),
-        number().prop_map(|steps| What::Still { steps }),
+        number().prop_map(|millis| EventKind::CheckpointMissed { millis }),
+        (name(), pid(), number()).prop_map(|(who, pid, grew)| EventKind::Paused { who, pid, grew }),
+        (trigger(), number()).prop_map(|(trigger, millis)| EventKind::Resumed { trigger, millis }),
+        (pid(), trigger()).prop_map(|(pid, trigger)| EventKind::StopSent { pid, trigger }),
+        (pid(), trigger()).prop_map(|(pid, trigger)| EventKind::KillSent { pid, trigger }),
+        (degradation(), any::<u32>()).prop_map(|(degradation, detail)| EventKind::Degraded {
+            degradation,
+            detail
+        }),
+        degradation().prop_map(|degradation| EventKind::Recovered { degradation }),
+        number().prop_map(|steps| EventKind::NoProgress { steps }),
         prop::sample::select(&[
-            What::GuardRestored,
-            What::FrontGone,
-            What::UserStopped,
-            What::UserContinued,
-            What::TreeEnded,
+            EventKind::GuardRestored,
+            EventKind::FrontLost,
+            EventKind::UserStopped,
+            EventKind::UserContinued,
+            EventKind::TreeEnded,
         ]),
         (any::<u32>(), number(), number(), any::<bool>()).prop_map(
-            |(status, peak, worst_delay_ms, ended_by_guard)| What::Ended {
+            |(status, peak, worst_delay_ms, ended_by_guard)| EventKind::Ended {
                 status,
                 peak,
                 worst_delay_ms,
                 ended_by_guard
             }
         ),
-        pid().prop_map(|pid| What::Attached { pid }),
+        pid().prop_map(|pid| EventKind::Attached { pid }),
         (any::<bool>(), number(), number(), any::<bool>()).prop_map(
-            |(process_ended, peak, worst_delay_ms, ended_by_guard)| What::Detached {
+            |(process_ended, peak, worst_delay_ms, ended_by_guard)| EventKind::Detached {
                 process_ended,
                 peak,
                 worst_delay_ms,
                 ended_by_guard
             }
         ),
-        (1000..u64::MAX).prop_map(|kind| What::Unknown { kind }),
+        (1000..u64::MAX).prop_map(|kind| EventKind::Unknown { kind }),
     ]
 }

@@ -1,6 +1,6 @@
 //! One level as it was found: its bytes, and where the intact frames are in them.
 
-use crate::frame::{self, HEAD, Kind};
+use crate::frame::{self, FrameKind, HEAD};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -12,15 +12,15 @@ const WINDOW: usize = 64 * 1024;
 
 /// Where a frame is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct FrameLocation {
     pub sequence: u64,
     pub offset: u32,
     pub payload_len: u16,
-    pub kind: Kind,
+    pub kind: FrameKind,
     pub level: u8,
 }
 
-impl Place {
+impl FrameLocation {
     fn start(&self) -> usize {
         self.offset as usize
     }
@@ -30,12 +30,12 @@ impl Place {
     }
 }
 
-pub(super) struct Image {
+pub(super) struct LevelImage {
     level: u8,
     file: Option<File>,
     bytes: Vec<u8>,
     /// Every sample and event, by sequence number.
-    pub places: Vec<Place>,
+    pub places: Vec<FrameLocation>,
     /// Where the first intact head is.
     head: Option<usize>,
     /// Where the newest frame ends: here the writer goes on.
@@ -43,9 +43,9 @@ pub(super) struct Image {
     pub damaged: u64,
 }
 
-impl Image {
-    pub fn of_bytes(level: u8, bytes: Vec<u8>) -> Image {
-        let mut image = Image {
+impl LevelImage {
+    pub fn of_bytes(level: u8, bytes: Vec<u8>) -> LevelImage {
+        let mut image = LevelImage {
             level,
             file: None,
             bytes,
@@ -58,13 +58,13 @@ impl Image {
         image
     }
 
-    pub fn of_file(level: u8, mut file: File) -> io::Result<Image> {
+    pub fn of_file(level: u8, mut file: File) -> io::Result<LevelImage> {
         let expected = file.metadata()?.len().min(LONGEST_FILE as u64) as usize;
         let mut bytes = Vec::with_capacity(expected + 1);
         file.by_ref()
             .take(LONGEST_FILE as u64)
             .read_to_end(&mut bytes)?;
-        let mut image = Image::of_bytes(level, bytes);
+        let mut image = LevelImage::of_bytes(level, bytes);
         image.file = Some(file);
         Ok(image)
     }
@@ -87,10 +87,10 @@ impl Image {
                 .and_then(frame::at_start)
                 .map_or(0, |head| at + head.size())
         });
-        self.end = self.places.last().map_or(head_end, Place::end);
+        self.end = self.places.last().map_or(head_end, FrameLocation::end);
     }
 
-    pub fn payload(&self, place: &Place) -> Option<&[u8]> {
+    pub fn payload(&self, place: &FrameLocation) -> Option<&[u8]> {
         let start = place.start() + frame::HEADER_BYTES;
         self.bytes
             .get(start..start + usize::from(place.payload_len))
@@ -109,7 +109,7 @@ impl Image {
 
     /// Where the newest frame ends, and the bytes of the block up to there.
     pub fn end(&self) -> (u64, &[u8]) {
-        let block = self.end / crate::blocks::BLOCK * crate::blocks::BLOCK;
+        let block = self.end / crate::blocks::BLOCK_BYTES * crate::blocks::BLOCK_BYTES;
         (
             self.end as u64,
             self.bytes.get(block..self.end).unwrap_or_default(),
@@ -136,11 +136,11 @@ impl Image {
         let len = read_at(file, &mut window, from as u64)?;
         window.truncate(len);
         let newest = self.newest();
-        let found: Vec<Place> = frame::scan(&window)
+        let found: Vec<FrameLocation> = frame::scan(&window)
             .filter(|(_, frame)| frame.sequence > newest)
             .filter_map(|(offset, frame)| place(self.level, from + offset, &frame))
             .collect();
-        let Some(end) = found.last().map(Place::end) else {
+        let Some(end) = found.last().map(FrameLocation::end) else {
             return Ok(false);
         };
         // What stood there before is gone from the file, and now from here.
@@ -166,12 +166,12 @@ impl Image {
     }
 }
 
-fn place(level: u8, offset: usize, frame: &frame::Frame) -> Option<Place> {
-    Some(Place {
+fn place(level: u8, offset: usize, frame: &frame::Frame) -> Option<FrameLocation> {
+    Some(FrameLocation {
         sequence: frame.sequence,
         offset: offset.try_into().ok()?,
         payload_len: frame.payload.len().try_into().ok()?,
-        kind: Kind::from_code(frame.kind)?,
+        kind: FrameKind::from_code(frame.kind)?,
         level,
     })
 }

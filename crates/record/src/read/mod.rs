@@ -7,20 +7,20 @@ mod image;
 
 use crate::codec::{decode_event, decode_head, decode_sample, decode_stamp};
 use crate::event::Event;
-use crate::frame::Kind;
-use crate::head::Head;
-use crate::levels::{LEVELS, level_path};
+use crate::frame::FrameKind;
+use crate::head::RecordHead;
+use crate::level_files::{LEVEL_COUNT, level_path};
 use antifreeze_sense::regular_file;
 use antifreeze_sense::{Sample, Stamp};
-use image::{Image, Place};
+use image::{FrameLocation, LevelImage};
 use std::io;
 use std::path::Path;
 
 pub struct Record {
-    levels: [Image; LEVELS],
+    levels: [LevelImage; LEVEL_COUNT],
     /// By sequence number, each frame once, whichever levels have it.
-    samples: Vec<Place>,
-    events: Vec<Place>,
+    samples: Vec<FrameLocation>,
+    events: Vec<FrameLocation>,
 }
 
 impl Record {
@@ -29,17 +29,17 @@ impl Record {
     pub fn open(folder: &Path) -> io::Result<Record> {
         let mut found = false;
         let mut level = 0;
-        let images = [(); LEVELS].map(|()| {
+        let images = [(); LEVEL_COUNT].map(|()| {
             let path = level_path(folder, level);
             let number = level as u8;
             level += 1;
             match regular_file::open(&path) {
                 Ok(file) => {
                     found = true;
-                    Image::of_file(number, file)
+                    LevelImage::of_file(number, file)
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    Ok(Image::of_bytes(number, Vec::new()))
+                    Ok(LevelImage::of_bytes(number, Vec::new()))
                 }
                 Err(error) => Err(error),
             }
@@ -55,16 +55,16 @@ impl Record {
     }
 
     /// A record from the bytes of its levels.
-    pub fn from_bytes(levels: [Vec<u8>; LEVELS]) -> Record {
+    pub fn from_bytes(levels: [Vec<u8>; LEVEL_COUNT]) -> Record {
         let mut level = 0;
         Record::of(levels.map(|bytes| {
-            let image = Image::of_bytes(level, bytes);
+            let image = LevelImage::of_bytes(level, bytes);
             level += 1;
             image
         }))
     }
 
-    fn of(levels: [Image; LEVELS]) -> Record {
+    fn of(levels: [LevelImage; LEVEL_COUNT]) -> Record {
         let mut record = Record {
             levels,
             samples: Vec::new(),
@@ -75,14 +75,16 @@ impl Record {
     }
 
     fn merge(&mut self) {
-        let mut all: Vec<Place> = self
+        let mut all: Vec<FrameLocation> = self
             .levels
             .iter()
             .flat_map(|image| image.places.iter().copied())
             .collect();
         all.sort_by_key(|place| place.sequence);
         all.dedup_by_key(|place| place.sequence);
-        (self.samples, self.events) = all.iter().partition(|place| place.kind == Kind::Sample);
+        (self.samples, self.events) = all
+            .iter()
+            .partition(|place| place.kind == FrameKind::Sample);
     }
 
     /// Takes in what was written since the record was opened or last refreshed; true when
@@ -99,7 +101,7 @@ impl Record {
         Ok(any)
     }
 
-    pub fn head(&self) -> Option<Head> {
+    pub fn head(&self) -> Option<RecordHead> {
         self.levels
             .iter()
             .find_map(|image| decode_head(image.head()?))
@@ -157,24 +159,32 @@ impl Record {
     }
 
     pub(crate) fn newest_sequence(&self) -> u64 {
-        self.levels.iter().map(Image::newest).max().unwrap_or(0)
+        self.levels
+            .iter()
+            .map(LevelImage::newest)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Where the writer of a level goes on, and what its block already holds.
     pub(crate) fn end_of(&self, level: usize) -> (u64, &[u8]) {
-        self.levels.get(level).map_or((0, &[]), Image::end)
+        self.levels.get(level).map_or((0, &[]), LevelImage::end)
     }
 
     pub(crate) fn last_sample_of(&self, level: usize) -> Option<Stamp> {
         let places = &self.levels.get(level)?.places;
-        self.stamp(places.iter().rfind(|place| place.kind == Kind::Sample)?)
+        self.stamp(
+            places
+                .iter()
+                .rfind(|place| place.kind == FrameKind::Sample)?,
+        )
     }
 
-    fn payload(&self, place: &Place) -> Option<&[u8]> {
+    fn payload(&self, place: &FrameLocation) -> Option<&[u8]> {
         self.levels.get(usize::from(place.level))?.payload(place)
     }
 
-    fn stamp(&self, place: &Place) -> Option<Stamp> {
+    fn stamp(&self, place: &FrameLocation) -> Option<Stamp> {
         decode_stamp(self.payload(place)?)
     }
 }

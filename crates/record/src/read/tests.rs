@@ -1,9 +1,9 @@
 use super::*;
 use crate::codec::testing::calm_sample;
 use crate::codec::{EVENT_BYTES, SAMPLE_BYTES, encode_event, encode_sample};
-use crate::event::What;
+use crate::event::EventKind;
 use crate::frame;
-use crate::{Log, Sizes};
+use crate::{LevelSizes, RecordWriter};
 use proptest::prelude::*;
 
 fn frame(kind: u8, sequence: u64, payload: &[u8]) -> Vec<u8> {
@@ -15,14 +15,14 @@ fn frame(kind: u8, sequence: u64, payload: &[u8]) -> Vec<u8> {
 
 fn event(number: u64) -> Vec<u8> {
     let at = Stamp {
-        monotonic: number,
-        realtime: number,
+        monotonic_ns: number,
+        realtime_ns: number,
     };
     let mut out = vec![0; EVENT_BYTES];
     let len = encode_event(
         &Event {
             at,
-            what: What::Braked { high: number },
+            kind: EventKind::Braked { high: number },
         },
         &mut out,
     );
@@ -31,7 +31,7 @@ fn event(number: u64) -> Vec<u8> {
 }
 
 fn stamps(record: &Record) -> Vec<u64> {
-    record.events().map(|event| event.at.monotonic).collect()
+    record.events().map(|event| event.at.monotonic_ns).collect()
 }
 
 proptest! {
@@ -62,7 +62,7 @@ proptest! {
         levels in prop::collection::vec(1..16u8, 1..60),
         turn: prop::sample::Index,
     ) {
-        let mut files = [(); LEVELS].map(|()| Vec::new());
+        let mut files = [(); LEVEL_COUNT].map(|()| Vec::new());
         for (number, in_levels) in (1..).zip(&levels) {
             for (level, file) in files.iter_mut().enumerate() {
                 if in_levels >> level & 1 == 1 {
@@ -80,7 +80,7 @@ proptest! {
         });
         let record = Record::from_bytes(files);
         prop_assert_eq!(stamps(&record), (1..=levels.len() as u64).collect::<Vec<_>>());
-        prop_assert_eq!(record.last_stamp().unwrap().monotonic, levels.len() as u64);
+        prop_assert_eq!(record.last_stamp().unwrap().monotonic_ns, levels.len() as u64);
     }
 }
 
@@ -96,8 +96,8 @@ fn damage_is_counted_and_empty_space_and_the_seam_of_a_lap_are_not() {
     assert_eq!(level(&[b"garbage"]).damaged_bytes(), 7);
 }
 
-fn head() -> Head {
-    Head {
+fn head() -> RecordHead {
+    RecordHead {
         schema: crate::SCHEMA,
         run: "r".into(),
         boot: [0; 16],
@@ -121,15 +121,16 @@ fn is_subsequence<T: PartialEq>(
 #[test]
 fn a_follower_misses_nothing_that_a_fresh_reader_sees_over_several_laps() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = Log::create(folder.path(), Sizes([64 * 1024; LEVELS]), &head()).unwrap();
+    let mut log =
+        RecordWriter::create(folder.path(), LevelSizes([64 * 1024; LEVEL_COUNT]), &head()).unwrap();
     let mut follower = Record::open(folder.path()).unwrap();
     assert!(!follower.refresh().unwrap());
     let mut seen = 0;
     for second in 0..400 {
         let mut out = [0; SAMPLE_BYTES];
         let len = encode_sample(&calm_sample(10, second), &mut out);
-        log.append(Kind::Sample, &out[..len]);
-        log.append(Kind::Event, &event(second));
+        log.append(FrameKind::Sample, &out[..len]);
+        log.append(FrameKind::Event, &event(second));
         if second % 3 != 0 {
             continue;
         }
@@ -182,7 +183,7 @@ fn a_folder_without_a_record_is_an_error_that_names_it() {
 fn a_record_that_cannot_be_read_is_not_called_missing() {
     let folder = tempfile::tempdir().unwrap();
     // Whoever runs the tests may be allowed to read anything, but not this.
-    for level in 0..LEVELS {
+    for level in 0..LEVEL_COUNT {
         let path = level_path(folder.path(), level);
         std::os::unix::fs::symlink(&path, &path).unwrap();
     }

@@ -1,26 +1,26 @@
 use super::*;
 use crate::codec::testing::calm_sample;
 use crate::codec::{decode_event, decode_sample};
-use crate::event::What;
+use crate::event::EventKind;
 use antifreeze_sense::Stamp;
 
 fn event(number: u64) -> Event {
     Event {
         at: Stamp::default(),
-        what: What::Braked { high: number },
+        kind: EventKind::Braked { high: number },
     }
 }
 
 fn high(bytes: &[u8]) -> u64 {
-    match decode_event(bytes).unwrap().what {
-        What::Braked { high } => high,
+    match decode_event(bytes).unwrap().kind {
+        EventKind::Braked { high } => high,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn what_goes_in_comes_out_in_order() {
-    let (mut producer, mut consumer) = ring();
+    let (mut producer, mut consumer) = frame_ring();
     let sample = calm_sample(10, 7);
     assert!(producer.push_event(&event(1)));
     assert!(producer.push_sample(&sample));
@@ -28,17 +28,17 @@ fn what_goes_in_comes_out_in_order() {
     let mut came = Vec::new();
     consumer.drain(|kind, bytes| came.push((kind, bytes.to_vec())));
     assert_eq!(came.len(), 3);
-    assert_eq!((came[0].0, high(&came[0].1)), (Kind::Event, 1));
+    assert_eq!((came[0].0, high(&came[0].1)), (FrameKind::Event, 1));
     assert_eq!(
         (came[1].0, decode_sample(&came[1].1)),
-        (Kind::Sample, Some(sample))
+        (FrameKind::Sample, Some(sample))
     );
-    assert_eq!((came[2].0, high(&came[2].1)), (Kind::Event, 2));
+    assert_eq!((came[2].0, high(&came[2].1)), (FrameKind::Event, 2));
 }
 
 #[test]
 fn when_it_is_full_samples_are_dropped_and_counted_and_events_still_fit() {
-    let (mut producer, mut consumer) = ring();
+    let (mut producer, mut consumer) = frame_ring();
     let sample = calm_sample(10, 7);
     let mut pushed = 0;
     while producer.push_sample(&sample) {
@@ -50,8 +50,8 @@ fn when_it_is_full_samples_are_dropped_and_counted_and_events_still_fit() {
     }
     let (mut samples, mut events) = (0, 0);
     consumer.drain(|kind, _| match kind {
-        Kind::Sample => samples += 1,
-        Kind::Event => events += 1,
+        FrameKind::Sample => samples += 1,
+        FrameKind::Event => events += 1,
     });
     assert_eq!((samples, events), (pushed, 200));
     assert!(producer.push_sample(&sample));
@@ -59,7 +59,7 @@ fn when_it_is_full_samples_are_dropped_and_counted_and_events_still_fit() {
 
 #[test]
 fn it_is_finished_only_when_the_producer_left_and_all_was_read() {
-    let (mut producer, mut consumer) = ring();
+    let (mut producer, mut consumer) = frame_ring();
     producer.push_event(&event(1));
     assert!(!consumer.is_finished());
     drop(producer);
@@ -70,7 +70,7 @@ fn it_is_finished_only_when_the_producer_left_and_all_was_read() {
 
 #[test]
 fn a_bell_rung_before_the_wait_is_not_slept_through() {
-    let (mut producer, mut consumer) = ring();
+    let (mut producer, mut consumer) = frame_ring();
     consumer.drain(|_, _| ());
     producer.push_event(&event(1));
     // Would hang until the test is killed if the bell were lost.
@@ -83,7 +83,7 @@ fn a_bell_rung_before_the_wait_is_not_slept_through() {
 #[test]
 fn two_threads_lose_nothing_but_what_is_counted_and_keep_the_order() {
     const EVENTS: u64 = 200_000;
-    let (mut producer, mut consumer) = ring();
+    let (mut producer, mut consumer) = frame_ring();
     let sample = calm_sample(3, 1);
     let writer = std::thread::spawn(move || {
         let mut refused = 0;
@@ -102,8 +102,8 @@ fn two_threads_lose_nothing_but_what_is_counted_and_keep_the_order() {
         consumer.drain(|kind, bytes| {
             received += 1;
             match kind {
-                Kind::Sample => assert_eq!(decode_sample(bytes), Some(sample)),
-                Kind::Event => {
+                FrameKind::Sample => assert_eq!(decode_sample(bytes), Some(sample)),
+                FrameKind::Event => {
                     let number = high(bytes);
                     assert!(last < Some(number), "{last:?} before {number}");
                     last = Some(number);

@@ -1,6 +1,6 @@
 //! Where a process is in the cgroup hierarchies, as far as it can see them.
 
-use crate::parse::{Membership, Mount, memberships, mounts, unescaped};
+use crate::parse::{CgroupMembership, Mount, cgroup_memberships, mounts, unescape_mount_path};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 /// Where we are. A hierarchy that is not mounted, or whose mount does not show our place, is
 /// None.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Location {
+pub struct CgroupLocation {
     /// Version 2. On a mixed machine it has no memory controller.
-    pub unified: Option<Folder>,
+    pub unified: Option<CgroupFolder>,
     /// Version 1's memory controller; while this exists, version 2 cannot have it.
-    pub memory: Option<Folder>,
+    pub memory: Option<CgroupFolder>,
     /// Version 1's cpu controller.
-    pub cpu: Option<Folder>,
+    pub cpu: Option<CgroupFolder>,
 }
 
 /// The folder of a cgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
+pub struct CgroupFolder {
     pub path: PathBuf,
     /// The mount point: nothing above it can be seen from here.
     pub top: PathBuf,
 }
 
-impl Folder {
+impl CgroupFolder {
     /// This folder and those above it, up to the mount point.
-    pub fn upwards(&self) -> impl Iterator<Item = &Path> {
+    pub fn ancestors_to_mount(&self) -> impl Iterator<Item = &Path> {
         self.path
             .ancestors()
             .take_while(|folder| folder.starts_with(&self.top))
@@ -36,31 +36,35 @@ impl Folder {
 
 /// Which version accounts for our memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum CgroupVersion {
     V1,
     V2,
 }
 
-impl Location {
+impl CgroupLocation {
     /// Where this process is.
-    pub fn of_self() -> Location {
+    pub fn of_self() -> CgroupLocation {
         let read = |path| std::fs::read(path).unwrap_or_default();
-        Location::parse(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo")).nearest()
+        CgroupLocation::parse(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
+            .climb_to_existing()
     }
 
     /// From the texts of /proc/PID/cgroup and mountinfo alone.
-    pub fn parse(cgroup: &[u8], mountinfo: &[u8]) -> Location {
-        let mut location = Location::default();
-        for membership in memberships(cgroup) {
-            let controls = |name: &[u8]| has(membership.controllers, name);
+    pub fn parse(cgroup: &[u8], mountinfo: &[u8]) -> CgroupLocation {
+        let mut location = CgroupLocation::default();
+        for membership in cgroup_memberships(cgroup) {
+            let controls = |name: &[u8]| list_contains(membership.controllers, name);
             if membership.hierarchy == 0 && membership.controllers.is_empty() {
-                location.unified = folder(&membership, mountinfo, |m| m.kind == b"cgroup2");
+                location.unified =
+                    folder_below_mount(&membership, mountinfo, |m| m.kind == b"cgroup2");
             } else if controls(b"memory") {
-                location.memory = folder(&membership, mountinfo, |m| legacy(m, b"memory"));
+                location.memory =
+                    folder_below_mount(&membership, mountinfo, |m| is_v1_mount(m, b"memory"));
             }
             // Both may be one hierarchy.
             if controls(b"cpu") {
-                location.cpu = folder(&membership, mountinfo, |m| legacy(m, b"cpu"));
+                location.cpu =
+                    folder_below_mount(&membership, mountinfo, |m| is_v1_mount(m, b"cpu"));
             }
         }
         location
@@ -68,11 +72,11 @@ impl Location {
 
     /// Climbs to the nearest folder that is there: in a container whose cgroup namespace is
     /// the host's, our path leads nowhere, and what is mounted at the top is our own cgroup.
-    pub(super) fn nearest(mut self) -> Location {
+    pub(super) fn climb_to_existing(mut self) -> CgroupLocation {
         for place in [&mut self.unified, &mut self.memory, &mut self.cpu] {
             let there = place.as_ref().and_then(|folder| {
                 folder
-                    .upwards()
+                    .ancestors_to_mount()
                     .find(|path| path.is_dir())
                     .map(Path::to_path_buf)
             });
@@ -86,39 +90,39 @@ impl Location {
 
     /// The version that would account for memory here, and our folder in it. Whether version
     /// 2 has the controller switched on there, the folder's files tell.
-    pub fn memory_folder(&self) -> Option<(Version, &Folder)> {
+    pub fn memory_folder(&self) -> Option<(CgroupVersion, &CgroupFolder)> {
         match (&self.memory, &self.unified) {
-            (Some(folder), _) => Some((Version::V1, folder)),
-            (None, Some(folder)) => Some((Version::V2, folder)),
+            (Some(folder), _) => Some((CgroupVersion::V1, folder)),
+            (None, Some(folder)) => Some((CgroupVersion::V2, folder)),
             (None, None) => None,
         }
     }
 }
 
-fn legacy(mount: &Mount<'_>, controller: &[u8]) -> bool {
-    mount.kind == b"cgroup" && has(mount.options, controller)
+fn is_v1_mount(mount: &Mount<'_>, controller: &[u8]) -> bool {
+    mount.kind == b"cgroup" && list_contains(mount.options, controller)
 }
 
-fn has(list: &[u8], name: &[u8]) -> bool {
+fn list_contains(list: &[u8], name: &[u8]) -> bool {
     list.split(|&b| b == b',').any(|entry| entry == name)
 }
 
 /// The folder of our cgroup under the first mount of its hierarchy.
-fn folder(
-    membership: &Membership<'_>,
+fn folder_below_mount(
+    membership: &CgroupMembership<'_>,
     mountinfo: &[u8],
     hierarchy: impl Fn(&Mount<'_>) -> bool,
-) -> Option<Folder> {
+) -> Option<CgroupFolder> {
     let mount = mounts(mountinfo).find(hierarchy)?;
-    let top = path(unescaped(mount.point));
+    let top = path_from_bytes(unescape_mount_path(mount.point));
     // A container sees its own cgroup mounted as the root, under the path the host gives it.
     // Where our path is not below what is mounted, the mount is the nearest we can see.
-    let below = path(membership.path.iter().copied())
-        .strip_prefix(path(unescaped(mount.root)))
+    let below = path_from_bytes(membership.path.iter().copied())
+        .strip_prefix(path_from_bytes(unescape_mount_path(mount.root)))
         .map(Path::to_path_buf)
         .unwrap_or_default();
     let climbs = below.as_os_str().as_bytes().starts_with(b"..");
-    Some(Folder {
+    Some(CgroupFolder {
         path: match below.as_os_str().is_empty() || climbs {
             true => top.clone(),
             false => top.join(below),
@@ -127,6 +131,6 @@ fn folder(
     })
 }
 
-fn path(bytes: impl Iterator<Item = u8>) -> PathBuf {
+fn path_from_bytes(bytes: impl Iterator<Item = u8>) -> PathBuf {
     OsString::from_vec(bytes.collect()).into()
 }

@@ -1,4 +1,4 @@
-use super::{Above, Folder, Location, Own, Version};
+use super::{AncestorLimits, CgroupFolder, CgroupLocation, CgroupVersion, OwnCgroup};
 use crate::{Cgroup, Reading, Reason};
 use Reading::{Unavailable, Value};
 use std::fs;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 const ABSENT: Reading<u64> = Unavailable(Reason::Absent);
 
-fn folder(top: &str, below: &str) -> Option<Folder> {
+fn folder(top: &str, below: &str) -> Option<CgroupFolder> {
     let path = match below {
         "" => PathBuf::from(top),
         _ => Path::new(top).join(below),
     };
-    Some(Folder {
+    Some(CgroupFolder {
         path,
         top: top.into(),
     })
@@ -19,7 +19,7 @@ fn folder(top: &str, below: &str) -> Option<Folder> {
 
 #[test]
 fn a_systemd_user_session_is_found_in_the_unified_hierarchy() {
-    let location = Location::parse(
+    let location = CgroupLocation::parse(
         b"0::/user.slice/user-1000.slice/user@1000.service/app.slice/term.scope\n",
         b"30 24 0:26 / /sys/fs/cgroup rw,nosuid,nodev shared:9 - cgroup2 cgroup2 rw,nsdelegate\n",
     );
@@ -29,23 +29,23 @@ fn a_systemd_user_session_is_found_in_the_unified_hierarchy() {
         (location.memory.as_ref(), location.cpu.as_ref()),
         (None, None)
     );
-    assert_eq!(location.memory_folder().unwrap().0, Version::V2);
-    assert_eq!(location.unified.unwrap().upwards().count(), 6);
+    assert_eq!(location.memory_folder().unwrap().0, CgroupVersion::V2);
+    assert_eq!(location.unified.unwrap().ancestors_to_mount().count(), 6);
 }
 
 #[test]
 fn a_container_with_its_own_namespace_is_at_the_top() {
-    let location = Location::parse(
+    let location = CgroupLocation::parse(
         b"0::/\n",
         b"1200 1190 0:26 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw,nsdelegate\n",
     );
     assert_eq!(location.unified, folder("/sys/fs/cgroup", ""));
-    assert_eq!(location.unified.unwrap().upwards().count(), 1);
+    assert_eq!(location.unified.unwrap().ancestors_to_mount().count(), 1);
 }
 
 #[test]
 fn a_version_1_container_is_what_is_mounted_for_it() {
-    let location = Location::parse(
+    let location = CgroupLocation::parse(
         b"11:cpu,cpuacct:/docker/3ab\n4:memory:/docker/3ab\n1:name=systemd:/docker/3ab\n",
         b"800 790 0:33 /docker/3ab /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n\
 801 790 0:34 /docker/3ab /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n",
@@ -57,7 +57,7 @@ fn a_version_1_container_is_what_is_mounted_for_it() {
 
 #[test]
 fn on_a_mixed_machine_memory_is_version_1s() {
-    let location = Location::parse(
+    let location = CgroupLocation::parse(
         b"9:name=systemd:/\n4:memory:/jobs/17\n2:cpuacct:/\n1:cpu:/\n0::/\n",
         b"31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
 32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
@@ -68,17 +68,17 @@ fn on_a_mixed_machine_memory_is_version_1s() {
     assert_eq!(location.unified, folder("/sys/fs/cgroup/unified", ""));
     assert_eq!(location.memory, folder("/sys/fs/cgroup/memory", "jobs/17"));
     assert_eq!(location.cpu, folder("/sys/fs/cgroup/cpu", ""));
-    assert_eq!(location.memory_folder().unwrap().0, Version::V1);
+    assert_eq!(location.memory_folder().unwrap().0, CgroupVersion::V1);
 }
 
 #[test]
 fn a_path_outside_what_is_mounted_falls_back_to_the_mount() {
-    let outside = Location::parse(
+    let outside = CgroupLocation::parse(
         b"0::/../../other\n",
         b"30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
     );
     assert_eq!(outside.unified, folder("/sys/fs/cgroup", ""));
-    let elsewhere = Location::parse(
+    let elsewhere = CgroupLocation::parse(
         b"4:memory:/kubepods/b\n",
         b"35 31 0:32 /kubepods/a /m rw - cgroup cgroup rw,memory\n",
     );
@@ -87,8 +87,11 @@ fn a_path_outside_what_is_mounted_falls_back_to_the_mount() {
 
 #[test]
 fn without_mounts_we_are_nowhere() {
-    assert_eq!(Location::parse(b"0::/\n", b""), Location::default());
-    assert_eq!(Location::default().memory_folder(), None);
+    assert_eq!(
+        CgroupLocation::parse(b"0::/\n", b""),
+        CgroupLocation::default()
+    );
+    assert_eq!(CgroupLocation::default().memory_folder(), None);
 }
 
 /// A hierarchy of our own making.
@@ -110,31 +113,31 @@ impl Hierarchy {
         self
     }
 
-    fn place(&self, below: &str) -> Option<Folder> {
-        Some(Folder {
+    fn place(&self, below: &str) -> Option<CgroupFolder> {
+        Some(CgroupFolder {
             path: self.home.path().join(below),
             top: self.home.path().into(),
         })
     }
 
-    fn v2(&self, below: &str) -> Location {
-        Location {
+    fn v2(&self, below: &str) -> CgroupLocation {
+        CgroupLocation {
             unified: self.place(below),
-            ..Location::default()
+            ..CgroupLocation::default()
         }
     }
 
-    fn v1(&self, below: &str) -> Location {
-        Location {
+    fn v1(&self, below: &str) -> CgroupLocation {
+        CgroupLocation {
             memory: self.place(below),
-            ..Location::default()
+            ..CgroupLocation::default()
         }
     }
 }
 
-fn above(location: &Location) -> (Reading<u64>, Reading<u64>) {
+fn above(location: &CgroupLocation) -> (Reading<u64>, Reading<u64>) {
     let mut out = Cgroup::default();
-    Above::open(location).read(&mut out);
+    AncestorLimits::open(location).read(&mut out);
     (out.limit, out.limit_available)
 }
 
@@ -196,7 +199,7 @@ fn no_limit_is_an_absence() {
         .with("a/memory.current", "900\n")
         .with("a/memory.stat", "");
     assert_eq!(above(&hierarchy.v2("a")), (ABSENT, ABSENT));
-    assert_eq!(above(&Location::default()), (ABSENT, ABSENT));
+    assert_eq!(above(&CgroupLocation::default()), (ABSENT, ABSENT));
 }
 
 #[test]
@@ -205,7 +208,7 @@ fn a_limit_set_while_we_run_is_seen_within_four_reads() {
         .with("a/memory.max", "max\n")
         .with("a/memory.current", "10\n")
         .with("a/memory.stat", "");
-    let mut above = Above::open(&hierarchy.v2("a"));
+    let mut above = AncestorLimits::open(&hierarchy.v2("a"));
     let mut out = Cgroup::default();
     above.read(&mut out);
     assert_eq!(out.limit, ABSENT);
@@ -222,13 +225,13 @@ fn a_limit_set_while_we_run_is_seen_within_four_reads() {
 #[test]
 fn a_path_that_leads_nowhere_is_left_for_the_nearest_that_exists() {
     let hierarchy = Hierarchy::new().with("pod/memory.max", "max\n");
-    let location = hierarchy.v2("pod/of/the/host").nearest();
+    let location = hierarchy.v2("pod/of/the/host").climb_to_existing();
     assert_eq!(location.unified, hierarchy.place("pod"));
-    let nowhere = Location {
+    let nowhere = CgroupLocation {
         unified: folder("/no/such/mount", "a"),
-        ..Location::default()
+        ..CgroupLocation::default()
     };
-    assert_eq!(nowhere.nearest(), Location::default());
+    assert_eq!(nowhere.climb_to_existing(), CgroupLocation::default());
 }
 
 #[test]
@@ -245,7 +248,7 @@ fn our_own_cgroup_is_read_in_either_version() {
         );
     let read = |name: &str| {
         let mut out = Cgroup::default();
-        Own::open(&hierarchy.home.path().join(name)).read(&mut out);
+        OwnCgroup::open(&hierarchy.home.path().join(name)).read(&mut out);
         out
     };
     let two = read("two");

@@ -17,8 +17,8 @@ fn process(pid: u32, parent: u32, anon_mb: u64) -> Process {
     }
 }
 
-fn share(process: &Process, pss_mb: u64) -> Share {
-    Share {
+fn share(process: &Process, pss_mb: u64) -> ProcessShare {
+    ProcessShare {
         pid: process.pid,
         started: process.started,
         held: process.rss_anon.value().unwrap(),
@@ -127,7 +127,7 @@ fn a_correction_counts_copies_that_no_counter_showed() {
     seen(&mut footprint, &tree[..1]);
     assert_eq!(seen(&mut footprint, &tree), 300);
     // The child wrote to 200 of the 300 MB: 100 are still in common.
-    footprint.correct(&[share(&tree[0], 250), share(&tree[1], 250)]);
+    footprint.apply_exact_shares(&[share(&tree[0], 250), share(&tree[1], 250)]);
     assert_eq!(seen(&mut footprint, &tree), 500);
 }
 
@@ -137,7 +137,7 @@ fn growth_since_a_correction_was_taken_is_kept() {
     let then = process(1, 0, 300);
     seen(&mut footprint, &[then]);
     seen(&mut footprint, &[process(1, 0, 340)]);
-    footprint.correct(&[share(&then, 300)]);
+    footprint.apply_exact_shares(&[share(&then, 300)]);
     assert_eq!(seen(&mut footprint, &[process(1, 0, 340)]), 340);
 }
 
@@ -147,7 +147,7 @@ fn a_correction_that_names_a_process_ended_since_keeps_what_was_in_common() {
     let tree = [process(1, 0, 300), process(2, 1, 300)];
     seen(&mut footprint, &tree);
     seen(&mut footprint, &tree[..1]);
-    footprint.correct(&[share(&tree[0], 150), share(&tree[1], 150)]);
+    footprint.apply_exact_shares(&[share(&tree[0], 150), share(&tree[1], 150)]);
     assert_eq!(seen(&mut footprint, &tree[..1]), 300);
 }
 
@@ -157,7 +157,7 @@ fn a_child_born_after_the_correction_was_taken_is_not_counted_twice() {
     let tree = [process(1, 0, 300), process(2, 1, 300)];
     seen(&mut footprint, &tree[..1]);
     seen(&mut footprint, &tree);
-    footprint.correct(&[share(&tree[0], 300)]);
+    footprint.apply_exact_shares(&[share(&tree[0], 300)]);
     assert_eq!(seen(&mut footprint, &tree), 300);
 }
 
@@ -181,14 +181,14 @@ fn shared_memory_is_the_largest_mapping_until_the_exact_value_comes() {
     footprint.update(tree.iter(), &mut sample);
     assert_eq!(sample.tree.shmem, Reading::Value(40 * MB));
 
-    let exact = |process: &Process, mb| Share {
+    let exact = |process: &Process, mb| ProcessShare {
         pss: Pss {
             shmem: mb * MB,
             ..Pss::default()
         },
         ..share(process, 0)
     };
-    footprint.correct(&[exact(&tree[0], 30), exact(&tree[1], 20)]);
+    footprint.apply_exact_shares(&[exact(&tree[0], 30), exact(&tree[1], 20)]);
     footprint.update([mapping(1, 45), mapping(2, 30)].iter(), &mut sample);
     assert_eq!(sample.tree.shmem, Reading::Value(55 * MB));
     assert_eq!(sample.tree.footprint, Reading::Value(55 * MB));
@@ -302,12 +302,12 @@ impl Pages {
             .collect()
     }
 
-    fn shares(&self) -> Vec<Share> {
+    fn shares(&self) -> Vec<ProcessShare> {
         let living = self.living.iter().zip(self.processes());
         living
             .map(|((_, _, pages), process)| {
                 let parts = pages.iter().map(|&page| PAGE / self.holders(page) as u64);
-                Share {
+                ProcessShare {
                     pss: Pss {
                         anon: parts.sum(),
                         ..Pss::default()
@@ -345,7 +345,7 @@ proptest! {
             let mut sample = Sample::default();
             footprint.update(tree.iter(), &mut sample);
             if let Act::Correct = act {
-                footprint.correct(&pages.shares());
+                footprint.apply_exact_shares(&pages.shares());
                 pages.copied = 0;
                 footprint.update(tree.iter(), &mut sample);
                 prop_assert_eq!(sample.tree.footprint, Reading::Value(pages.truth()));

@@ -1,52 +1,52 @@
 //! How busy the cores are.
 
-use crate::parse::{self, Ticks, Whose};
-use crate::{CORES, Cpu, Reading, Reason};
+use crate::parse::{self, CpuLine, CpuTicks};
+use crate::{Cpu, MAX_CORES, Reading, Reason};
 use rustix::io;
 
 /// What was seen of each core before, by the kernel's number of it. Boot is the look before
 /// the first.
-pub struct Cores {
-    seen: [Seen; CORES],
+pub struct CoreUsage {
+    seen: [LastCoreTicks; MAX_CORES],
 }
 
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct LastCoreTicks {
     busy: u64,
     total: u64,
     percent: u8,
 }
 
-impl Default for Cores {
+impl Default for CoreUsage {
     fn default() -> Self {
-        Cores {
-            seen: [Seen::default(); CORES],
+        CoreUsage {
+            seen: [LastCoreTicks::default(); MAX_CORES],
         }
     }
 }
 
-impl Cores {
-    pub fn read(&mut self, stat: io::Result<&[u8]>, out: &mut Cpu) {
+impl CoreUsage {
+    pub fn update(&mut self, stat: io::Result<&[u8]>, out: &mut Cpu) {
         out.core_count = 0;
         match stat {
             Ok(bytes) => {
-                set_times(out, Err(Reason::Malformed));
-                for (whose, ticks) in parse::cpus(bytes) {
+                set_cpu_times(out, Err(Reason::Malformed));
+                for (whose, ticks) in parse::cpu_lines(bytes) {
                     match whose {
-                        Whose::AllCores => set_times(out, Ok(ticks)),
-                        Whose::Core(number) => self.core(number, &ticks, out),
+                        CpuLine::AllCores => set_cpu_times(out, Ok(ticks)),
+                        CpuLine::Core(number) => self.record_core(number, &ticks, out),
                     }
                 }
             }
-            Err(errno) => set_times(out, Err(errno.into())),
+            Err(errno) => set_cpu_times(out, Err(errno.into())),
         }
     }
 
-    fn core(&mut self, number: usize, ticks: &Ticks, out: &mut Cpu) {
+    fn record_core(&mut self, number: usize, ticks: &CpuTicks, out: &mut Cpu) {
         let Some(seen) = self.seen.get_mut(number) else {
             return;
         };
-        let Some(place) = out.cores.get_mut(usize::from(out.core_count)) else {
+        let Some(place) = out.core_percents.get_mut(usize::from(out.core_count)) else {
             return;
         };
         *place = seen.percent_now(ticks);
@@ -54,8 +54,8 @@ impl Cores {
     }
 }
 
-impl Seen {
-    fn percent_now(&mut self, ticks: &Ticks) -> u8 {
+impl LastCoreTicks {
+    fn percent_now(&mut self, ticks: &CpuTicks) -> u8 {
         let busy = ticks.busy().saturating_sub(self.busy);
         let total = ticks.total().saturating_sub(self.total);
         // Counters fall a little at times (iowait does): then nothing is known to have
@@ -71,16 +71,16 @@ impl Seen {
     }
 }
 
-fn set_times(out: &mut Cpu, ticks: Result<Ticks, Reason>) {
-    let of = |field: fn(&Ticks) -> u64| match &ticks {
+fn set_cpu_times(out: &mut Cpu, ticks: Result<CpuTicks, Reason>) {
+    let reading_of = |field: fn(&CpuTicks) -> u64| match &ticks {
         Ok(ticks) => Reading::Value(field(ticks)),
         Err(reason) => Reading::Unavailable(*reason),
     };
-    out.user = of(|t| t.user);
-    out.nice = of(|t| t.nice);
-    out.system = of(|t| t.system);
-    out.idle = of(|t| t.idle);
-    out.iowait = of(|t| t.iowait);
-    out.irq = of(|t| t.irq);
-    out.steal = of(|t| t.steal);
+    out.user = reading_of(|t| t.user);
+    out.nice = reading_of(|t| t.nice);
+    out.system = reading_of(|t| t.system);
+    out.idle = reading_of(|t| t.idle);
+    out.iowait = reading_of(|t| t.iowait);
+    out.irq = reading_of(|t| t.irq);
+    out.steal = reading_of(|t| t.steal);
 }

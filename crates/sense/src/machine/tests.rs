@@ -1,4 +1,4 @@
-use super::Machine;
+use super::MachineSensors;
 use crate::{Reading, Reason, Sample};
 use Reading::{Unavailable, Value};
 use std::fs;
@@ -33,9 +33,9 @@ impl Kernel {
         fs::write(path, text).unwrap();
     }
 
-    fn open(&self) -> Machine {
+    fn open(&self) -> MachineSensors {
         let home = self.home.path();
-        Machine::open_at(&home.join("proc"), &home.join("sys"), home)
+        MachineSensors::open_at(&home.join("proc"), &home.join("sys"), home)
     }
 
     fn sample(&self) -> Sample {
@@ -50,12 +50,12 @@ fn a_kernel_without_anything_is_explained_and_not_zero() {
     let sample = Kernel::new().sample();
     assert_eq!(sample.memory.total, ABSENT);
     assert_eq!(sample.paging.swapped_in, ABSENT);
-    assert_eq!(sample.pressure.memory_full, ABSENT);
+    assert_eq!(sample.pressure.memory_full_us, ABSENT);
     assert_eq!(sample.cpu.user, ABSENT);
-    assert_eq!(sample.cpu.newest, ABSENT);
+    assert_eq!(sample.cpu.newest_pid, ABSENT);
     assert_eq!(sample.cpu.core_count, 0);
     assert_eq!(sample.disk.reads, ABSENT);
-    assert!(sample.at.monotonic > 0 && sample.at.realtime > sample.at.monotonic);
+    assert!(sample.at.monotonic_ns > 0 && sample.at.realtime_ns > sample.at.monotonic_ns);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn without_pressure_and_swap_the_rest_is_read() {
     assert_eq!(sample.memory.compressed, ABSENT);
     assert_eq!(sample.paging.major_faults, Value(7));
     assert_eq!(sample.paging.swapped_in, ABSENT);
-    assert_eq!(sample.pressure.memory_some, ABSENT);
+    assert_eq!(sample.pressure.memory_some_us, ABSENT);
 }
 
 #[test]
@@ -82,11 +82,11 @@ fn pressure_is_told_for_each_resource() {
         .with("proc/pressure/memory", &psi(3, 4))
         .with("proc/pressure/io", &psi(5, 6))
         .sample();
-    assert_eq!(sample.pressure.cpu_some, Value(1));
-    assert_eq!(sample.pressure.memory_some, Value(3));
-    assert_eq!(sample.pressure.memory_full, Value(4));
-    assert_eq!(sample.pressure.io_some, Value(5));
-    assert_eq!(sample.pressure.io_full, Value(6));
+    assert_eq!(sample.pressure.cpu_some_us, Value(1));
+    assert_eq!(sample.pressure.memory_some_us, Value(3));
+    assert_eq!(sample.pressure.memory_full_us, Value(4));
+    assert_eq!(sample.pressure.io_some_us, Value(5));
+    assert_eq!(sample.pressure.io_full_us, Value(6));
 }
 
 #[test]
@@ -128,7 +128,10 @@ fn a_truncated_file_gives_what_it_holds_and_no_half_numbers() {
         .sample();
     assert_eq!(sample.memory.total, Value(1000 * 1024));
     assert_eq!(sample.memory.available, ABSENT);
-    assert_eq!(sample.cpu.load[0], Unavailable(Reason::Malformed));
+    assert_eq!(
+        sample.cpu.load_hundredths[0],
+        Unavailable(Reason::Malformed)
+    );
     assert_eq!(sample.cpu.user, Unavailable(Reason::Malformed));
     assert_eq!(sample.cpu.core_count, 0);
 }
@@ -143,18 +146,18 @@ fn cores_are_busy_since_the_look_before() {
     let mut sample = Sample::default();
     machine.read(&mut sample);
     assert_eq!(sample.cpu.core_count, 2);
-    assert_eq!(sample.cpu.cores[..2], [50, 0], "since boot");
+    assert_eq!(sample.cpu.core_percents[..2], [50, 0], "since boot");
 
     kernel.write(
         "proc/stat",
         "cpu0 50 0 0 150 0 0 0 0\ncpu1 0 0 75 125 0 0 0 0\n",
     );
     machine.read(&mut sample);
-    assert_eq!(sample.cpu.cores[..2], [0, 75]);
+    assert_eq!(sample.cpu.core_percents[..2], [0, 75]);
 
     machine.read(&mut sample);
     assert_eq!(
-        sample.cpu.cores[..2],
+        sample.cpu.core_percents[..2],
         [0, 75],
         "no tick passed: still what was known"
     );
@@ -175,7 +178,7 @@ fn a_core_that_is_switched_off_does_not_lend_its_past_to_another() {
     );
     machine.read(&mut sample);
     assert_eq!(sample.cpu.core_count, 2);
-    assert_eq!(sample.cpu.cores[..2], [0, 10]);
+    assert_eq!(sample.cpu.core_percents[..2], [0, 10]);
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn counters_that_fall_do_not_make_a_core_busy() {
     machine.read(&mut sample);
     kernel.write("proc/stat", "cpu0 5 0 0 100 800 0 0 0\n");
     machine.read(&mut sample);
-    assert_eq!(sample.cpu.cores[0], 0);
+    assert_eq!(sample.cpu.core_percents[0], 0);
 }
 
 /// A block device of this machine, with its number.
@@ -221,7 +224,8 @@ fn a_file_system_that_numbers_itself_is_traced_to_its_device() {
         );
         let home = kernel.home.path();
         let mut sample = Sample::default();
-        Machine::open_at(&home.join("proc"), &home.join("sys"), folder.path()).read(&mut sample);
+        MachineSensors::open_at(&home.join("proc"), &home.join("sys"), folder.path())
+            .read(&mut sample);
         sample.disk.reads
     };
     assert_eq!(mounted("btrfs", &source), Value(11));
@@ -234,26 +238,32 @@ fn what_others_filled_is_left_alone() {
     let mut sample = Sample::default();
     sample.disk.space.free = Value(1);
     sample.disk.network = Value(1);
-    sample.heat.hottest = Value(2);
+    sample.thermal.hottest_millidegrees = Value(2);
     sample.tree.count = Value(3);
     Kernel::new().open().read(&mut sample);
     assert_eq!(sample.disk.space.free, Value(1));
     assert_eq!(sample.disk.network, Value(1));
-    assert_eq!(sample.heat.hottest, Value(2));
+    assert_eq!(sample.thermal.hottest_millidegrees, Value(2));
     assert_eq!(sample.tree.count, Value(3));
 }
 
 #[test]
 fn this_machine_can_be_read() {
-    let mut machine = Machine::open(Path::new("/"));
+    let mut machine = MachineSensors::open(Path::new("/"));
     let mut sample = Sample::default();
     machine.read(&mut sample);
     let memory = sample.memory;
     assert!(memory.total.value().unwrap() >= memory.available.value().unwrap());
     assert!(memory.available.value().unwrap() > 0);
     assert!(sample.cpu.core_count > 0);
-    assert!(sample.cpu.cores.iter().all(|percent| *percent <= 100));
+    assert!(
+        sample
+            .cpu
+            .core_percents
+            .iter()
+            .all(|percent| *percent <= 100)
+    );
     // Numbers begin anew when they are used up, so that ours may be larger.
-    assert!(sample.cpu.newest.value().unwrap() > 0);
+    assert!(sample.cpu.newest_pid.value().unwrap() > 0);
     assert!(sample.paging.major_faults.value().is_some());
 }

@@ -1,12 +1,12 @@
 //! The memory controller's files, of cgroup version 1 and 2.
 
-use super::memory::pairs;
-use super::text::{lines, number};
+use super::memory::key_values;
+use super::text::{lines, parse_decimal};
 use crate::{Reading, Reason};
 
 /// memory.stat, with everything below the cgroup included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryStat {
+pub struct CgroupMemoryStat {
     pub anon: Reading<u64>,
     pub shmem: Reading<u64>,
     /// Version 1 only; version 2 has a file of its own for it.
@@ -16,10 +16,10 @@ pub struct MemoryStat {
     pub slab_reclaimable: Reading<u64>,
 }
 
-impl MemoryStat {
-    pub fn unavailable(reason: Reason) -> MemoryStat {
+impl CgroupMemoryStat {
+    pub fn unavailable(reason: Reason) -> CgroupMemoryStat {
         let none = Reading::Unavailable(reason);
-        MemoryStat {
+        CgroupMemoryStat {
             anon: none,
             shmem: none,
             swap: none,
@@ -32,9 +32,9 @@ impl MemoryStat {
 
 /// Of either version: a version 1 file also lists the cgroup without its children, under
 /// the very names that version 2 uses, so its `total_` lines win when they come.
-pub fn memory_stat(bytes: &[u8]) -> MemoryStat {
-    let mut stat = MemoryStat::unavailable(Reason::Absent);
-    for (key, value) in pairs(bytes) {
+pub fn cgroup_memory_stat(bytes: &[u8]) -> CgroupMemoryStat {
+    let mut stat = CgroupMemoryStat::unavailable(Reason::Absent);
+    for (key, value) in key_values(bytes) {
         match key {
             b"anon" | b"total_rss" => stat.anon = value,
             b"shmem" | b"total_shmem" => stat.shmem = value,
@@ -53,10 +53,10 @@ pub fn memory_stat(bytes: &[u8]) -> MemoryStat {
 const NO_LIMIT: u64 = 1 << 62;
 
 /// A file that holds a limit in bytes; None when there is no limit.
-pub fn limit(bytes: &[u8]) -> Reading<Option<u64>> {
+pub fn cgroup_limit(bytes: &[u8]) -> Reading<Option<u64>> {
     match lines(bytes).next() {
         Some(b"max") => Reading::Value(None),
-        Some(line) => match number(line) {
+        Some(line) => match parse_decimal(line) {
             Some(limit) => Reading::Value((limit < NO_LIMIT).then_some(limit)),
             None => Reading::Unavailable(Reason::Malformed),
         },
@@ -65,8 +65,8 @@ pub fn limit(bytes: &[u8]) -> Reading<Option<u64>> {
 }
 
 /// A file that holds one number.
-pub fn single(bytes: &[u8]) -> Reading<u64> {
-    match lines(bytes).next().and_then(number) {
+pub fn single_number(bytes: &[u8]) -> Reading<u64> {
+    match lines(bytes).next().and_then(parse_decimal) {
         Some(value) => Reading::Value(value),
         None => Reading::Unavailable(Reason::Malformed),
     }

@@ -1,11 +1,11 @@
 //! What the cores do: /proc/stat and /proc/loadavg.
 
-use super::text::{lines, number, split_at_byte, understood, words};
+use super::text::{lines, parse_decimal, split_at_byte, value_or_malformed, words};
 use crate::{Reading, Reason};
 
 /// Clock ticks since boot, of one core or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ticks {
+pub struct CpuTicks {
     pub user: u64,
     pub nice: u64,
     pub system: u64,
@@ -16,7 +16,7 @@ pub struct Ticks {
     pub steal: u64,
 }
 
-impl Ticks {
+impl CpuTicks {
     pub fn busy(&self) -> u64 {
         [self.user, self.nice, self.system, self.irq, self.steal]
             .into_iter()
@@ -32,30 +32,30 @@ impl Ticks {
 
 /// Whose ticks a line of /proc/stat tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum CpuLine {
     AllCores,
     /// By the kernel's number; cores that are switched off are not listed.
     Core(usize),
 }
 
 /// The cpu lines of /proc/stat, which stand first. Lines not understood are passed over.
-pub fn cpus(bytes: &[u8]) -> impl Iterator<Item = (Whose, Ticks)> {
+pub fn cpu_lines(bytes: &[u8]) -> impl Iterator<Item = (CpuLine, CpuTicks)> {
     lines(bytes)
         .map_while(|line| line.strip_prefix(b"cpu"))
         .filter_map(|line| {
             let (core, times) = split_at_byte(line, b' ')?;
             let whose = match core {
-                b"" => Whose::AllCores,
-                digits => Whose::Core(number(digits)?.try_into().ok()?),
+                b"" => CpuLine::AllCores,
+                digits => CpuLine::Core(parse_decimal(digits)?.try_into().ok()?),
             };
-            Some((whose, ticks(times)?))
+            Some((whose, parse_ticks(times)?))
         })
 }
 
-fn ticks(times: &[u8]) -> Option<Ticks> {
+fn parse_ticks(times: &[u8]) -> Option<CpuTicks> {
     let mut words = words(times);
-    let mut next = || words.next().and_then(number);
-    Some(Ticks {
+    let mut next = || words.next().and_then(parse_decimal);
+    Some(CpuTicks {
         user: next()?,
         nice: next()?,
         system: next()?,
@@ -68,7 +68,7 @@ fn ticks(times: &[u8]) -> Option<Ticks> {
 
 /// /proc/loadavg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
+pub struct LoadAverage {
     /// Over 1, 5 and 15 minutes, in hundredths.
     pub average: [Reading<u64>; 3],
     pub runnable: Reading<u64>,
@@ -76,10 +76,10 @@ pub struct Load {
     pub newest: Reading<u64>,
 }
 
-impl Load {
-    pub fn unavailable(reason: Reason) -> Load {
+impl LoadAverage {
+    pub fn unavailable(reason: Reason) -> LoadAverage {
         let none = Reading::Unavailable(reason);
-        Load {
+        LoadAverage {
             average: [none; 3],
             runnable: none,
             newest: none,
@@ -87,29 +87,31 @@ impl Load {
     }
 }
 
-pub fn loadavg(bytes: &[u8]) -> Load {
+pub fn load_average(bytes: &[u8]) -> LoadAverage {
     let Some(line) = lines(bytes).next() else {
-        return Load::unavailable(Reason::Malformed);
+        return LoadAverage::unavailable(Reason::Malformed);
     };
     let mut words = words(line);
-    let mut average = || understood(words.next().and_then(hundredths));
-    Load {
+    let mut average = || value_or_malformed(words.next().and_then(parse_hundredths));
+    LoadAverage {
         average: [average(), average(), average()],
-        runnable: understood(
+        runnable: value_or_malformed(
             words
                 .next()
                 .and_then(|word| split_at_byte(word, b'/'))
-                .and_then(|(runnable, _)| number(runnable)),
+                .and_then(|(runnable, _)| parse_decimal(runnable)),
         ),
-        newest: understood(words.next().and_then(number)),
+        newest: value_or_malformed(words.next().and_then(parse_decimal)),
     }
 }
 
 /// A number with two decimals.
-fn hundredths(word: &[u8]) -> Option<u64> {
+fn parse_hundredths(word: &[u8]) -> Option<u64> {
     let (whole, part) = split_at_byte(word, b'.')?;
     if part.len() != 2 {
         return None;
     }
-    number(whole)?.checked_mul(100)?.checked_add(number(part)?)
+    parse_decimal(whole)?
+        .checked_mul(100)?
+        .checked_add(parse_decimal(part)?)
 }

@@ -1,11 +1,11 @@
 //! One device of /proc/diskstats.
 
-use super::text::{lines, number, words};
+use super::text::{lines, parse_decimal, words};
 use crate::{Disk, Reading, Reason};
 
 /// A block device, as the kernel numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct BlockDevice {
     pub major: u32,
     pub minor: u32,
 }
@@ -14,11 +14,11 @@ pub struct Device {
 const SECTOR: u64 = 512;
 
 /// The counters of one device. Space and mount are not told here: they stay not yet read.
-pub fn diskstats(bytes: &[u8], device: Device) -> Disk {
+pub fn diskstats(bytes: &[u8], device: BlockDevice) -> Disk {
     let line = lines(bytes).find_map(|line| {
         let mut words = words(line);
-        let major = number(words.next()?)?;
-        let minor = number(words.next()?)?;
+        let major = parse_decimal(words.next()?)?;
+        let minor = parse_decimal(words.next()?)?;
         (major == device.major.into() && minor == device.minor.into()).then_some(words)
     });
     let Some(mut words) = line else {
@@ -26,11 +26,11 @@ pub fn diskstats(bytes: &[u8], device: Device) -> Disk {
     };
     // Skipped: the name.
     words.next();
-    counters(words).unwrap_or(Disk::without_counters(Reason::Malformed))
+    disk_counters(words).unwrap_or(Disk::without_counters(Reason::Malformed))
 }
 
-fn counters<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<Disk> {
-    let mut next = || words.next().and_then(number);
+fn disk_counters<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<Disk> {
+    let mut next = || words.next().and_then(parse_decimal);
     let reads = next()?;
     let _reads_merged = next()?;
     let read_bytes = next()?.checked_mul(SECTOR)?;

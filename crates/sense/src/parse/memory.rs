@@ -1,6 +1,9 @@
 //! Memory of the whole machine: /proc/meminfo, vmstat, pressure, and what ZFS keeps.
 
-use super::text::{ABSENT, count, kibibytes, lines, number, split_at_byte, understood, words};
+use super::text::{
+    ABSENT, lines, padded_kibibytes, padded_number, parse_decimal, split_at_byte,
+    value_or_malformed, words,
+};
 use crate::{Memory, Paging, Reading, Reason};
 
 /// /proc/meminfo. `compressed` is what zswap holds; zram is not listed there.
@@ -30,7 +33,7 @@ pub fn meminfo(bytes: &[u8]) -> Memory {
             b"Zswap" => &mut memory.compressed,
             _ => continue,
         };
-        *place = kibibytes(rest);
+        *place = padded_kibibytes(rest);
     }
     memory
 }
@@ -38,7 +41,7 @@ pub fn meminfo(bytes: &[u8]) -> Memory {
 /// /proc/vmstat.
 pub fn vmstat(bytes: &[u8]) -> Paging {
     let mut paging = Paging::unavailable(Reason::Absent);
-    for (key, value) in pairs(bytes) {
+    for (key, value) in key_values(bytes) {
         match key {
             b"pswpin" => paging.swapped_in = value,
             b"pswpout" => paging.swapped_out = value,
@@ -47,7 +50,7 @@ pub fn vmstat(bytes: &[u8]) -> Paging {
             b"pgscan_kswapd" => paging.scanned_kswapd = value,
             // One counter before Linux 5.9, two since: both kinds of page came back.
             b"workingset_refault" | b"workingset_refault_anon" | b"workingset_refault_file" => {
-                paging.refaults = sum(paging.refaults, value);
+                paging.refaults = sum_readings(paging.refaults, value);
             }
             b"oom_kill" => paging.oom_kills = value,
             _ => {}
@@ -57,24 +60,24 @@ pub fn vmstat(bytes: &[u8]) -> Paging {
 }
 
 /// The lines of a `key value` file.
-pub fn pairs(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Reading<u64>)> {
+pub fn key_values(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Reading<u64>)> {
     lines(bytes).filter_map(|line| {
         let (key, rest) = split_at_byte(line, b' ')?;
-        Some((key, count(rest)))
+        Some((key, padded_number(rest)))
     })
 }
 
 /// One value of a `key value` file.
-pub fn pair(bytes: &[u8], wanted: &[u8]) -> Reading<u64> {
-    pairs(bytes)
+pub fn key_value(bytes: &[u8], wanted: &[u8]) -> Reading<u64> {
+    key_values(bytes)
         .find(|(key, _)| *key == wanted)
         .map_or(ABSENT, |(_, value)| value)
 }
 
 /// Two parts of one quantity, of which either may not exist.
-pub fn sum(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
+pub fn sum_readings(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
     match (a, b) {
-        (Reading::Value(a), Reading::Value(b)) => understood(a.checked_add(b)),
+        (Reading::Value(a), Reading::Value(b)) => value_or_malformed(a.checked_add(b)),
         (Reading::Unavailable(Reason::Absent), other) => other,
         (other, Reading::Unavailable(Reason::Absent)) => other,
         (Reading::Unavailable(reason), _) | (_, Reading::Unavailable(reason)) => {
@@ -85,13 +88,13 @@ pub fn sum(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
 
 /// One file of /proc/pressure: microseconds stalled since boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stall {
+pub struct StallTimes {
     pub some: Reading<u64>,
     pub full: Reading<u64>,
 }
 
-pub fn pressure(bytes: &[u8]) -> Stall {
-    let mut stall = Stall {
+pub fn stall_times(bytes: &[u8]) -> StallTimes {
+    let mut stall = StallTimes {
         some: ABSENT,
         full: ABSENT,
     };
@@ -102,10 +105,10 @@ pub fn pressure(bytes: &[u8]) -> Stall {
             Some(b"full") => &mut stall.full,
             _ => continue,
         };
-        *place = understood(
+        *place = value_or_malformed(
             words
                 .find_map(|word| word.strip_prefix(b"total="))
-                .and_then(number),
+                .and_then(parse_decimal),
         );
     }
     stall
@@ -129,7 +132,7 @@ pub fn has_swap(bytes: &[u8]) -> bool {
 /// mm_stat of a zram device: the memory it takes, its third number.
 pub fn zram_used(bytes: &[u8]) -> Reading<u64> {
     match lines(bytes).next() {
-        Some(line) => understood(words(line).nth(2).and_then(number)),
+        Some(line) => value_or_malformed(words(line).nth(2).and_then(parse_decimal)),
         None => ABSENT,
     }
 }
@@ -144,7 +147,7 @@ pub fn arc_reclaimable(bytes: &[u8]) -> Reading<u64> {
             Some(b"c_min") => &mut smallest,
             _ => continue,
         };
-        *place = understood(words.nth(1).and_then(number));
+        *place = value_or_malformed(words.nth(1).and_then(parse_decimal));
     }
     match (size, smallest) {
         (Reading::Value(size), Reading::Value(smallest)) => {

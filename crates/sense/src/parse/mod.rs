@@ -14,17 +14,19 @@ mod mount;
 mod process;
 mod text;
 
-pub use cgroup::{MemoryStat, limit, memory_stat, single};
-pub use cpu::{Load, Ticks, Whose, cpus, loadavg};
-pub use disk::{Device, diskstats};
+pub use cgroup::{CgroupMemoryStat, cgroup_limit, cgroup_memory_stat, single_number};
+pub use cpu::{CpuLine, CpuTicks, LoadAverage, cpu_lines, load_average};
+pub use disk::{BlockDevice, diskstats};
 pub use memory::{
-    Stall, arc_reclaimable, has_swap, meminfo, pair, pairs, pressure, sum, swap_is_memory, vmstat,
-    zram_used,
+    StallTimes, arc_reclaimable, has_swap, key_value, key_values, meminfo, stall_times,
+    sum_readings, swap_is_memory, vmstat, zram_used,
 };
-pub use mount::{Membership, Mount, memberships, mount_of, mounts, unescaped};
+pub use mount::{
+    CgroupMembership, Mount, cgroup_memberships, mount_holding, mounts, unescape_mount_path,
+};
 pub use process::{
-    Io, Mapping, Pss, Sizes, Stat, Status, io, mapping, open_for_writing, smaps_rollup, stat,
-    statm, status,
+    MemoryMapping, ProcessIo, ProcessSizes, ProcessStat, ProcessStatus, Pss, memory_mapping,
+    open_for_writing, process_io, process_sizes, process_stat, process_status, smaps_rollup,
 };
 
 pub(crate) use text::lines;

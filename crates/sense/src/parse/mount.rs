@@ -1,8 +1,8 @@
 //! Where things are mounted and which cgroups we are in: /proc/self/mountinfo and cgroup.
 
-use super::text::{lines, number, split_at_byte, words};
+use super::text::{lines, parse_decimal, split_at_byte, words};
 
-/// One line of /proc/self/mountinfo. Paths are as the kernel escapes them: see [`unescaped`].
+/// One line of /proc/self/mountinfo. Paths are as the kernel escapes them: see [`unescape_mount_path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mount<'a> {
     /// Which folder of the file system is shown.
@@ -36,15 +36,15 @@ pub fn mounts(mountinfo: &[u8]) -> impl Iterator<Item = Mount<'_>> {
 
 /// The mount that holds an absolute path without links: the deepest, and of those at the
 /// same place the last, because it covers the others.
-pub fn mount_of<'a>(mountinfo: &'a [u8], path: &[u8]) -> Option<Mount<'a>> {
+pub fn mount_holding<'a>(mountinfo: &'a [u8], path: &[u8]) -> Option<Mount<'a>> {
     mounts(mountinfo)
-        .filter(|mount| holds(mount.point, path))
+        .filter(|mount| mount_contains(mount.point, path))
         .max_by_key(|mount| mount.point.len())
 }
 
-fn holds(point: &[u8], path: &[u8]) -> bool {
+fn mount_contains(point: &[u8], path: &[u8]) -> bool {
     let mut rest = path.iter().copied();
-    for byte in unescaped(point) {
+    for byte in unescape_mount_path(point) {
         if rest.next() != Some(byte) {
             return false;
         }
@@ -53,14 +53,14 @@ fn holds(point: &[u8], path: &[u8]) -> bool {
 }
 
 /// A path of mountinfo as it is: blanks and backslashes are written as `\ooo` in octal.
-pub fn unescaped(path: &[u8]) -> impl Iterator<Item = u8> {
+pub fn unescape_mount_path(path: &[u8]) -> impl Iterator<Item = u8> {
     let mut rest = path;
     core::iter::from_fn(move || {
         let (&first, mut after) = rest.split_first()?;
         let mut byte = first;
         if first == b'\\'
             && let Some((digits, beyond)) = after.split_first_chunk::<3>()
-            && let Some(code) = octal(digits)
+            && let Some(code) = parse_octal(digits)
         {
             byte = code;
             after = beyond;
@@ -70,7 +70,7 @@ pub fn unescaped(path: &[u8]) -> impl Iterator<Item = u8> {
     })
 }
 
-fn octal(digits: &[u8; 3]) -> Option<u8> {
+fn parse_octal(digits: &[u8; 3]) -> Option<u8> {
     digits.iter().try_fold(0u8, |sum, &b| {
         let digit = b.wrapping_sub(b'0');
         if digit > 7 {
@@ -82,7 +82,7 @@ fn octal(digits: &[u8; 3]) -> Option<u8> {
 
 /// One line of /proc/PID/cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Membership<'a> {
+pub struct CgroupMembership<'a> {
     /// 0 is the unified hierarchy of version 2.
     pub hierarchy: u64,
     /// Separated by commas; empty for version 2.
@@ -91,12 +91,12 @@ pub struct Membership<'a> {
     pub path: &'a [u8],
 }
 
-pub fn memberships(cgroup: &[u8]) -> impl Iterator<Item = Membership<'_>> {
+pub fn cgroup_memberships(cgroup: &[u8]) -> impl Iterator<Item = CgroupMembership<'_>> {
     lines(cgroup).filter_map(|line| {
         let (hierarchy, rest) = split_at_byte(line, b':')?;
         let (controllers, path) = split_at_byte(rest, b':')?;
-        Some(Membership {
-            hierarchy: number(hierarchy)?,
+        Some(CgroupMembership {
+            hierarchy: parse_decimal(hierarchy)?,
             controllers,
             path,
         })

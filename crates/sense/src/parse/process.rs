@@ -1,12 +1,15 @@
 //! One process: /proc/PID/status, statm, stat, io and maps.
 
-use super::text::{ABSENT, count, hexadecimal, kibibytes, lines, number, split_at_byte, words};
-use crate::{Name, Pid, Reading, Reason};
+use super::text::{
+    ABSENT, lines, padded_kibibytes, padded_number, parse_decimal, parse_hexadecimal,
+    split_at_byte, words,
+};
+use crate::{Pid, ProcessName, Reading, Reason};
 
 /// /proc/PID/status. Kernel threads and zombies have no memory lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status {
-    pub name: Name,
+pub struct ProcessStatus {
+    pub name: ProcessName,
     /// The kernel's letter; 0 when there was none.
     pub state: u8,
     pub parent: Pid,
@@ -19,9 +22,9 @@ pub struct Status {
     pub threads: Reading<u64>,
 }
 
-pub fn status(bytes: &[u8]) -> Status {
-    let mut status = Status {
-        name: Name::default(),
+pub fn process_status(bytes: &[u8]) -> ProcessStatus {
+    let mut status = ProcessStatus {
+        name: ProcessName::default(),
         state: 0,
         parent: Pid::default(),
         vm_data: ABSENT,
@@ -36,16 +39,18 @@ pub fn status(bytes: &[u8]) -> Status {
             continue;
         };
         match key {
-            b"Name" => status.name = unescape(rest.strip_prefix(b"\t").unwrap_or(rest)),
+            b"Name" => {
+                status.name = unescape_process_name(rest.strip_prefix(b"\t").unwrap_or(rest))
+            }
             b"State" => status.state = rest.trim_ascii().first().copied().unwrap_or(0),
-            b"PPid" => status.parent = pid(rest.trim_ascii()).unwrap_or_default(),
-            b"VmData" => status.vm_data = kibibytes(rest),
-            b"RssAnon" => status.rss_anon = kibibytes(rest),
-            b"RssShmem" => status.rss_shmem = kibibytes(rest),
-            b"RssFile" => status.rss_file = kibibytes(rest),
-            b"VmSwap" => status.swap = kibibytes(rest),
+            b"PPid" => status.parent = parse_pid(rest.trim_ascii()).unwrap_or_default(),
+            b"VmData" => status.vm_data = padded_kibibytes(rest),
+            b"RssAnon" => status.rss_anon = padded_kibibytes(rest),
+            b"RssShmem" => status.rss_shmem = padded_kibibytes(rest),
+            b"RssFile" => status.rss_file = padded_kibibytes(rest),
+            b"VmSwap" => status.swap = padded_kibibytes(rest),
             b"Threads" => {
-                status.threads = count(rest);
+                status.threads = padded_number(rest);
                 // Nothing that we want comes after it, and masks and CPU lists make up half
                 // of the file.
                 break;
@@ -58,21 +63,21 @@ pub fn status(bytes: &[u8]) -> Status {
 
 /// /proc/PID/statm: all that it says of a process's memory, in pages. Good for one question: is it as it was?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes([u64; 7]);
+pub struct ProcessSizes([u64; 7]);
 
 /// Nothing where the file is not complete: a size that was not read cannot be compared.
-pub fn statm(bytes: &[u8]) -> Option<Sizes> {
+pub fn process_sizes(bytes: &[u8]) -> Option<ProcessSizes> {
     let line = bytes.strip_suffix(b"\n")?;
     let mut sizes = [0; 7];
     let mut fields = words(line);
     for size in &mut sizes {
-        *size = number(fields.next()?)?;
+        *size = parse_decimal(fields.next()?)?;
     }
-    fields.next().is_none().then_some(Sizes(sizes))
+    fields.next().is_none().then_some(ProcessSizes(sizes))
 }
 
 /// The name as it is: the kernel writes its newlines as `\n` and its backslashes as `\\`.
-fn unescape(escaped: &[u8]) -> Name {
+fn unescape_process_name(escaped: &[u8]) -> ProcessName {
     let mut raw = [0u8; 15];
     let mut len = 0;
     let mut rest = escaped.iter().copied().peekable();
@@ -91,16 +96,16 @@ fn unescape(escaped: &[u8]) -> Name {
         };
         len += 1;
     }
-    Name::new(raw.get(..len).unwrap_or_default())
+    ProcessName::new(raw.get(..len).unwrap_or_default())
 }
 
-fn pid(digits: &[u8]) -> Option<Pid> {
-    number(digits)?.try_into().ok().map(Pid)
+fn parse_pid(digits: &[u8]) -> Option<Pid> {
+    parse_decimal(digits)?.try_into().ok().map(Pid)
 }
 
 /// /proc/PID/stat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stat {
+pub struct ProcessStat {
     pub state: u8,
     pub parent: Pid,
     pub major_faults: Reading<u64>,
@@ -112,7 +117,7 @@ pub struct Stat {
 }
 
 /// None when it is cut off before the start time: without that, a number names nobody.
-pub fn stat(bytes: &[u8]) -> Option<Stat> {
+pub fn process_stat(bytes: &[u8]) -> Option<ProcessStat> {
     // The name may hold anything, also ") R 1": what follows it holds no parenthesis.
     let name_end = bytes.iter().rposition(|&b| b == b')')?;
     let after = bytes.get(name_end + 1..)?;
@@ -124,17 +129,17 @@ pub fn stat(bytes: &[u8]) -> Option<Stat> {
         &[letter] => letter,
         _ => return None,
     };
-    let parent = pid(fields.next()?)?;
+    let parent = parse_pid(fields.next()?)?;
     // Skipped: pgrp, session, tty_nr, tpgid, flags, minflt, cminflt.
-    let major_faults = number(fields.nth(7)?)?;
+    let major_faults = parse_decimal(fields.nth(7)?)?;
     // Skipped: cmajflt.
-    let user = number(fields.nth(1)?)?;
-    let system = number(fields.next()?)?;
+    let user = parse_decimal(fields.nth(1)?)?;
+    let system = parse_decimal(fields.next()?)?;
     // Skipped: cutime, cstime, priority, nice.
-    let threads = number(fields.nth(4)?)?;
+    let threads = parse_decimal(fields.nth(4)?)?;
     // Skipped: itrealvalue.
-    let started = number(fields.nth(1)?)?;
-    Some(Stat {
+    let started = parse_decimal(fields.nth(1)?)?;
+    Some(ProcessStat {
         state,
         parent,
         major_faults: Reading::Value(major_faults),
@@ -149,7 +154,7 @@ pub fn stat(bytes: &[u8]) -> Option<Stat> {
 
 /// /proc/PID/io, in bytes since the process began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Io {
+pub struct ProcessIo {
     /// Asked for by read calls, from the page cache or not.
     pub rchar: Reading<u64>,
     pub wchar: Reading<u64>,
@@ -158,8 +163,8 @@ pub struct Io {
     pub write_bytes: Reading<u64>,
 }
 
-pub fn io(bytes: &[u8]) -> Io {
-    let mut io = Io {
+pub fn process_io(bytes: &[u8]) -> ProcessIo {
+    let mut io = ProcessIo {
         rchar: ABSENT,
         wchar: ABSENT,
         read_bytes: ABSENT,
@@ -167,10 +172,10 @@ pub fn io(bytes: &[u8]) -> Io {
     };
     for line in lines(bytes) {
         match split_at_byte(line, b':') {
-            Some((b"rchar", rest)) => io.rchar = count(rest),
-            Some((b"wchar", rest)) => io.wchar = count(rest),
-            Some((b"read_bytes", rest)) => io.read_bytes = count(rest),
-            Some((b"write_bytes", rest)) => io.write_bytes = count(rest),
+            Some((b"rchar", rest)) => io.rchar = padded_number(rest),
+            Some((b"wchar", rest)) => io.wchar = padded_number(rest),
+            Some((b"read_bytes", rest)) => io.read_bytes = padded_number(rest),
+            Some((b"write_bytes", rest)) => io.write_bytes = padded_number(rest),
             _ => {}
         }
     }
@@ -190,9 +195,9 @@ pub fn smaps_rollup(bytes: &[u8]) -> Reading<Pss> {
     let (mut anon, mut shmem, mut swap) = (ABSENT, ABSENT, ABSENT);
     for line in lines(bytes) {
         match split_at_byte(line, b':') {
-            Some((b"Pss_Anon", rest)) => anon = kibibytes(rest),
-            Some((b"Pss_Shmem", rest)) => shmem = kibibytes(rest),
-            Some((b"SwapPss", rest)) => swap = kibibytes(rest),
+            Some((b"Pss_Anon", rest)) => anon = padded_kibibytes(rest),
+            Some((b"Pss_Shmem", rest)) => shmem = padded_kibibytes(rest),
+            Some((b"SwapPss", rest)) => swap = padded_kibibytes(rest),
             _ => {}
         }
     }
@@ -221,7 +226,7 @@ pub fn open_for_writing(bytes: &[u8]) -> bool {
 
 /// A line of /proc/PID/maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping<'a> {
+pub struct MemoryMapping<'a> {
     pub bytes: u64,
     /// Written by this process for itself alone: the kernel counts it as its data.
     pub is_data: bool,
@@ -229,15 +234,15 @@ pub struct Mapping<'a> {
     pub path: &'a [u8],
 }
 
-pub fn mapping(line: &[u8]) -> Option<Mapping<'_>> {
+pub fn memory_mapping(line: &[u8]) -> Option<MemoryMapping<'_>> {
     let (range, rest) = split_at_byte(line, b' ')?;
     let (from, to) = split_at_byte(range, b'-')?;
     let (rights, rest) = split_at_byte(rest, b' ')?;
     // Offset, device and inode; blanks follow up to the path, which may have some of its own.
     let rest = (0..2).try_fold(rest, |rest, _| Some(split_at_byte(rest, b' ')?.1))?;
     let path = split_at_byte(rest, b' ').map_or(&b""[..], |(_, path)| path);
-    Some(Mapping {
-        bytes: hexadecimal(to)?.checked_sub(hexadecimal(from)?)?,
+    Some(MemoryMapping {
+        bytes: parse_hexadecimal(to)?.checked_sub(parse_hexadecimal(from)?)?,
         is_data: matches!(rights, [_, b'w', _, b'p']),
         path: path.trim_ascii_start(),
     })

@@ -26,7 +26,7 @@ pub fn split_at_byte(line: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
 }
 
 /// A decimal number and nothing else.
-pub fn number(digits: &[u8]) -> Option<u64> {
+pub fn parse_decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }
@@ -40,29 +40,29 @@ pub fn number(digits: &[u8]) -> Option<u64> {
 }
 
 /// A hexadecimal number and nothing else.
-pub fn hexadecimal(digits: &[u8]) -> Option<u64> {
+pub fn parse_hexadecimal(digits: &[u8]) -> Option<u64> {
     let digits = core::str::from_utf8(digits).ok()?;
     let plain = !digits.starts_with('+');
     plain.then(|| u64::from_str_radix(digits, 16).ok())?
 }
 
 /// A number after blanks.
-pub fn count(rest: &[u8]) -> Reading<u64> {
-    understood(number(rest.trim_ascii()))
+pub fn padded_number(rest: &[u8]) -> Reading<u64> {
+    value_or_malformed(parse_decimal(rest.trim_ascii()))
 }
 
 /// A number of kibibytes after blanks, in bytes.
-pub fn kibibytes(rest: &[u8]) -> Reading<u64> {
-    understood(
+pub fn padded_kibibytes(rest: &[u8]) -> Reading<u64> {
+    value_or_malformed(
         rest.trim_ascii()
             .strip_suffix(b" kB")
-            .and_then(number)
+            .and_then(parse_decimal)
             .and_then(|kib| kib.checked_mul(1024)),
     )
 }
 
 /// A value that had to be there.
-pub fn understood(value: Option<u64>) -> Reading<u64> {
+pub fn value_or_malformed(value: Option<u64>) -> Reading<u64> {
     match value {
         Some(value) => Reading::Value(value),
         None => Reading::Unavailable(Reason::Malformed),

@@ -1,43 +1,46 @@
 //! Sensors that may block: on a mount that hangs, on a disk, on firmware, or on a lock of
 //! the process that is read. A scout thread calls them; the deciding thread never does.
 
-mod cards;
-mod heat;
+mod amd_gpus;
+mod file_system;
 mod process;
-mod space;
+mod thermal;
 
-pub use process::{Mapped, mapped, open_files, pss, writing, written};
+pub use process::{
+    MappedFiles, count_open_files, read_mapped_files, read_pss, read_written_bytes,
+    visit_files_being_written,
+};
 
-use crate::{Cards, Heat, Reading, Space};
-use cards::Slots;
-use heat::Thermometers;
-use space::Place;
+use crate::{FsSpace, Gpus, Reading, Thermal};
+use amd_gpus::AmdGpus;
+use file_system::FileSystemFolder;
 use std::path::Path;
+use thermal::ThermalSensors;
 
 /// What the scout brings back, to be put into a sample when it comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slow {
-    pub disk_space: Space,
+pub struct SlowReadings {
+    pub disk_space: FsSpace,
     pub inodes_free: Reading<u64>,
     /// 1 when the folder is on a network mount.
     pub network: Reading<u64>,
-    pub shm: Space,
-    pub heat: Heat,
-    pub cards: Cards,
+    pub shm: FsSpace,
+    pub thermal: Thermal,
+    pub gpus: Gpus,
 }
 
-pub struct Scout {
-    folder: Place,
+pub struct SlowSensors {
+    folder: FileSystemFolder,
     network: Reading<u64>,
-    shm: Place,
-    thermometers: Thermometers,
-    slots: Slots,
+    shm: FileSystemFolder,
+    thermal_sensors: ThermalSensors,
+    amd_gpus: AmdGpus,
 }
 
-impl Scout {
+impl SlowSensors {
     /// `folder` is where the run works.
-    pub fn new(folder: &Path) -> Scout {
-        Scout::open_at(
+    pub fn new(folder: &Path) -> SlowSensors {
+        SlowSensors::open_at(
             Path::new("/proc"),
             Path::new("/sys"),
             Path::new("/dev/shm"),
@@ -45,25 +48,25 @@ impl Scout {
         )
     }
 
-    /// As [`Scout::new`], with the kernel's folders elsewhere.
-    pub fn open_at(proc: &Path, sys: &Path, shm: &Path, folder: &Path) -> Scout {
-        Scout {
-            folder: Place::open(folder),
-            network: space::network(folder, proc),
-            shm: Place::open(shm),
-            thermometers: Thermometers::open(sys),
-            slots: Slots::open(sys),
+    /// As [`SlowSensors::new`], with the kernel's folders elsewhere.
+    pub fn open_at(proc: &Path, sys: &Path, shm: &Path, folder: &Path) -> SlowSensors {
+        SlowSensors {
+            folder: FileSystemFolder::open(folder),
+            network: file_system::network_flag(folder, proc),
+            shm: FileSystemFolder::open(shm),
+            thermal_sensors: ThermalSensors::open(sys),
+            amd_gpus: AmdGpus::open(sys),
         }
     }
 
-    pub fn read(&mut self, out: &mut Slow) {
+    pub fn read(&mut self, out: &mut SlowReadings) {
         let folder = self.folder.read();
         out.disk_space = folder.space;
         out.inodes_free = folder.inodes_free;
         out.network = self.network;
         out.shm = self.shm.read().space;
-        out.heat = self.thermometers.read();
-        out.cards = self.slots.read();
+        out.thermal = self.thermal_sensors.read();
+        out.gpus = self.amd_gpus.read();
     }
 }
 

@@ -3,7 +3,7 @@
 //! Such looks take a lock of that process or ask the file systems it uses. No heap.
 
 use crate::file::{ProcFile, ShortPath};
-use crate::parse::{self, Mapping, Pss};
+use crate::parse::{self, MemoryMapping, Pss};
 use crate::{Pid, Reading, Reason};
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
@@ -12,9 +12,10 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, readlinka
 use rustix::io::{self, Errno, read, retry_on_intr};
 
 /// The memory that is a process's share, where the kernel tells (since Linux 5.9).
-pub fn pss(pid: Pid) -> Reading<Pss> {
+pub fn read_pss(pid: Pid) -> Reading<Pss> {
     let bytes = &mut [0; 4096];
-    match Look::at(pid).and_then(|look| look.file(c"smaps_rollup")?.read(bytes)) {
+    match ProcessFolder::open(pid).and_then(|folder| folder.open_file(c"smaps_rollup")?.read(bytes))
+    {
         // Kernel threads and zombies have no memory to tell of.
         Ok([]) => Reading::Unavailable(Reason::Absent),
         Ok(bytes) => parse::smaps_rollup(bytes),
@@ -23,9 +24,9 @@ pub fn pss(pid: Pid) -> Reading<Pss> {
 }
 
 /// How many files a process has open.
-pub fn open_files(pid: Pid) -> Reading<u64> {
+pub fn count_open_files(pid: Pid) -> Reading<u64> {
     let mut count = 0;
-    match Look::at(pid).and_then(|look| look.each_descriptor(|_| count += 1)) {
+    match ProcessFolder::open(pid).and_then(|folder| folder.for_each_descriptor(|_| count += 1)) {
         Ok(()) => Reading::Value(count),
         Err(errno) => errno.into(),
     }
@@ -33,7 +34,7 @@ pub fn open_files(pid: Pid) -> Reading<u64> {
 
 /// What a process has mapped of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mapped {
+pub struct MappedFiles {
     /// Which of the needles is a part of a path, by its place in their list; of the first such path.
     pub needle: Option<usize>,
     /// Data that come from files, in bytes: those of libraries, and what else was mapped to be written to
@@ -41,13 +42,13 @@ pub struct Mapped {
     pub file_data: u64,
 }
 
-impl Mapped {
-    fn see(&mut self, line: &[u8], needles: &[&[u8]]) {
-        let Some(Mapping {
+impl MappedFiles {
+    fn add_line(&mut self, line: &[u8], needles: &[&[u8]]) {
+        let Some(MemoryMapping {
             bytes,
             is_data,
             path,
-        }) = parse::mapping(line)
+        }) = parse::memory_mapping(line)
         else {
             return;
         };
@@ -71,13 +72,13 @@ fn contains(path: &[u8], needle: &[u8]) -> bool {
 }
 
 /// Looks through what a process has mapped for parts of paths, such as a library's name.
-pub fn mapped(pid: Pid, needles: &[&[u8]]) -> Reading<Mapped> {
-    let mut mapped = Mapped::default();
-    let read = Look::at(pid).and_then(|look| {
-        let maps = look.open(c"maps", OFlags::RDONLY)?;
-        each_line(
+pub fn read_mapped_files(pid: Pid, needles: &[&[u8]]) -> Reading<MappedFiles> {
+    let mut mapped = MappedFiles::default();
+    let read = ProcessFolder::open(pid).and_then(|folder| {
+        let maps = folder.open_entry(c"maps", OFlags::RDONLY)?;
+        for_each_line(
             |rest| retry_on_intr(|| read(&maps, &mut *rest)),
-            |line| mapped.see(line, needles),
+            |line| mapped.add_line(line, needles),
         )
     });
     match read {
@@ -87,14 +88,14 @@ pub fn mapped(pid: Pid, needles: &[&[u8]]) -> Reading<Mapped> {
 }
 
 /// Longer than a line with the longest path.
-const LINE: usize = 8192;
+const MAX_LINE_BYTES: usize = 8192;
 
 /// Reads to the end, in pieces that end anywhere. Of a line that is too long only the end is seen.
-pub(super) fn each_line(
+pub(super) fn for_each_line(
     mut next: impl FnMut(&mut [u8]) -> io::Result<usize>,
     mut f: impl FnMut(&[u8]),
 ) -> io::Result<()> {
-    let mut window = [0; LINE];
+    let mut window = [0; MAX_LINE_BYTES];
     let mut kept = 0;
     loop {
         if kept == window.len() {
@@ -119,11 +120,11 @@ pub(super) fn each_line(
 /// Calls `f` with the path and size of each regular file that a process has open for
 /// writing. Files that were deleted, and those of /dev and /proc, are passed over: nobody
 /// saves a model there.
-pub fn writing(pid: Pid, mut f: impl FnMut(&[u8], u64)) -> Reading<()> {
-    let listed = Look::at(pid).and_then(|look| {
-        look.each_descriptor(|number| {
+pub fn visit_files_being_written(pid: Pid, mut f: impl FnMut(&[u8], u64)) -> Reading<()> {
+    let listed = ProcessFolder::open(pid).and_then(|folder| {
+        folder.for_each_descriptor(|number| {
             // A file that was closed under our eyes is no longer written.
-            let _ = look.written_file(number, &mut f);
+            let _ = folder.report_if_written(number, &mut f);
         })
     });
     match listed {
@@ -133,50 +134,50 @@ pub fn writing(pid: Pid, mut f: impl FnMut(&[u8], u64)) -> Reading<()> {
 }
 
 /// How many bytes a process has sent to disks.
-pub fn written(pid: Pid) -> Reading<u64> {
+pub fn read_written_bytes(pid: Pid) -> Reading<u64> {
     let bytes = &mut [0; 512];
-    match Look::at(pid).and_then(|look| look.file(c"io")?.read(bytes)) {
-        Ok(bytes) => parse::io(bytes).write_bytes,
+    match ProcessFolder::open(pid).and_then(|folder| folder.open_file(c"io")?.read(bytes)) {
+        Ok(bytes) => parse::process_io(bytes).write_bytes,
         Err(errno) => errno.into(),
     }
 }
 
 /// A process's folder in /proc.
-pub(super) struct Look {
+pub(super) struct ProcessFolder {
     folder: OwnedFd,
 }
 
-impl Look {
-    pub(super) fn at(pid: Pid) -> io::Result<Look> {
+impl ProcessFolder {
+    pub(super) fn open(pid: Pid) -> io::Result<ProcessFolder> {
         let path = ShortPath::new(format_args!("/proc/{}", pid.0))?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(CWD, path.as_c_str()?, flags, Mode::empty()) {
-            Ok(folder) => Ok(Look { folder }),
+            Ok(folder) => Ok(ProcessFolder { folder }),
             // The folder is the process: without one the other has ended.
             Err(Errno::NOENT) => Err(Errno::SRCH),
             Err(errno) => Err(errno),
         }
     }
 
-    fn open(&self, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
+    fn open_entry(&self, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
         openat(&self.folder, name, flags | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|errno| self.told_apart(errno))
+            .map_err(|errno| self.gone_or(errno))
     }
 
-    pub(super) fn file(&self, name: &CStr) -> io::Result<ProcFile> {
-        ProcFile::open_at(&self.folder, name).map_err(|errno| self.told_apart(errno))
+    pub(super) fn open_file(&self, name: &CStr) -> io::Result<ProcFile> {
+        ProcFile::open_at(&self.folder, name).map_err(|errno| self.gone_or(errno))
     }
 
     /// The folder of a process that ended is empty; a kernel without a file has the others.
-    fn told_apart(&self, errno: Errno) -> Errno {
+    fn gone_or(&self, errno: Errno) -> Errno {
         match statat(&self.folder, c"stat", AtFlags::empty()) {
             Err(_) if errno == Errno::NOENT => Errno::SRCH,
             _ => errno,
         }
     }
 
-    fn each_descriptor(&self, mut f: impl FnMut(u32)) -> io::Result<()> {
-        let folder = self.open(c"fd", OFlags::RDONLY | OFlags::DIRECTORY)?;
+    fn for_each_descriptor(&self, mut f: impl FnMut(u32)) -> io::Result<()> {
+        let folder = self.open_entry(c"fd", OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut space = [MaybeUninit::uninit(); 4096];
         let mut entries = RawDir::new(folder.as_fd(), &mut space);
         while let Some(entry) = entries.next() {
@@ -191,10 +192,10 @@ impl Look {
         Ok(())
     }
 
-    fn written_file(&self, number: u32, f: &mut impl FnMut(&[u8], u64)) -> io::Result<()> {
+    fn report_if_written(&self, number: u32, f: &mut impl FnMut(&[u8], u64)) -> io::Result<()> {
         let info = ShortPath::new(format_args!("fdinfo/{number}"))?;
         let bytes = &mut [0; 512];
-        if !parse::open_for_writing(self.file(info.as_c_str()?)?.read(bytes)?) {
+        if !parse::open_for_writing(self.open_file(info.as_c_str()?)?.read(bytes)?) {
             return Ok(());
         }
         let link = ShortPath::new(format_args!("fd/{number}"))?;

@@ -1,6 +1,9 @@
-use super::process::{Look, each_line};
-use super::{Scout, Slow, mapped, open_files, pss, writing};
-use crate::{Cards, Pid, Reading, Reason};
+use super::process::{ProcessFolder, for_each_line};
+use super::{
+    SlowReadings, SlowSensors, count_open_files, read_mapped_files, read_pss,
+    visit_files_being_written,
+};
+use crate::{Gpus, Pid, Reading, Reason};
 use Reading::{Unavailable, Value};
 use proptest::prelude::*;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
@@ -20,14 +23,14 @@ fn ended() -> Pid {
     Pid(child.id())
 }
 
-fn scout(home: &Path, files: &[(&str, &str)]) -> Slow {
+fn scout(home: &Path, files: &[(&str, &str)]) -> SlowReadings {
     for (name, text) in files {
         let path = home.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let mut slow = Slow::default();
-    Scout::open_at(
+    let mut slow = SlowReadings::default();
+    SlowSensors::open_at(
         &home.join("proc"),
         &home.join("sys"),
         &home.join("shm"),
@@ -52,7 +55,7 @@ fn the_hottest_plausible_sensor_is_told() {
             ("sys/class/hwmon/hwmon1/temp1_input", "0\n"),
         ],
     );
-    assert_eq!(slow.heat.hottest, Value(71_500));
+    assert_eq!(slow.thermal.hottest_millidegrees, Value(71_500));
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn a_device_that_sleeps_is_left_asleep() {
             ),
         ],
     );
-    assert_eq!(slow.heat.hottest, Value(40_000));
+    assert_eq!(slow.thermal.hottest_millidegrees, Value(40_000));
 }
 
 #[test]
@@ -101,15 +104,18 @@ fn a_packages_slow_downs_count_once_and_its_cores_each() {
         .map(|(name, text)| (name.as_str(), text.as_str()))
         .collect();
     let slow = scout(home.path(), &files);
-    assert_eq!(slow.heat.throttled, Value(1 + 2 + 4 + 100 + 200));
+    assert_eq!(slow.thermal.throttle_count, Value(1 + 2 + 4 + 100 + 200));
 }
 
 #[test]
 fn a_machine_without_sensors_has_no_temperature_rather_than_zero() {
     let home = tempfile::tempdir().unwrap();
     let slow = scout(home.path(), &[]);
-    assert_eq!(slow.heat.hottest, Unavailable(Reason::Absent));
-    assert_eq!(slow.heat.throttled, Unavailable(Reason::Absent));
+    assert_eq!(
+        slow.thermal.hottest_millidegrees,
+        Unavailable(Reason::Absent)
+    );
+    assert_eq!(slow.thermal.throttle_count, Unavailable(Reason::Absent));
     assert_eq!(slow.shm.free, Unavailable(Reason::Absent));
     assert_eq!(slow.network, Unavailable(Reason::Absent));
 }
@@ -149,19 +155,25 @@ fn a_network_mount_is_known_by_its_type() {
 #[test]
 fn a_process_that_ended_is_gone_and_not_absent() {
     let pid = ended();
-    assert_eq!(pss(pid), Unavailable(Reason::Gone));
-    assert_eq!(open_files(pid), Unavailable(Reason::Gone));
-    assert_eq!(mapped(pid, &[b"libc"]), Unavailable(Reason::Gone));
-    assert_eq!(writing(pid, |_, _| {}), Unavailable(Reason::Gone));
+    assert_eq!(read_pss(pid), Unavailable(Reason::Gone));
+    assert_eq!(count_open_files(pid), Unavailable(Reason::Gone));
+    assert_eq!(
+        read_mapped_files(pid, &[b"libc"]),
+        Unavailable(Reason::Gone)
+    );
+    assert_eq!(
+        visit_files_being_written(pid, |_, _| {}),
+        Unavailable(Reason::Gone)
+    );
 }
 
 #[test]
 fn a_process_that_ends_while_it_is_looked_at_is_gone() {
     let child = Waiting::new();
-    let look = Look::at(Pid(child.0.id())).unwrap();
-    assert_eq!(look.file(c"no-such-file").unwrap_err(), Errno::NOENT);
+    let look = ProcessFolder::open(Pid(child.0.id())).unwrap();
+    assert_eq!(look.open_file(c"no-such-file").unwrap_err(), Errno::NOENT);
     drop(child);
-    assert_eq!(look.file(c"smaps_rollup").unwrap_err(), Errno::SRCH);
+    assert_eq!(look.open_file(c"smaps_rollup").unwrap_err(), Errno::SRCH);
 }
 
 /// A child that is up and waits for its input to end.
@@ -180,8 +192,8 @@ impl Waiting {
         Waiting(child)
     }
 
-    fn open_files(&self) -> u64 {
-        open_files(Pid(self.0.id())).value().unwrap()
+    fn count_open_files(&self) -> u64 {
+        count_open_files(Pid(self.0.id())).value().unwrap()
     }
 }
 
@@ -195,16 +207,16 @@ impl Drop for Waiting {
 #[test]
 fn memory_that_is_filled_shows_in_the_share() {
     const SIZE: usize = 16 << 20;
-    let before = pss(me()).value().unwrap();
+    let before = read_pss(me()).value().unwrap();
     let filled = std::hint::black_box(vec![1u8; SIZE]);
-    let after = pss(me()).value().unwrap();
+    let after = read_pss(me()).value().unwrap();
     drop(filled);
     assert!(after.anon + after.swap >= before.anon + before.swap + SIZE as u64 / 2);
 }
 
 #[test]
 fn every_open_file_is_counted_however_many() {
-    let few = Waiting::new().open_files();
+    let few = Waiting::new().count_open_files();
     let handed_on: Vec<_> = (0..300)
         .map(|_| {
             let file = fs::File::open("/dev/null").unwrap();
@@ -212,17 +224,17 @@ fn every_open_file_is_counted_however_many() {
             file
         })
         .collect();
-    let many = Waiting::new().open_files();
+    let many = Waiting::new().count_open_files();
     assert_eq!(many, few + handed_on.len() as u64);
 }
 
 #[test]
 fn a_mapped_library_is_found_by_a_part_of_its_path_and_the_data_of_files_are_counted() {
-    let needle = |needles: &[&[u8]]| mapped(me(), needles).value().unwrap().needle;
+    let needle = |needles: &[&[u8]]| read_mapped_files(me(), needles).value().unwrap().needle;
     assert_eq!(needle(&[b"no-such-library", b"libc.so"]), Some(1));
     assert_eq!(needle(&[b"no-such-library", b""]), None);
 
-    let before = mapped(me(), &[]).value().unwrap().file_data;
+    let before = read_mapped_files(me(), &[]).value().unwrap().file_data;
     assert!((4096..64 << 20).contains(&before), "{before}");
     let home = tempfile::tempdir().unwrap();
     let map = |name: &str, rights, kind| {
@@ -237,7 +249,7 @@ fn a_mapped_library_is_found_by_a_part_of_its_path_and_the_data_of_files_are_cou
         // SAFETY: anywhere, and nothing looks into it.
         unsafe { rustix::mm::mmap(core::ptr::null_mut(), 32 << 20, rights, kind, &library, 0) }
             .unwrap();
-        mapped(me(), &[]).value().unwrap().file_data
+        read_mapped_files(me(), &[]).value().unwrap().file_data
     };
     use rustix::mm::{MapFlags, ProtFlags};
     let both = ProtFlags::READ | ProtFlags::WRITE;
@@ -271,7 +283,7 @@ fn only_regular_living_files_open_for_writing_are_listed() {
     let _device = fs::File::create("/dev/null").unwrap();
 
     let mut seen = Vec::new();
-    let listed = writing(me(), |path, size| seen.push((path.to_vec(), size)));
+    let listed = visit_files_being_written(me(), |path, size| seen.push((path.to_vec(), size)));
     assert_eq!(listed, Value(()));
     let here = home.as_os_str().as_encoded_bytes();
     seen.retain(|(path, _)| path.starts_with(here));
@@ -295,7 +307,7 @@ proptest! {
             at += size;
             Ok(size)
         };
-        each_line(next, |line| seen.push(String::from_utf8(line.to_vec()).unwrap())).unwrap();
+        for_each_line(next, |line| seen.push(String::from_utf8(line.to_vec()).unwrap())).unwrap();
         prop_assert_eq!(seen, lines);
     }
 }
@@ -305,7 +317,7 @@ fn a_line_that_is_too_long_does_not_hide_the_next() {
     let text = [vec![b'x'; 30_000], b"\nlast\n".to_vec()].concat();
     let mut rest = &text[..];
     let mut last = Vec::new();
-    each_line(
+    for_each_line(
         |space| Ok(rest.read(space).unwrap()),
         |line| last = line.to_vec(),
     )
@@ -342,33 +354,33 @@ fn cards_that_are_awake_are_told_together() {
         .iter()
         .map(|(path, text)| (path.as_str(), *text))
         .collect();
-    let both = Cards {
-        used: Value(6100),
-        total: Value(12_000),
-        busy: Value(97),
-        hottest: Value(71_000),
-        draw: Value(90_000_000),
-        limit: Value(150_000_000),
-        throttle: Unavailable(Reason::Absent),
-        fullest: Value(750),
+    let both = Gpus {
+        memory_used: Value(6100),
+        memory_total: Value(12_000),
+        busy_percent: Value(97),
+        hottest_millidegrees: Value(71_000),
+        power_microwatts: Value(90_000_000),
+        power_limit_microwatts: Value(150_000_000),
+        throttle_bits: Unavailable(Reason::Absent),
+        fullest_permille: Value(750),
         count: Value(2),
         lost: Unavailable(Reason::Absent),
     };
-    assert_eq!(scout(home.path(), &files).cards, both);
+    assert_eq!(scout(home.path(), &files).gpus, both);
 
     let asleep = format!("{card}/power/runtime_status");
     files.push((&asleep, "suspended\n"));
-    let one = Cards {
-        used: Value(100),
-        total: Value(4000),
-        busy: Value(3),
-        hottest: Unavailable(Reason::Absent),
-        draw: Unavailable(Reason::Absent),
-        limit: Unavailable(Reason::Absent),
-        throttle: Unavailable(Reason::Absent),
-        fullest: Value(25),
+    let one = Gpus {
+        memory_used: Value(100),
+        memory_total: Value(4000),
+        busy_percent: Value(3),
+        hottest_millidegrees: Unavailable(Reason::Absent),
+        power_microwatts: Unavailable(Reason::Absent),
+        power_limit_microwatts: Unavailable(Reason::Absent),
+        throttle_bits: Unavailable(Reason::Absent),
+        fullest_permille: Value(25),
         count: Value(1),
         lost: Unavailable(Reason::Absent),
     };
-    assert_eq!(scout(home.path(), &files).cards, one);
+    assert_eq!(scout(home.path(), &files).gpus, one);
 }

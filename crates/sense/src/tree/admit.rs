@@ -1,42 +1,42 @@
 //! Who comes into the table and who leaves it.
 
-use super::Tree;
+use super::ProcessTree;
 use super::procfs::Proc;
 use super::table::Slot;
 use crate::Pid;
 
 /// The status and stat of a newcomer, and its parent's again.
-const READS_TO_MEET: usize = 3;
+const READS_PER_ADMISSION: usize = 3;
 
 /// What one call may still do, so that no tree, however wild, holds the caller up.
-pub struct Allowance {
+pub struct ReadBudget {
     pub now: u64,
     pub reads: usize,
     pub listed: usize,
-    pub trials: usize,
+    pub admission_trials: usize,
 }
 
-impl<S: Copy + Default> Tree<S> {
+impl<S: Copy + Default> ProcessTree<S> {
     /// Takes a process in if it is what it seemed to be when its number was found.
-    pub(super) fn admit(&mut self, pid: Pid, allowance: &mut Allowance) {
+    pub(super) fn admit(&mut self, pid: Pid, budget: &mut ReadBudget) {
         if self.table.is_full() {
-            if allowance.trials == 0 {
-                self.trail.untracked += 1;
+            if budget.admission_trials == 0 {
+                self.discovery.untracked += 1;
                 return;
             }
-            allowance.trials -= 1;
+            budget.admission_trials -= 1;
         }
-        allowance.reads = allowance.reads.saturating_sub(READS_TO_MEET);
-        let Ok(slot) = Slot::meet(&self.proc, pid, allowance.now) else {
+        budget.reads = budget.reads.saturating_sub(READS_PER_ADMISSION);
+        let Ok(slot) = Slot::open(&self.proc, pid, budget.now) else {
             return;
         };
         // The parent last: if it still is who we know, the number in the child's file was
         // its number and nobody else's.
-        if self.kin.is_outside(slot.identity()) || !self.is_ours(slot.tracked.process.parent) {
+        if self.boundary.is_outside(slot.identity()) || !self.is_ours(slot.tracked.process.parent) {
             return;
         }
         if self.table.is_full() {
-            self.trail.untracked += 1;
+            self.discovery.untracked += 1;
             self.make_room_for(&slot);
         }
         self.table.insert(slot);
@@ -59,16 +59,16 @@ impl<S: Copy + Default> Tree<S> {
     /// The parent is in the table or a reaper, and still the process that was put there.
     fn is_ours(&self, parent: Pid) -> bool {
         match self.table.get(parent) {
-            Some(slot) => slot.holds(&self.proc).is_ok(),
+            Some(slot) => slot.check_alive(&self.proc).is_ok(),
             None => self
-                .kin
+                .boundary
                 .reaper(parent)
-                .is_some_and(|reaper| reaper.holds(&self.proc).is_ok()),
+                .is_some_and(|reaper| reaper.check_alive(&self.proc).is_ok()),
         }
     }
 
     /// Drops the processes of which this says that they are gone.
-    pub(super) fn drop_those(&mut self, gone: impl Fn(&Proc, &Slot<S>) -> bool) {
+    pub(super) fn drop_where(&mut self, gone: impl Fn(&Proc, &Slot<S>) -> bool) {
         let mut index = 0;
         while let Some(slot) = self.table.slots().get(index) {
             if gone(&self.proc, slot) {
@@ -81,6 +81,6 @@ impl<S: Copy + Default> Tree<S> {
 
     pub(super) fn drop_gone(&mut self, index: usize) {
         self.table.remove(index);
-        self.trail.lost_one();
+        self.discovery.note_lost_process();
     }
 }

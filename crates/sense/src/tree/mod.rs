@@ -7,20 +7,20 @@
 //!
 //! What this promises: a number that was given to another process is never taken for the
 //! first; no call makes more than a fixed number of reads, however many processes there
-//! are; nothing is allocated after [`Tree::new`]; and nothing a process calls itself can
+//! are; nothing is allocated after [`ProcessTree::new`]; and nothing a process calls itself can
 //! confuse it. What it cannot promise: a process that was started and ended between two
 //! looks is never seen, and beyond the table's capacity only the largest are followed.
 
 mod admit;
-mod follow;
-mod kin;
+mod boundary;
+mod discover;
 mod procfs;
-mod read;
+mod read_processes;
 mod table;
 
 use crate::{Pid, Process};
-use follow::Trail;
-use kin::Kin;
+use boundary::Boundary;
+use discover::Discovery;
 use procfs::Proc;
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
@@ -28,11 +28,11 @@ use std::path::Path;
 use table::{Slot, Table};
 
 /// How many processes a table holds unless told otherwise.
-pub const CAPACITY: usize = 512;
+pub const TREE_CAPACITY: usize = 512;
 
 /// One process of the tree.
 #[derive(Clone, Copy, Debug)]
-pub struct Tracked<S> {
+pub struct TrackedProcess<S> {
     pub process: Process,
     /// When it was first seen, on the clock of the caller.
     pub first_seen: u64,
@@ -45,39 +45,43 @@ pub struct Tracked<S> {
 }
 
 /// The processes of one training tree. `S` is what the caller keeps about each.
-pub struct Tree<S> {
+pub struct ProcessTree<S> {
     proc: Proc,
     table: Table<S>,
-    kin: Kin,
-    trail: Trail,
+    boundary: Boundary,
+    discovery: Discovery,
     order: Vec<u16>,
     /// Those that lost their place in the last `follow`.
-    evicted: Vec<Tracked<S>>,
+    evicted: Vec<TrackedProcess<S>>,
 }
 
-impl<S: Copy + Default> Tree<S> {
+impl<S: Copy + Default> ProcessTree<S> {
     /// An empty tree with room for so many processes.
-    pub fn new(capacity: usize) -> rustix::io::Result<Tree<S>> {
-        Tree::at(Path::new("/proc"), capacity, capacity)
+    pub fn new(capacity: usize) -> rustix::io::Result<ProcessTree<S>> {
+        ProcessTree::open_at(Path::new("/proc"), capacity, capacity)
     }
 
     /// The same, over any folder laid out like /proc and with a bound on the descriptors
     /// that are kept open.
-    pub fn at(proc: &Path, capacity: usize, descriptors: usize) -> rustix::io::Result<Tree<S>> {
+    pub fn open_at(
+        proc: &Path,
+        capacity: usize,
+        descriptors: usize,
+    ) -> rustix::io::Result<ProcessTree<S>> {
         let capacity = capacity.min(usize::from(u16::MAX));
-        Ok(Tree {
+        Ok(ProcessTree {
             proc: Proc::open(proc)?,
             table: Table::new(capacity, descriptors),
-            kin: Kin::default(),
-            trail: Trail::new(),
+            boundary: Boundary::default(),
+            discovery: Discovery::new(),
             order: Vec::with_capacity(capacity),
-            evicted: Vec::with_capacity(follow::TRIALS),
+            evicted: Vec::with_capacity(discover::MAX_ADMISSION_TRIALS),
         })
     }
 
     /// Names a process from which the tree grows.
     pub fn add_root(&mut self, pid: Pid, now: u64) -> rustix::io::Result<()> {
-        let mut slot = Slot::meet(&self.proc, pid, now)?;
+        let mut slot = Slot::open(&self.proc, pid, now)?;
         slot.root = true;
         if let Some(index) = self.table.position(pid) {
             slot.tracked.state = self
@@ -86,7 +90,7 @@ impl<S: Copy + Default> Tree<S> {
                 .map(|known| known.tracked.state)
                 .unwrap_or_default();
         }
-        self.trail.restart();
+        self.discovery.restart();
         if self.table.insert(slot) {
             Ok(())
         } else {
@@ -96,13 +100,13 @@ impl<S: Copy + Default> Tree<S> {
 
     /// Names a child subreaper: its children belong to the tree, itself does not.
     pub fn add_reaper(&mut self, pid: Pid) -> rustix::io::Result<()> {
-        self.trail.restart();
-        self.kin.add_reaper(&self.proc, pid)
+        self.discovery.restart();
+        self.boundary.add_reaper(&self.proc, pid)
     }
 
     /// Keeps a process out, such as a child of a reaper that is no orphan of the tree.
     pub fn exclude(&mut self, pid: Pid) -> rustix::io::Result<()> {
-        let outsider = self.kin.exclude(&self.proc, pid)?;
+        let outsider = self.boundary.exclude(&self.proc, pid)?;
         if let Some(index) = self.table.position(pid)
             && self.table.get(pid).map(Slot::identity) == Some(outsider)
         {
@@ -111,18 +115,18 @@ impl<S: Copy + Default> Tree<S> {
         Ok(())
     }
 
-    pub fn processes(&self) -> impl Iterator<Item = &Tracked<S>> {
+    pub fn processes(&self) -> impl Iterator<Item = &TrackedProcess<S>> {
         self.table.slots().iter().map(|slot| &slot.tracked)
     }
 
-    pub fn processes_mut(&mut self) -> impl Iterator<Item = &mut Tracked<S>> {
+    pub fn processes_mut(&mut self) -> impl Iterator<Item = &mut TrackedProcess<S>> {
         self.table
             .slots_mut()
             .iter_mut()
             .map(|slot| &mut slot.tracked)
     }
 
-    pub fn get(&self, pid: Pid) -> Option<&Tracked<S>> {
+    pub fn get(&self, pid: Pid) -> Option<&TrackedProcess<S>> {
         self.table.get(pid).map(|slot| &slot.tracked)
     }
 
@@ -133,17 +137,17 @@ impl<S: Copy + Default> Tree<S> {
 
     /// How many processes of the tree are not followed, as far as they could be counted.
     pub fn overflow(&self) -> usize {
-        self.trail.overflow()
+        self.discovery.overflow()
     }
 
-    /// Processes that lost their place to heavier ones in the last [`Tree::follow`]. They
+    /// Processes that lost their place to heavier ones in the last [`ProcessTree::follow`]. They
     /// live on: what was done to them has to be undone by whoever did it.
-    pub fn evicted(&self) -> &[Tracked<S>] {
+    pub fn evicted(&self) -> &[TrackedProcess<S>] {
         &self.evicted
     }
 
     /// Sends a signal to a process of the tree, and to no other.
-    pub fn signal(&self, pid: Pid, signal: Signal) -> rustix::io::Result<()> {
+    pub fn send_signal(&self, pid: Pid, signal: Signal) -> rustix::io::Result<()> {
         let slot = self.table.get(pid).ok_or(Errno::SRCH)?;
         let number = i32::try_from(pid.0)
             .ok()
@@ -152,14 +156,14 @@ impl<S: Copy + Default> Tree<S> {
         match pidfd_open(number, PidfdFlags::empty()) {
             // Ours still stands after the descriptor was opened, so it was opened for ours.
             Ok(descriptor) => {
-                slot.holds(&self.proc)?;
+                slot.check_alive(&self.proc)?;
                 pidfd_send_signal(descriptor, signal)
             }
             Err(Errno::SRCH) => Err(Errno::SRCH),
             // An old kernel, a filter, or no descriptor left. Numbers are handed out in a
             // circle, so one that was in use a moment ago is not given again at once.
             Err(_) => {
-                slot.holds(&self.proc)?;
+                slot.check_alive(&self.proc)?;
                 kill_process(number, signal)
             }
         }

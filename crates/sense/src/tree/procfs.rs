@@ -17,7 +17,7 @@ pub const FILE_BYTES: usize = 8192;
 /// One read of a list of children; some hundreds of numbers.
 const LIST_BYTES: usize = 4096;
 /// A read of fewer bytes reached the end of the list: the kernel stops earlier only where the next number does not fit.
-const CERTAINLY_ALL: usize = LIST_BYTES / 2;
+const SURE_END_BYTES: usize = LIST_BYTES / 2;
 
 pub struct Proc {
     root: OwnedFd,
@@ -28,9 +28,9 @@ pub struct Proc {
 
 /// Whether to go on with a listing.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    More,
-    Enough,
+pub enum Listing {
+    Continue,
+    Stop,
 }
 
 impl Proc {
@@ -57,40 +57,44 @@ impl Proc {
     }
 
     pub fn open_file(&self, pid: Pid, name: &[u8]) -> rustix::io::Result<OwnedFd> {
-        self.open_at(PathName::of(pid, name).as_c_str(), OFlags::RDONLY)
+        self.open_at(ProcPath::new(pid, name).as_c_str(), OFlags::RDONLY)
     }
 
-    pub fn stat(&self, pid: Pid) -> rustix::io::Result<parse::Stat> {
+    pub fn stat(&self, pid: Pid) -> rustix::io::Result<parse::ProcessStat> {
         read_stat(&self.open_file(pid, b"/stat")?)
     }
 
-    pub fn io(&self, pid: Pid) -> rustix::io::Result<parse::Io> {
+    pub fn io(&self, pid: Pid) -> rustix::io::Result<parse::ProcessIo> {
         read_io(&self.open_file(pid, b"/io")?)
     }
 
     /// The list of the children that one thread started and did not outlive, for [`read_children`].
     pub fn open_children(&self, pid: Pid, thread: Pid) -> rustix::io::Result<OwnedFd> {
-        let path = PathName::of(pid, b"/task/")
+        let path = ProcPath::new(pid, b"/task/")
             .number(thread)
             .text(b"/children");
         self.open_at(path.as_c_str(), OFlags::RDONLY)
     }
 
     /// The threads of a process.
-    pub fn threads(&self, pid: Pid, found: &mut impl FnMut(Pid) -> Next) -> rustix::io::Result<()> {
-        let path = PathName::of(pid, b"/task");
+    pub fn list_threads(
+        &self,
+        pid: Pid,
+        found: &mut impl FnMut(Pid) -> Listing,
+    ) -> rustix::io::Result<()> {
+        let path = ProcPath::new(pid, b"/task");
         let folder = self.open_at(path.as_c_str(), OFlags::RDONLY | OFlags::DIRECTORY)?;
-        numbers_in(&folder, 0, found).map(|_| ())
+        for_each_numeric_entry(&folder, 0, found).map(|_| ())
     }
 
     /// Every process, from where an earlier listing stopped; gives where this one did, or
     /// 0 at the end.
-    pub fn everybody(
+    pub fn list_processes(
         &self,
         from: u64,
-        found: &mut impl FnMut(Pid) -> Next,
+        found: &mut impl FnMut(Pid) -> Listing,
     ) -> rustix::io::Result<u64> {
-        numbers_in(&self.root, from, found)
+        for_each_numeric_entry(&self.root, from, found)
     }
 
     fn open_at(&self, path: &CStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
@@ -106,7 +110,7 @@ impl Proc {
 
 /// What the file says now. ESRCH once the process it was opened for is gone, whoever has
 /// the number today.
-pub fn content(file: impl AsFd, buffer: &mut [MaybeUninit<u8>]) -> rustix::io::Result<&[u8]> {
+pub fn read_content(file: impl AsFd, buffer: &mut [MaybeUninit<u8>]) -> rustix::io::Result<&[u8]> {
     let (bytes, _) = pread(file, buffer, 0)?;
     // A regular file in the place of a kernel's can be empty; the kernel's never is.
     if bytes.is_empty() {
@@ -117,7 +121,7 @@ pub fn content(file: impl AsFd, buffer: &mut [MaybeUninit<u8>]) -> rustix::io::R
 
 pub fn read_children(
     file: &OwnedFd,
-    found: &mut impl FnMut(Pid) -> Next,
+    found: &mut impl FnMut(Pid) -> Listing,
 ) -> rustix::io::Result<()> {
     let mut buffer = [MaybeUninit::uninit(); LIST_BYTES];
     // A number may be cut in two at the end of a buffer.
@@ -127,51 +131,51 @@ pub fn read_children(
         let (bytes, _) = pread(file, &mut buffer, offset)?;
         for &byte in bytes.iter() {
             if byte.is_ascii_digit() {
-                digits = Some(append(digits.unwrap_or(0), byte));
+                digits = Some(append_digit(digits.unwrap_or(0), byte));
             } else if let Some(number) = digits.take()
-                && found(Pid(number)) == Next::Enough
+                && found(Pid(number)) == Listing::Stop
             {
                 return Ok(());
             }
         }
-        if bytes.len() < CERTAINLY_ALL {
+        if bytes.len() < SURE_END_BYTES {
             return Ok(());
         }
         offset += bytes.len() as u64;
     }
 }
 
-pub fn read_stat(file: &OwnedFd) -> rustix::io::Result<parse::Stat> {
+pub fn read_stat(file: &OwnedFd) -> rustix::io::Result<parse::ProcessStat> {
     let mut buffer = [MaybeUninit::uninit(); 1024];
-    parse::stat(content(file, &mut buffer)?).ok_or(Errno::INVAL)
+    parse::process_stat(read_content(file, &mut buffer)?).ok_or(Errno::INVAL)
 }
 
-pub fn read_io(file: &OwnedFd) -> rustix::io::Result<parse::Io> {
+pub fn read_io(file: &OwnedFd) -> rustix::io::Result<parse::ProcessIo> {
     let mut buffer = [MaybeUninit::uninit(); 512];
-    Ok(parse::io(content(file, &mut buffer)?))
+    Ok(parse::process_io(read_content(file, &mut buffer)?))
 }
 
 /// Tells a process from a thread: both have a folder, but only a process is its own group.
-pub fn group(status: &[u8]) -> Option<Pid> {
+pub fn thread_group_id(status: &[u8]) -> Option<Pid> {
     // The kernel escapes newlines in the name, so only a true line starts like this.
     let line = status
         .split(|&byte| byte == b'\n')
         .find_map(|line| line.strip_prefix(b"Tgid:"))?;
-    number(line.trim_ascii())
+    parse_pid(line.trim_ascii())
 }
 
-fn numbers_in(
+fn for_each_numeric_entry(
     folder: &OwnedFd,
     from: u64,
-    found: &mut impl FnMut(Pid) -> Next,
+    found: &mut impl FnMut(Pid) -> Listing,
 ) -> rustix::io::Result<u64> {
     seek(folder, SeekFrom::Start(from))?;
     let mut buffer = [MaybeUninit::uninit(); LIST_BYTES];
     let mut entries = RawDir::new(folder, &mut buffer);
     while let Some(entry) = entries.next() {
         let entry = entry?;
-        if let Some(pid) = number(entry.file_name().to_bytes())
-            && found(pid) == Next::Enough
+        if let Some(pid) = parse_pid(entry.file_name().to_bytes())
+            && found(pid) == Listing::Stop
         {
             return Ok(entry.next_entry_cookie());
         }
@@ -179,38 +183,38 @@ fn numbers_in(
     Ok(0)
 }
 
-fn number(digits: &[u8]) -> Option<Pid> {
+fn parse_pid(digits: &[u8]) -> Option<Pid> {
     let wellformed = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     wellformed.then(|| {
         Pid(digits
             .iter()
-            .fold(0, |number, &digit| append(number, digit)))
+            .fold(0, |number, &digit| append_digit(number, digit)))
     })
 }
 
 /// Process numbers end at 2²², so a longer one is nobody's and may be cut anywhere.
-fn append(number: u32, digit: u8) -> u32 {
+fn append_digit(number: u32, digit: u8) -> u32 {
     number
         .saturating_mul(10)
         .saturating_add(u32::from(digit.wrapping_sub(b'0')))
 }
 
 /// A path below /proc. The longest is two numbers and a few names.
-struct PathName {
+struct ProcPath {
     bytes: [u8; 64],
     len: usize,
 }
 
-impl PathName {
-    fn of(pid: Pid, rest: &[u8]) -> PathName {
-        let empty = PathName {
+impl ProcPath {
+    fn new(pid: Pid, rest: &[u8]) -> ProcPath {
+        let empty = ProcPath {
             bytes: [0; 64],
             len: 0,
         };
         empty.number(pid).text(rest)
     }
 
-    fn text(mut self, text: &[u8]) -> PathName {
+    fn text(mut self, text: &[u8]) -> ProcPath {
         // The last byte stays 0.
         let end = self.len + text.len();
         if end < self.bytes.len()
@@ -222,7 +226,7 @@ impl PathName {
         self
     }
 
-    fn number(self, pid: Pid) -> PathName {
+    fn number(self, pid: Pid) -> ProcPath {
         let mut digits = [b'0'; 10];
         let mut rest = pid.0;
         let mut first = digits.len() - 1;

@@ -5,8 +5,8 @@
 //! number, so once the process is gone it answers ESRCH for ever. Where descriptors run
 //! out, number and start time together have to do.
 
-use super::Tracked;
-use super::procfs::{FILE_BYTES, Proc, content, group, read_io, read_stat};
+use super::TrackedProcess;
+use super::procfs::{FILE_BYTES, Proc, read_content, read_io, read_stat, thread_group_id};
 use crate::{Pid, Process, Reading, Reason, parse};
 use core::mem::MaybeUninit;
 use rustix::fd::OwnedFd;
@@ -14,10 +14,10 @@ use rustix::io::Errno;
 
 /// How many light processes may turn out to be parents before the search for one to give
 /// up ends: in a chain of parents it would otherwise compare all with all.
-const LIGHTEST_TRIED: usize = 8;
+const MAX_LIGHTEST_TRIED: usize = 8;
 
 /// In trees of more processes than this, only the status file of each is kept open.
-const KEEP_MORE: usize = 64;
+const MAX_PROCESSES_WITH_MORE_FILES: usize = 64;
 
 /// Who a process is: numbers come back, a number with its start time does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,14 +27,14 @@ pub struct Identity {
 }
 
 impl Identity {
-    pub fn of(proc: &Proc, pid: Pid) -> rustix::io::Result<Identity> {
+    pub fn read(proc: &Proc, pid: Pid) -> rustix::io::Result<Identity> {
         let started = proc.stat(pid)?.started;
         Ok(Identity { pid, started })
     }
 
     /// Whether the number still means the same process.
-    pub fn holds(self, proc: &Proc) -> rustix::io::Result<()> {
-        if Identity::of(proc, self.pid)? == self {
+    pub fn check_alive(self, proc: &Proc) -> rustix::io::Result<()> {
+        if Identity::read(proc, self.pid)? == self {
             Ok(())
         } else {
             Err(Errno::SRCH)
@@ -43,7 +43,7 @@ impl Identity {
 }
 
 /// Files of a process that are kept open beside its status in small trees: opening them takes longer than reading them.
-struct MoreFiles {
+struct ExtraFiles {
     statm: OwnedFd,
     stat: OwnedFd,
     /// The children of the first thread, where the kernel lists them.
@@ -52,9 +52,9 @@ struct MoreFiles {
     io: Option<OwnedFd>,
 }
 
-impl MoreFiles {
-    fn open(proc: &Proc, pid: Pid) -> rustix::io::Result<MoreFiles> {
-        Ok(MoreFiles {
+impl ExtraFiles {
+    fn open(proc: &Proc, pid: Pid) -> rustix::io::Result<ExtraFiles> {
+        Ok(ExtraFiles {
             statm: proc.open_file(pid, b"/statm")?,
             stat: proc.open_file(pid, b"/stat")?,
             children: proc.open_children(pid, pid).ok(),
@@ -64,17 +64,17 @@ impl MoreFiles {
 }
 
 pub struct Slot<S> {
-    pub tracked: Tracked<S>,
+    pub tracked: TrackedProcess<S>,
     status: Option<OwnedFd>,
-    more: Option<MoreFiles>,
+    more: Option<ExtraFiles>,
     /// What `statm` said before the status was read.
-    pub sizes: Option<parse::Sizes>,
+    pub sizes: Option<parse::ProcessSizes>,
     pub status_at: Option<u64>,
     pub root: bool,
     /// Found gone at the last look.
     pub gone: bool,
     pub read_at: Option<u64>,
-    pub timed_at: Option<u64>,
+    pub counters_read_at: Option<u64>,
     /// Bytes that it asked of files.
     pub read_asked: Reading<u64>,
     /// It asked for more since the look before.
@@ -83,14 +83,14 @@ pub struct Slot<S> {
 
 impl<S: Copy + Default> Slot<S> {
     /// Makes the acquaintance of the process that has this number now.
-    pub fn meet(proc: &Proc, pid: Pid, now: u64) -> rustix::io::Result<Slot<S>> {
+    pub fn open(proc: &Proc, pid: Pid, now: u64) -> rustix::io::Result<Slot<S>> {
         let file = proc.open_file(pid, b"/status")?;
         let started = proc.stat(pid)?.started;
         // Last, because it fails if the process that was opened has gone since: so the
         // start time, read by number, was its own.
         let mut buffer = [MaybeUninit::uninit(); FILE_BYTES];
-        let bytes = content(&file, &mut buffer)?;
-        if group(bytes) != Some(pid) {
+        let bytes = read_content(&file, &mut buffer)?;
+        if thread_group_id(bytes) != Some(pid) {
             return Err(Errno::SRCH);
         }
         let mut process = Process {
@@ -99,9 +99,9 @@ impl<S: Copy + Default> Slot<S> {
             wall: Reading::Unavailable(Reason::NotYet),
             ..Process::default()
         };
-        take_in(&mut process, &parse::status(bytes));
+        copy_status(&mut process, &parse::process_status(bytes));
         Ok(Slot {
-            tracked: Tracked {
+            tracked: TrackedProcess {
                 process,
                 first_seen: now,
                 grown: 0,
@@ -115,7 +115,7 @@ impl<S: Copy + Default> Slot<S> {
             root: false,
             gone: false,
             read_at: None,
-            timed_at: None,
+            counters_read_at: None,
             read_asked: Reading::default(),
             reads: true,
         })
@@ -127,14 +127,14 @@ impl<S: Copy + Default> Slot<S> {
     }
 
     /// The status of this process, never of another that got its number.
-    pub fn status(&self, proc: &Proc) -> rustix::io::Result<parse::Status> {
+    pub fn status(&self, proc: &Proc) -> rustix::io::Result<parse::ProcessStatus> {
         let mut buffer = [MaybeUninit::uninit(); FILE_BYTES];
         match &self.status {
-            Some(file) => Ok(parse::status(content(file, &mut buffer)?)),
+            Some(file) => Ok(parse::process_status(read_content(file, &mut buffer)?)),
             None => {
                 let file = proc.open_file(self.tracked.process.pid, b"/status")?;
-                let status = parse::status(content(&file, &mut buffer)?);
-                self.identity().holds(proc)?;
+                let status = parse::process_status(read_content(&file, &mut buffer)?);
+                self.identity().check_alive(proc)?;
                 Ok(status)
             }
         }
@@ -142,19 +142,19 @@ impl<S: Copy + Default> Slot<S> {
 
     /// Opens more files of this process, never of another that got its number. False where there is no descriptor for
     /// them.
-    pub fn keep_more(&mut self, proc: &Proc) -> bool {
+    pub fn open_extra_files(&mut self, proc: &Proc) -> bool {
         if self.more.is_none() && self.status.is_some() {
-            let files = MoreFiles::open(proc, self.tracked.process.pid);
+            let files = ExtraFiles::open(proc, self.tracked.process.pid);
             // It still holds after they were opened by number, so they are this process's.
-            self.more = files.ok().filter(|_| self.holds(proc).is_ok());
+            self.more = files.ok().filter(|_| self.check_alive(proc).is_ok());
         }
         self.more.is_some()
     }
 
     /// Nothing where no file is kept for it.
-    pub fn read_sizes(&self) -> Option<parse::Sizes> {
+    pub fn read_sizes(&self) -> Option<parse::ProcessSizes> {
         let mut buffer = [MaybeUninit::uninit(); 256];
-        parse::statm(content(&self.more.as_ref()?.statm, &mut buffer).ok()?)
+        parse::process_sizes(read_content(&self.more.as_ref()?.statm, &mut buffer).ok()?)
     }
 
     /// The kept list of the children of its first thread.
@@ -167,7 +167,10 @@ impl<S: Copy + Default> Slot<S> {
         &self,
         proc: &Proc,
         wants_io: bool,
-    ) -> rustix::io::Result<(parse::Stat, Option<rustix::io::Result<parse::Io>>)> {
+    ) -> rustix::io::Result<(
+        parse::ProcessStat,
+        Option<rustix::io::Result<parse::ProcessIo>>,
+    )> {
         let Process { pid, started, .. } = self.tracked.process;
         let more = self.more.as_ref();
         let io = wants_io.then(|| match more.and_then(|more| more.io.as_ref()) {
@@ -187,16 +190,16 @@ impl<S: Copy + Default> Slot<S> {
     }
 
     /// Whether the process is still there, as a zombie at least.
-    pub fn holds(&self, proc: &Proc) -> rustix::io::Result<()> {
+    pub fn check_alive(&self, proc: &Proc) -> rustix::io::Result<()> {
         match &self.status {
-            Some(file) => content(file, &mut [MaybeUninit::uninit(); 1]).map(|_| ()),
-            None => self.identity().holds(proc),
+            Some(file) => read_content(file, &mut [MaybeUninit::uninit(); 1]).map(|_| ()),
+            None => self.identity().check_alive(proc),
         }
     }
 
     /// Known to be gone; an error of another kind proves nothing.
     pub fn is_gone(&self, proc: &Proc) -> bool {
-        matches!(self.holds(proc), Err(Errno::SRCH | Errno::NOENT))
+        matches!(self.check_alive(proc), Err(Errno::SRCH | Errno::NOENT))
     }
 
     /// What counts when there is no place for all: what it holds and how it grows.
@@ -207,7 +210,7 @@ impl<S: Copy + Default> Slot<S> {
 }
 
 /// Puts what the status file says into the process.
-pub fn take_in(process: &mut Process, status: &parse::Status) {
+pub fn copy_status(process: &mut Process, status: &parse::ProcessStatus) {
     process.parent = status.parent;
     process.name = status.name;
     process.state = status.state;
@@ -243,8 +246,8 @@ pub struct Table<S> {
     capacity: usize,
     /// How many status files may be kept open.
     descriptors: usize,
-    /// Whether [`MoreFiles`] may be kept open.
-    keeps_more: bool,
+    /// Whether [`ExtraFiles`] may be kept open.
+    keeps_extra_files: bool,
 }
 
 impl<S: Copy + Default> Table<S> {
@@ -254,7 +257,7 @@ impl<S: Copy + Default> Table<S> {
             pids: Vec::with_capacity(capacity),
             capacity,
             descriptors,
-            keeps_more: true,
+            keeps_extra_files: true,
         }
     }
 
@@ -268,8 +271,9 @@ impl<S: Copy + Default> Table<S> {
 
     /// One slot, and whether it may keep more files.
     pub fn slot_mut(&mut self, index: usize) -> Option<(&mut Slot<S>, bool)> {
-        let keeps_more = self.keeps_more && self.slots.len() <= KEEP_MORE;
-        Some((self.slots.get_mut(index)?, keeps_more))
+        let keeps_extra_files =
+            self.keeps_extra_files && self.slots.len() <= MAX_PROCESSES_WITH_MORE_FILES;
+        Some((self.slots.get_mut(index)?, keeps_extra_files))
     }
 
     pub fn len(&self) -> usize {
@@ -297,7 +301,7 @@ impl<S: Copy + Default> Table<S> {
         if self.is_full() {
             return false;
         }
-        if self.held() >= self.descriptors {
+        if self.open_status_files() >= self.descriptors {
             slot.status = None;
         }
         self.pids.push(slot.tracked.process.pid);
@@ -317,7 +321,7 @@ impl<S: Copy + Default> Table<S> {
     /// because through a parent its children are found.
     pub fn lightest(&self) -> Option<usize> {
         let mut above = None;
-        for _ in 0..LIGHTEST_TRIED {
+        for _ in 0..MAX_LIGHTEST_TRIED {
             let (weight, index, pid) = self
                 .slots
                 .iter()
@@ -342,23 +346,23 @@ impl<S: Copy + Default> Table<S> {
 
     /// Closes files for good, so that other files can be opened: those that are there to save time or, when there are
     /// none, some status files.
-    pub fn shed(&mut self, count: usize) {
+    pub fn close_files(&mut self, count: usize) {
         let mut closed_some = false;
         for slot in &mut self.slots {
             closed_some |= slot.more.take().is_some();
         }
-        self.keeps_more = false;
+        self.keeps_extra_files = false;
         if closed_some {
             return;
         }
-        self.descriptors = self.held().saturating_sub(count);
+        self.descriptors = self.open_status_files().saturating_sub(count);
         let open = self.slots.iter_mut().filter(|slot| slot.status.is_some());
         for slot in open.skip(self.descriptors) {
             slot.status = None;
         }
     }
 
-    pub fn held(&self) -> usize {
+    pub fn open_status_files(&self) -> usize {
         let open = self.slots.iter().filter(|slot| slot.status.is_some());
         open.count()
     }

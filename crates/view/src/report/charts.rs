@@ -99,19 +99,19 @@ pub(crate) static CHARTS: [Chart; 10] = [
         lines: &[
             Line {
                 name: "for memory",
-                measure: stalled(|sample| number(sample.pressure.memory_some, 1e-6)),
+                measure: stalled(|sample| number(sample.pressure.memory_some_us, 1e-6)),
             },
             Line {
                 name: "for a core",
-                measure: stalled(|sample| number(sample.pressure.cpu_some, 1e-6)),
+                measure: stalled(|sample| number(sample.pressure.cpu_some_us, 1e-6)),
             },
             Line {
                 name: "for the disk",
-                measure: stalled(|sample| number(sample.pressure.io_some, 1e-6)),
+                measure: stalled(|sample| number(sample.pressure.io_some_us, 1e-6)),
             },
             Line {
                 name: "all at once, for memory",
-                measure: stalled(|sample| number(sample.pressure.memory_full, 1e-6)),
+                measure: stalled(|sample| number(sample.pressure.memory_full_us, 1e-6)),
             },
         ],
         instead: None,
@@ -188,11 +188,11 @@ pub(crate) static CHARTS: [Chart; 10] = [
         lines: &[
             Line {
                 name: "in use",
-                measure: Measure::High(|sample| number(sample.cards.used, 1.0)),
+                measure: Measure::High(|sample| number(sample.gpus.memory_used, 1.0)),
             },
             Line {
                 name: "all",
-                measure: Measure::High(|sample| number(sample.cards.total, 1.0)),
+                measure: Measure::High(|sample| number(sample.gpus.memory_total, 1.0)),
             },
         ],
         instead: None,
@@ -203,7 +203,7 @@ pub(crate) static CHARTS: [Chart; 10] = [
         unit: Unit::Share,
         lines: &[Line {
             name: "busy",
-            measure: Measure::High(|sample| number(sample.cards.busy, 0.01)),
+            measure: Measure::High(|sample| number(sample.gpus.busy_percent, 0.01)),
         }],
         instead: None,
     },
@@ -214,11 +214,11 @@ pub(crate) static CHARTS: [Chart; 10] = [
         lines: &[
             Line {
                 name: "drawn",
-                measure: Measure::High(|sample| number(sample.cards.draw, 1e-6)),
+                measure: Measure::High(|sample| number(sample.gpus.power_microwatts, 1e-6)),
             },
             Line {
                 name: "allowed",
-                measure: Measure::High(|sample| number(sample.cards.limit, 1e-6)),
+                measure: Measure::High(|sample| number(sample.gpus.power_limit_microwatts, 1e-6)),
             },
         ],
         instead: None,
@@ -230,11 +230,11 @@ pub(crate) static CHARTS: [Chart; 10] = [
         lines: &[
             Line {
                 name: "hottest sensor",
-                measure: Measure::High(|sample| number(sample.heat.hottest, 1e-3)),
+                measure: Measure::High(|sample| number(sample.thermal.hottest_millidegrees, 1e-3)),
             },
             Line {
                 name: "graphics card",
-                measure: Measure::High(|sample| number(sample.cards.hottest, 1e-3)),
+                measure: Measure::High(|sample| number(sample.gpus.hottest_millidegrees, 1e-3)),
             },
         ],
         instead: None,

@@ -51,7 +51,7 @@ impl Marks {
     ) -> Marks {
         let mut by_bucket: BTreeMap<usize, Vec<&Event>> = BTreeMap::new();
         for event in events {
-            if let Some(bucket) = axis.bucket(event.at.monotonic) {
+            if let Some(bucket) = axis.bucket(event.at.monotonic_ns) {
                 by_bucket.entry(bucket).or_default().push(event);
             }
         }
@@ -152,15 +152,15 @@ fn shades(phases: &[Option<Shares>]) -> Vec<Shade> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use antifreeze_record::event::What;
+    use antifreeze_record::event::EventKind;
     use antifreeze_sense::Stamp;
 
-    fn event(seconds: u64, what: What) -> Event {
+    fn event(seconds: u64, kind: EventKind) -> Event {
         let at = Stamp {
-            monotonic: seconds * 1_000_000_000,
-            realtime: 0,
+            monotonic_ns: seconds * 1_000_000_000,
+            realtime_ns: 0,
         };
-        Event { at, what }
+        Event { at, kind }
     }
 
     fn drawn(events: &[Event]) -> (Vec<(f64, String)>, String) {
@@ -174,11 +174,11 @@ mod tests {
     #[test]
     fn a_mark_tells_all_that_happened_in_its_bucket_and_stands_out_by_the_worst_of_it() {
         let (told, svg) = drawn(&[
-            event(300, What::UserStopped),
-            event(300, What::Braked { high: 0 }),
-            event(300, What::CheckpointMissed { millis: 0 }),
-            event(300, What::TreeEnded),
-            event(900, What::TreeEnded),
+            event(300, EventKind::UserStopped),
+            event(300, EventKind::Braked { high: 0 }),
+            event(300, EventKind::CheckpointMissed { millis: 0 }),
+            event(300, EventKind::TreeEnded),
+            event(900, EventKind::TreeEnded),
         ]);
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].0, 300.0);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn of_very_many_marks_the_last_are_kept() {
-        let events: Vec<Event> = (0..600).map(|at| event(at, What::TreeEnded)).collect();
+        let events: Vec<Event> = (0..600).map(|at| event(at, EventKind::TreeEnded)).collect();
         let (told, _) = drawn(&events);
         assert_eq!(told.len(), MOST);
         assert_eq!(told.last().map(|(at, _)| *at), Some(599.0));

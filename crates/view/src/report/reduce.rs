@@ -38,7 +38,7 @@ impl Axis {
 
     /// Seconds from the beginning; negative before it.
     pub fn since(&self, at: Stamp) -> f64 {
-        (i128::from(at.monotonic) - i128::from(self.begin)) as f64 / 1e9
+        (i128::from(at.monotonic_ns) - i128::from(self.begin)) as f64 / 1e9
     }
 
     /// The bucket of a moment; none outside of the time.
@@ -119,7 +119,7 @@ impl Track {
 
     /// A value at a moment.
     pub fn see(&mut self, at: Stamp, value: f64) {
-        if let Some(bucket) = self.axis.bucket(at.monotonic) {
+        if let Some(bucket) = self.axis.bucket(at.monotonic_ns) {
             self.add(bucket, Seen::once(value, 1.0));
         }
     }
@@ -127,8 +127,8 @@ impl Track {
     /// A value that was the same, or is known only as a mean, from one moment to another.
     pub fn spread(&mut self, from: Stamp, to: Stamp, value: f64) {
         let last = self.axis.begin.saturating_add(self.axis.span);
-        let from = from.monotonic.max(self.axis.begin);
-        let to = to.monotonic.min(last);
+        let from = from.monotonic_ns.max(self.axis.begin);
+        let to = to.monotonic_ns.min(last);
         if from >= to {
             return;
         }
@@ -199,8 +199,8 @@ mod tests {
 
     fn at(seconds: f64) -> Stamp {
         Stamp {
-            monotonic: (seconds * 1e9) as u64,
-            realtime: 0,
+            monotonic_ns: (seconds * 1e9) as u64,
+            realtime_ns: 0,
         }
     }
 
@@ -258,10 +258,10 @@ mod tests {
             let (mut moments, mut stretches) = (Track::new(axis), Track::new(axis));
             let mut before = Stamp::default();
             for (share, value) in &looks {
-                let monotonic = ((end as f64 * share) as u64).min(end);
-                let at = Stamp { monotonic, realtime: 0 };
+                let monotonic_ns = ((end as f64 * share) as u64).min(end);
+                let at = Stamp { monotonic_ns, realtime_ns: 0 };
                 moments.see(at, *value as f64);
-                let (from, to) = if at.monotonic < before.monotonic { (at, before) } else { (before, at) };
+                let (from, to) = if at.monotonic_ns < before.monotonic_ns { (at, before) } else { (before, at) };
                 stretches.spread(from, to, *value as f64);
                 before = at;
             }

@@ -83,7 +83,7 @@ impl Timeline {
     }
 
     pub fn look(&mut self, sample: &Sample) {
-        let Some(bucket) = self.axis.bucket(sample.at.monotonic) else {
+        let Some(bucket) = self.axis.bucket(sample.at.monotonic_ns) else {
             return;
         };
         if self.latest != Some(bucket) {
@@ -109,7 +109,7 @@ impl Timeline {
         let Some(time) = timestamp(at) else { return };
         let zone = self.zone.to_offset(time).seconds();
         let since = self.axis.since(at);
-        let local = at.realtime as f64 / 1e9 + f64::from(zone) - since;
+        let local = at.realtime_ns as f64 / 1e9 + f64::from(zone) - since;
         let moved = |(_, before): &(f64, f64)| (local - before).abs() >= MOVED_SECONDS;
         if self.clock.len() < MOVES && self.clock.last().is_none_or(moved) {
             self.clock.push((since, local));
@@ -201,7 +201,7 @@ impl Gathered {
             return;
         };
         let per = match rate.per.map(|per| per(sample)) {
-            None => sample.at.monotonic as f64 / 1e9,
+            None => sample.at.monotonic_ns as f64 / 1e9,
             Some(Reading::Value(per)) => per,
             Some(Reading::Unavailable(_)) => return,
         };
@@ -210,10 +210,10 @@ impl Gathered {
             self.before = Some(now);
             return;
         };
-        let seconds = sample.at.monotonic.saturating_sub(from.monotonic) as f64 / 1e9;
+        let seconds = sample.at.monotonic_ns.saturating_sub(from.monotonic_ns) as f64 / 1e9;
         self.now = Some(now);
         // What falls was counted anew, or of others: processes that have ended no longer count.
-        if amount < earlier || sample.at.monotonic < from.monotonic {
+        if amount < earlier || sample.at.monotonic_ns < from.monotonic_ns {
             self.before = Some(now);
             self.now = None;
         } else if seconds >= SECOND && (amount - earlier >= rate.enough || seconds >= PATIENCE) {
@@ -236,7 +236,7 @@ impl Gathered {
     fn close(&mut self) {
         if let Measure::Rate(rate) = self.line.measure
             && let (Some((from, ..)), Some((to, ..))) = (self.before, self.now)
-            && to.monotonic.saturating_sub(from.monotonic) as f64 / 1e9 >= REST
+            && to.monotonic_ns.saturating_sub(from.monotonic_ns) as f64 / 1e9 >= REST
         {
             self.settle(rate);
         }
@@ -251,8 +251,8 @@ mod tests {
         let nanos = (seconds * 1e9) as u64;
         Sample {
             at: Stamp {
-                monotonic: nanos,
-                realtime: 1_794_708_540_000_000_000 + nanos,
+                monotonic_ns: nanos,
+                realtime_ns: 1_794_708_540_000_000_000 + nanos,
             },
             ..Sample::default()
         }
@@ -285,7 +285,7 @@ mod tests {
         let timeline = timeline((0..600).map(|tenth| {
             let mut sample = sample(f64::from(tenth) / 10.0);
             let tenth = u64::try_from(tenth).unwrap();
-            sample.pressure.memory_some = Reading::Value(tenth * 25_000);
+            sample.pressure.memory_some_us = Reading::Value(tenth * 25_000);
             sample.disk.read_bytes = Reading::Value(tenth * 1_000_000);
             sample.cpu.core_count = 4;
             sample.tree.cpu = Reading::Value(tenth * 20);
@@ -337,7 +337,7 @@ mod tests {
     fn a_clock_that_was_set_is_followed() {
         let mut looks: Vec<Sample> = (0..60).map(|second| sample(f64::from(second))).collect();
         for look in &mut looks[30..] {
-            look.at.realtime += 7_200_000_000_000;
+            look.at.realtime_ns += 7_200_000_000_000;
         }
         let clock = timeline(looks).clock;
         let told: Vec<_> = clock.iter().map(|(since, _)| *since).collect();

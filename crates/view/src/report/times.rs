@@ -10,7 +10,7 @@ use super::scale::{TIME_STEPS, time_ticks};
 use super::timeline::{PHASES, Shares, Shown, Timeline};
 use antifreeze_diagnose::Run;
 use antifreeze_diagnose::verdict::Code;
-use antifreeze_record::event::{Lack, What};
+use antifreeze_record::event::{Degradation, EventKind};
 use antifreeze_sense::{Reading, Sample, Stamp};
 use antifreeze_text::{TermStyle, units};
 use serde::Serialize;
@@ -39,11 +39,11 @@ impl Times {
         style: &TermStyle,
     ) -> Times {
         let story = &run.story;
-        let events = run.events.iter().map(|event| event.at.monotonic);
-        let last = story.last.iter().map(|last| last.at.monotonic);
-        let until = story.until().map_or(0, |until| until.monotonic);
+        let events = run.events.iter().map(|event| event.at.monotonic_ns);
+        let last = story.last.iter().map(|last| last.at.monotonic_ns);
+        let until = story.until().map_or(0, |until| until.monotonic_ns);
         let (begin, end) = (
-            story.begin().monotonic,
+            story.begin().monotonic_ns,
             events.chain(last).fold(until, u64::max),
         );
         let axis = Axis::over(begin, end, reduce::MOST);
@@ -90,13 +90,16 @@ impl Times {
             }
         }
         list.push("GPUs of other makers than NVIDIA and AMD: not looked at by this version".into());
-        let mut lacks: Vec<Lack> = Vec::new();
+        let mut lacks: Vec<Degradation> = Vec::new();
         for event in &run.events {
-            if let What::Lacks { lack, detail } = event.what
-                && !lacks.contains(&lack)
+            if let EventKind::Degraded {
+                degradation,
+                detail,
+            } = event.kind
+                && !lacks.contains(&degradation)
             {
-                lacks.push(lack);
-                list.push(crate::lacks::missing(lack, detail).1);
+                lacks.push(degradation);
+                list.push(crate::lacks::missing(degradation, detail).1);
             }
         }
         let faults = run.facts.told.faults.iter().take(FAULTS);

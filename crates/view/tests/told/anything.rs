@@ -3,8 +3,8 @@
 use crate::report::assert_harmless;
 use crate::shown::style;
 use antifreeze_diagnose::{Facts, Run, Since, Story, Verdict};
-use antifreeze_record::event::{Event, Lack, Rung, Text, What, Why};
-use antifreeze_sense::{Name, Pid, Process, Reading, Sample, Stamp};
+use antifreeze_record::event::{Degradation, Event, EventKind, Rung, ShortText, Trigger};
+use antifreeze_sense::{Pid, Process, ProcessName, Reading, Sample, Stamp};
 use antifreeze_text::{Glyphs, TermStyle};
 use antifreeze_view::{Detail, RunRow, Speaker};
 use proptest::collection::vec;
@@ -22,63 +22,76 @@ fn reading() -> impl Strategy<Value = Reading<u64>> {
 
 fn stamp() -> impl Strategy<Value = Stamp> {
     let time = || prop_oneof![any::<u64>(), 0..10_000_000_000_000u64];
-    (time(), time()).prop_map(|(monotonic, realtime)| Stamp {
-        monotonic,
-        realtime,
+    (time(), time()).prop_map(|(monotonic_ns, realtime_ns)| Stamp {
+        monotonic_ns,
+        realtime_ns,
     })
 }
 
-fn name() -> impl Strategy<Value = Name> {
-    vec(any::<u8>(), 0..16).prop_map(|bytes| Name::new(&bytes))
+fn name() -> impl Strategy<Value = ProcessName> {
+    vec(any::<u8>(), 0..16).prop_map(|bytes| ProcessName::new(&bytes))
 }
 
-fn what() -> impl Strategy<Value = What> {
+fn kind() -> impl Strategy<Value = EventKind> {
     let pid = || any::<u32>().prop_map(Pid);
-    let why = || prop::sample::select(Why::ALL.to_vec());
+    let trigger = || prop::sample::select(Trigger::ALL.to_vec());
     let rung = || prop::sample::select(Rung::ALL.to_vec());
-    let lack = || prop::sample::select(Lack::ALL.to_vec());
-    let text = || vec(any::<u8>(), 0..200).prop_map(|bytes| Text::new(&bytes));
+    let degradation = || prop::sample::select(Degradation::ALL.to_vec());
+    let text = || vec(any::<u8>(), 0..200).prop_map(|bytes| ShortText::new(&bytes));
     prop_oneof![
-        (rung(), rung(), why(), any::<i64>(), any::<Option<u64>>()).prop_map(
-            |(from, to, why, growth, forecast_ms)| What::Rung {
+        (
+            rung(),
+            rung(),
+            trigger(),
+            any::<i64>(),
+            any::<Option<u64>>()
+        )
+            .prop_map(|(from, to, trigger, growth, forecast_ms)| EventKind::Rung {
                 from,
                 to,
-                why,
+                trigger,
                 room: 0,
                 growth,
                 forecast_ms,
                 confidence: 0
-            }
-        ),
+            }),
         (pid(), name(), any::<u64>(), any::<u64>()).prop_map(|(pid, name, bytes, footprint)| {
-            What::Walled {
+            EventKind::RequestRefused {
                 pid,
                 name,
                 bytes,
                 footprint,
             }
         }),
-        any::<u64>().prop_map(|high| What::Braked { high }),
+        any::<u64>().prop_map(|high| EventKind::Braked { high }),
         (any::<u64>(), any::<u64>(), text()).prop_map(|(millis, bytes, file)| {
-            What::CheckpointSaved {
+            EventKind::CheckpointSaved {
                 millis,
                 bytes,
                 file,
             }
         }),
-        (name(), pid(), any::<u64>()).prop_map(|(who, pid, grew)| What::Paused { who, pid, grew }),
-        (why(), any::<u64>()).prop_map(|(why, millis)| What::Resumed { why, millis }),
-        (pid(), why()).prop_map(|(pid, why)| What::StopSent { pid, why }),
-        (lack(), any::<u32>()).prop_map(|(lack, detail)| What::Lacks { lack, detail }),
+        (name(), pid(), any::<u64>()).prop_map(|(who, pid, grew)| EventKind::Paused {
+            who,
+            pid,
+            grew
+        }),
+        (trigger(), any::<u64>())
+            .prop_map(|(trigger, millis)| EventKind::Resumed { trigger, millis }),
+        (pid(), trigger()).prop_map(|(pid, trigger)| EventKind::StopSent { pid, trigger }),
+        (degradation(), any::<u32>()).prop_map(|(degradation, detail)| EventKind::Degraded {
+            degradation,
+            detail
+        }),
         (any::<u32>(), any::<u64>(), any::<u64>(), any::<bool>()).prop_map(
-            |(status, peak, worst_delay_ms, ended_by_guard)| What::Ended {
+            |(status, peak, worst_delay_ms, ended_by_guard)| EventKind::Ended {
                 status,
                 peak,
                 worst_delay_ms,
                 ended_by_guard
             }
         ),
-        any::<u64>().prop_map(|kind| What::Unknown { kind }),
+        any::<u64>().prop_map(|kind| EventKind::Unknown { kind }),
     ]
 }
 
@@ -102,7 +115,7 @@ fn sample() -> impl Strategy<Value = Sample> {
         sample.shm.free = next();
         sample.cgroup.limit = next();
         sample.cgroup.limit_available = next();
-        sample.heat.throttled = next();
+        sample.thermal.throttle_count = next();
         sample.processes.push(Process {
             name,
             rss_anon: next(),
@@ -153,10 +166,10 @@ proptest! {
     fn any_record_is_told_without_panic_and_without_harm(
         facts in facts(),
         samples in vec(sample(), 0..12),
-        events in vec((stamp(), what()), 0..12),
+        events in vec((stamp(), kind()), 0..12),
         width in 0usize..120,
     ) {
-        let events: Vec<Event> = events.into_iter().map(|(at, what)| Event { at, what }).collect();
+        let events: Vec<Event> = events.into_iter().map(|(at, kind)| Event { at, kind }).collect();
         let story = Story::tell(&facts, samples.iter().copied(), events.iter().copied());
         let verdict = Verdict::reach(&facts, &story);
         let style = TermStyle { width, ..style() };

@@ -4,8 +4,8 @@ use crate::scenes::{EXIT_1, GB, MB, Scene};
 use crate::shown::{Shown, style};
 use antifreeze_diagnose::Since;
 use antifreeze_diagnose::verdict::{Code, EndKind};
-use antifreeze_record::event::{Rung, Text, What, Why};
-use antifreeze_sense::{Name, Pid, Reading};
+use antifreeze_record::event::{EventKind, Rung, ShortText, Trigger};
+use antifreeze_sense::{Pid, ProcessName, Reading};
 use antifreeze_text::{Glyphs, TermStyle};
 use antifreeze_view::{RunRow, table};
 use insta::assert_snapshot;
@@ -28,7 +28,7 @@ fn leak_walled() -> Scene {
         .memory(252, |second| 3_600 * MB + second * 41 * MB, |_| 0)
         .event(
             0,
-            What::Started {
+            EventKind::Started {
                 guard: Pid(1230),
                 root: Pid(1234),
                 total: 15_400 * MB,
@@ -38,7 +38,7 @@ fn leak_walled() -> Scene {
         )
         .event(120, rung(Rung::Watch, Rung::Warn, 131_000))
         .event(240, rung(Rung::Warn, Rung::Brake, 10_000))
-        .event(240, What::Braked { high: 13_500 * MB })
+        .event(240, EventKind::Braked { high: 13_500 * MB })
         .refused(251, 41_943_040, 13_890 * MB)
         .printed(TRACEBACK)
         .ended(252, EXIT_1)
@@ -53,17 +53,17 @@ fn caught_and_finished() -> Scene {
 }
 
 fn stopped_with_checkpoint() -> Scene {
-    let saved = What::CheckpointSaved {
+    let saved = EventKind::CheckpointSaved {
         millis: 1_200,
         bytes: 80 * MB,
-        file: Text::new(b"/home/ada/net/checkpoint.pt"),
+        file: ShortText::new(b"/home/ada/net/checkpoint.pt"),
     };
     Scene::new()
         .memory(300, |second| 4 * GB + second * 33 * MB, |_| 0)
         .event(280, rung(Rung::Warn, Rung::Checkpoint, 9_000))
         .event(
             280,
-            What::CheckpointAsked {
+            EventKind::CheckpointAsked {
                 pid: Pid(1234),
                 signal: 10,
             },
@@ -71,9 +71,9 @@ fn stopped_with_checkpoint() -> Scene {
         .event(281, saved)
         .event(
             296,
-            What::StopSent {
+            EventKind::StopSent {
                 pid: Pid(1234),
-                why: Why::SwapStorm,
+                trigger: Trigger::SwapStorm,
             },
         )
         .ended_by_guard(299, 15)
@@ -94,16 +94,16 @@ fn paused_and_resumed() -> Scene {
         )
         .event(
             310,
-            What::Paused {
-                who: Name::new(b"firefox"),
+            EventKind::Paused {
+                who: ProcessName::new(b"firefox"),
                 pid: Pid(555),
                 grew: 7 * GB,
             },
         )
         .event(
             425,
-            What::Resumed {
-                why: Why::RoomAgain,
+            EventKind::Resumed {
+                trigger: Trigger::RoomAvailable,
                 millis: 115_000,
             },
         )
@@ -137,8 +137,8 @@ fn over_budget() -> Scene {
 fn hostile() -> Scene {
     let mut scene = Scene::new()
         .memory(60, |second| GB + second * 200 * MB, |_| 0)
-        .event(40, What::Paused { who: Name::new(b"\x1b[2Jrm\n\xff"), pid: Pid(666), grew: GB })
-        .event(45, What::CheckpointSaved { millis: 10, bytes: 1, file: Text::new(b"/tmp/\x1b]0;owned\x07\xfe.pt") })
+        .event(40, EventKind::Paused { who: ProcessName::new(b"\x1b[2Jrm\n\xff"), pid: Pid(666), grew: GB })
+        .event(45, EventKind::CheckpointSaved { millis: 10, bytes: 1, file: ShortText::new(b"/tmp/\x1b]0;owned\x07\xfe.pt") })
         .printed("\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}31m\nTraceback (most recent call last):\n  File \"/home/ada/net/\u{202e}yp.\u{1b}[8m\", line 3, in f\nValueError: \u{1b}c\u{0}\n")
         .ended(60, EXIT_1);
     scene.facts.run = "7f3a".into();
@@ -147,11 +147,11 @@ fn hostile() -> Scene {
     scene
 }
 
-fn rung(from: Rung, to: Rung, forecast_ms: u64) -> What {
-    What::Rung {
+fn rung(from: Rung, to: Rung, forecast_ms: u64) -> EventKind {
+    EventKind::Rung {
         from,
         to,
-        why: Why::TreeGrowth,
+        trigger: Trigger::TreeGrowth,
         room: 0,
         growth: 41_000_000,
         forecast_ms: Some(forecast_ms),

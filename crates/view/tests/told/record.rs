@@ -5,7 +5,7 @@ use crate::shown::style;
 use antifreeze_diagnose::verdict::EndKind;
 use antifreeze_diagnose::{Now, Run, Since};
 use antifreeze_record::codec::{encode_event, encode_sample};
-use antifreeze_record::{Head, Kind, Log, SCHEMA, Sizes};
+use antifreeze_record::{FrameKind, LevelSizes, RecordHead, RecordWriter, SCHEMA};
 use antifreeze_sense::Reading;
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ const BOOT: [u8; 16] = [7; 16];
 
 fn write(folder: &Path, scene: &Scene) -> io::Result<()> {
     let facts = &scene.facts;
-    let head = Head {
+    let head = RecordHead {
         schema: SCHEMA,
         run: facts.run.clone(),
         boot: BOOT,
@@ -26,16 +26,16 @@ fn write(folder: &Path, scene: &Scene) -> io::Result<()> {
         command: facts.command.clone(),
         truncated: false,
     };
-    let mut log = Log::create(folder, Sizes::default(), &head)?;
+    let mut log = RecordWriter::create(folder, LevelSizes::default(), &head)?;
     let mut buffer = [0; 8192];
     for sample in &scene.samples {
         let len = encode_sample(sample, &mut buffer);
-        log.append(Kind::Sample, &buffer[..len]);
+        log.append(FrameKind::Sample, &buffer[..len]);
         log.sync()?;
     }
     for event in &scene.events {
         let len = encode_event(event, &mut buffer);
-        log.append(Kind::Event, &buffer[..len]);
+        log.append(FrameKind::Event, &buffer[..len]);
     }
     log.sync()
 }
@@ -119,7 +119,7 @@ fn a_command_recorded_in_part_is_marked() {
     scene
         .facts
         .command
-        .push("x".repeat(3 * Head::COMMAND_BYTES).into());
+        .push("x".repeat(3 * RecordHead::COMMAND_BYTES).into());
     write(folder.path(), &scene).unwrap();
     let run = Run::open(folder.path(), Vec::new(), AFTERWARDS).unwrap();
     assert!(

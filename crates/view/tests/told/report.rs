@@ -4,8 +4,8 @@
 use crate::scenes::{EXIT_1, GB, MB, Scene, at};
 use crate::shown::style;
 use antifreeze_diagnose::{Run, Since};
-use antifreeze_record::event::{Event, Rung, Text, What, Why};
-use antifreeze_sense::{Name, Phase, Pid, Process, Reading};
+use antifreeze_record::event::{Event, EventKind, Rung, ShortText, Trigger};
+use antifreeze_sense::{Phase, Pid, Process, ProcessName, Reading};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
@@ -17,10 +17,10 @@ fn page(scene: &Scene) -> String {
 }
 
 fn leak() -> Scene {
-    let warned = What::Rung {
+    let warned = EventKind::Rung {
         from: Rung::Calm,
         to: Rung::Warn,
-        why: Why::TreeGrowth,
+        trigger: Trigger::TreeGrowth,
         room: 0,
         growth: 41_000_000,
         forecast_ms: Some(130_000),
@@ -139,8 +139,8 @@ fn a_graphics_card_is_drawn_where_there_is_one() {
     let without = Scene::new().steady(60, GB);
     assert!(!page(&without).contains("<h3>Graphics card</h3>"));
     let scene = Scene::new().steady(60, GB).card(|second, cards| {
-        cards.hottest = Reading::Value(71_000);
-        cards.draw = Reading::Value((300 + second) * 1_000_000);
+        cards.hottest_millidegrees = Reading::Value(71_000);
+        cards.power_microwatts = Reading::Value((300 + second) * 1_000_000);
     });
     let page = page(&scene.ended(60, 0));
     assert_harmless(&page);
@@ -209,24 +209,24 @@ fn a_record_full_of_everything_stays_small() {
     let mut scene = scene.printed(&format!("{long}\n").repeat(30)).said(&format!(
         "{{\"what\":\"holders\",\"resident\":9,\"names\":[{holders}]}}\n{{\"what\":\"not-saved\",\"why\":{json}}}\n"
     ));
-    let file = Text::new(&[b'<'; 200]);
+    let file = ShortText::new(&[b'<'; 200]);
     for index in 0..20_000u64 {
-        let what = match index % 3 {
-            0 => What::CheckpointMissed { millis: 0 },
-            1 => What::CheckpointSaved {
+        let kind = match index % 3 {
+            0 => EventKind::CheckpointMissed { millis: 0 },
+            1 => EventKind::CheckpointSaved {
                 millis: 1,
                 bytes: 1,
                 file,
             },
-            _ => What::Paused {
-                who: Name::new(&[b'<'; 15]),
+            _ => EventKind::Paused {
+                who: ProcessName::new(&[b'<'; 15]),
                 pid: Pid(1),
                 grew: 1,
             },
         };
         scene.events.push(Event {
             at: at(index * 5),
-            what,
+            kind,
         });
     }
     // A day in which every line of every chart is never the same.
@@ -243,10 +243,10 @@ fn a_record_full_of_everything_stays_small() {
             sample.memory.swap_free = Reading::Value(noise % GB);
             sample.cgroup.limit_available = Reading::Value(noise * 7);
             for counter in [
-                &mut sample.pressure.memory_some,
-                &mut sample.pressure.memory_full,
-                &mut sample.pressure.cpu_some,
-                &mut sample.pressure.io_some,
+                &mut sample.pressure.memory_some_us,
+                &mut sample.pressure.memory_full_us,
+                &mut sample.pressure.cpu_some_us,
+                &mut sample.pressure.io_some_us,
             ] {
                 *counter = Reading::Value(second * 500_000 + noise % 400_000);
             }
@@ -255,7 +255,7 @@ fn a_record_full_of_everything_stays_small() {
             sample.cpu.user = Reading::Value(second * 50 + noise % 40);
             sample.cpu.idle = Reading::Value(second * 50);
             sample.tree.cpu = Reading::Value(second * 50 + noise % 40);
-            sample.heat.hottest = Reading::Value(noise % 100_000);
+            sample.thermal.hottest_millidegrees = Reading::Value(noise % 100_000);
             sample.tree.steps = Reading::Value(second * 7 + noise % 5);
             sample.tree.phase = Reading::Value(1 + noise % 6);
             sample
@@ -302,14 +302,14 @@ proptest! {
         scene.facts.command = words.iter().map(Into::into).collect();
         for (sample, word) in scene.samples.iter_mut().zip(words.iter().cycle()) {
             sample.processes.clear();
-            let name = Name::new(word.as_bytes());
+            let name = ProcessName::new(word.as_bytes());
             sample.processes.push(Process { name, rss_anon: Reading::Value(GB), ..Process::default() });
         }
         for word in &words {
-            let name = Name::new(word.as_bytes());
-            let file = Text::new(word.as_bytes());
-            scene.events.push(Event { at: at(9), what: What::Paused { who: name, pid: Pid(1), grew: 1 } });
-            scene.events.push(Event { at: at(9), what: What::CheckpointSaved { millis: 1, bytes: 1, file } });
+            let name = ProcessName::new(word.as_bytes());
+            let file = ShortText::new(word.as_bytes());
+            scene.events.push(Event { at: at(9), kind: EventKind::Paused { who: name, pid: Pid(1), grew: 1 } });
+            scene.events.push(Event { at: at(9), kind: EventKind::CheckpointSaved { millis: 1, bytes: 1, file } });
         }
         assert_harmless(&page(&scene));
     }

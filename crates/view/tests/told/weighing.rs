@@ -3,7 +3,7 @@
 use crate::scenes::{EXIT_1, GB, MB, Scene};
 use crate::shown::Shown;
 use antifreeze_diagnose::verdict::Code;
-use antifreeze_record::event::{Rung, What, Why};
+use antifreeze_record::event::{EventKind, Rung, Trigger};
 use antifreeze_sense::{Pid, Reading, Sample};
 
 fn codes(scene: &Scene) -> Vec<Code> {
@@ -63,7 +63,7 @@ fn whatever_was_done_to_the_run_takes_more_than_one_line() {
     assert!(is_one_line(&run().ended(30, 0)));
     // A refused request of unremarkable size has no cause to be told by.
     assert!(!is_one_line(&run().refused(20, MB, GB).ended(30, 0)));
-    let asked = What::CheckpointAsked {
+    let asked = EventKind::CheckpointAsked {
         pid: Pid(1234),
         signal: 10,
     };
@@ -73,11 +73,11 @@ fn whatever_was_done_to_the_run_takes_more_than_one_line() {
 #[test]
 fn a_warning_alone_leaves_it_at_one_line_and_a_brake_does_not() {
     let run = |to| {
-        let why = Why::TreeGrowth;
-        let rung = What::Rung {
+        let trigger = Trigger::TreeGrowth;
+        let rung = EventKind::Rung {
             from: Rung::Calm,
             to,
-            why,
+            trigger,
             room: 0,
             growth: 0,
             forecast_ms: None,

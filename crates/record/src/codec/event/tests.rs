@@ -30,91 +30,94 @@ proptest! {
 }
 
 /// The largest of each kind: every number and every text as long as it can be.
-fn largest() -> Vec<What> {
+fn largest() -> Vec<EventKind> {
     let max = u64::MAX;
     let pid = Pid(u32::MAX);
-    let name = Name::new(&[0xff; 15]);
-    let why = Why::Asked;
-    let lack = Lack::NoCushion;
+    let name = ProcessName::new(&[0xff; 15]);
+    let trigger = Trigger::UserRequest;
+    let degradation = Degradation::NoCushion;
     vec![
-        What::Started {
+        EventKind::Started {
             guard: pid,
             root: pid,
             total: max,
             reserve: max,
             budget: Some(max),
         },
-        What::Rung {
+        EventKind::Rung {
             from: Rung::Kill,
             to: Rung::Kill,
-            why,
+            trigger,
             room: i64::MIN,
             growth: i64::MIN,
             forecast_ms: Some(max),
             confidence: u8::MAX,
         },
-        What::Walled {
+        EventKind::RequestRefused {
             pid,
             name,
             bytes: max,
             footprint: max,
         },
-        What::Braked { high: max },
-        What::Released { high: max },
-        What::CheckpointAsked {
+        EventKind::Braked { high: max },
+        EventKind::Released { high: max },
+        EventKind::CheckpointAsked {
             pid,
             signal: u32::MAX,
         },
-        What::CheckpointSaved {
+        EventKind::CheckpointSaved {
             millis: max,
             bytes: max,
-            file: Text::new(&[0xff; Text::MAX]),
+            file: ShortText::new(&[0xff; ShortText::MAX_BYTES]),
         },
-        What::CheckpointMissed { millis: max },
-        What::Paused {
+        EventKind::CheckpointMissed { millis: max },
+        EventKind::Paused {
             who: name,
             pid,
             grew: max,
         },
-        What::Resumed { why, millis: max },
-        What::StopSent { pid, why },
-        What::KillSent { pid, why },
-        What::Lacks {
-            lack,
+        EventKind::Resumed {
+            trigger,
+            millis: max,
+        },
+        EventKind::StopSent { pid, trigger },
+        EventKind::KillSent { pid, trigger },
+        EventKind::Degraded {
+            degradation,
             detail: u32::MAX,
         },
-        What::Regained { lack },
-        What::GuardRestored,
-        What::FrontGone,
-        What::UserStopped,
-        What::UserContinued,
-        What::Ended {
+        EventKind::Recovered { degradation },
+        EventKind::GuardRestored,
+        EventKind::FrontLost,
+        EventKind::UserStopped,
+        EventKind::UserContinued,
+        EventKind::Ended {
             status: u32::MAX,
             peak: max,
             worst_delay_ms: max,
             ended_by_guard: true,
         },
-        What::Attached { pid },
-        What::Detached {
+        EventKind::Attached { pid },
+        EventKind::Detached {
             process_ended: true,
             peak: max,
             worst_delay_ms: max,
             ended_by_guard: true,
         },
-        What::TreeEnded,
-        What::Still { steps: max },
-        What::Unknown { kind: max },
+        EventKind::TreeEnded,
+        EventKind::NoProgress { steps: max },
+        EventKind::Unknown { kind: max },
     ]
 }
 
 #[test]
 fn the_largest_event_of_every_kind_fits() {
     let at = Stamp {
-        monotonic: u64::MAX,
-        realtime: u64::MAX,
+        monotonic_ns: u64::MAX,
+        realtime_ns: u64::MAX,
     };
     for what in largest() {
-        let event = Event { at, what };
+        let event = Event { at, kind: what };
         assert_eq!(decode_event(&encoded(&event)), Some(event));
     }
 }
@@ -124,32 +127,32 @@ fn raw(numbers: &[u64]) -> Vec<u8> {
     let mut out = [0; EVENT_BYTES];
     let mut writer = Writer::new(&mut out);
     put_stamp(&mut writer, Stamp::default());
-    super::numbers(&mut writer, numbers);
+    super::put_numbers(&mut writer, numbers);
     let len = writer.finish();
     out[..len].to_vec()
 }
 
 #[test]
 fn kinds_and_values_of_a_newer_writer_are_unknown_and_no_error() {
-    let what = |numbers: &[u64]| decode_event(&raw(numbers)).unwrap().what;
-    assert_eq!(what(&[22, 5, 6]), What::Unknown { kind: 22 });
+    let what = |numbers: &[u64]| decode_event(&raw(numbers)).unwrap().kind;
+    assert_eq!(what(&[22, 5, 6]), EventKind::Unknown { kind: 22 });
     assert_eq!(
         what(&[kind::RUNG, 8, 0, 0, 0, 0, 0, 0]),
-        What::Unknown { kind: kind::RUNG }
+        EventKind::Unknown { kind: kind::RUNG }
     );
     assert_eq!(
         what(&[kind::LACKS, 10, 0]),
-        What::Unknown { kind: kind::LACKS }
+        EventKind::Unknown { kind: kind::LACKS }
     );
     assert_eq!(
         what(&[kind::REGAINED, 99]),
-        What::Unknown {
+        EventKind::Unknown {
             kind: kind::REGAINED
         }
     );
-    let newer_reason = What::StopSent {
+    let newer_reason = EventKind::StopSent {
         pid: Pid(7),
-        why: Why::Nothing,
+        trigger: Trigger::Unspecified,
     };
     assert_eq!(what(&[kind::STOP_SENT, 7, 77]), newer_reason);
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::codec::testing::{calm_sample, largest_sample, sample};
-use antifreeze_sense::{CORES, Process, Reading, Reason, Stamp};
+use antifreeze_sense::{MAX_CORES, Process, Reading, Reason, Stamp};
 use proptest::prelude::*;
 
 fn encoded(sample: &Sample) -> Vec<u8> {
@@ -71,7 +71,7 @@ fn only_the_cores_there_are_are_stored() {
     many.cpu.core_count = 64;
     assert_eq!(encoded(&many).len() - encoded(&few).len(), 60);
     many.cpu.core_count = 1000;
-    many.cpu.cores = [99; CORES];
+    many.cpu.core_percents = [99; MAX_CORES];
     assert_eq!(decode_sample(&encoded(&many)), Some(many));
 }
 
@@ -132,8 +132,8 @@ fn a_record_from_before_a_group_says_that_it_was_not_recorded() {
     put_stamp(
         &mut writer,
         Stamp {
-            monotonic: 1,
-            realtime: 2,
+            monotonic_ns: 1,
+            realtime_ns: 2,
         },
     );
     let len = writer.finish();

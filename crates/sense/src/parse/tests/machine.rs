@@ -1,6 +1,7 @@
 use crate::parse::{
-    Device, Load, Ticks, Whose, arc_reclaimable, cpus, diskstats, has_swap, limit, loadavg,
-    meminfo, memory_stat, pair, pressure, single, swap_is_memory, vmstat, zram_used,
+    BlockDevice, CpuLine, CpuTicks, LoadAverage, arc_reclaimable, cgroup_limit, cgroup_memory_stat,
+    cpu_lines, diskstats, has_swap, key_value, load_average, meminfo, single_number, stall_times,
+    swap_is_memory, vmstat, zram_used,
 };
 use crate::{Reading, Reason};
 use Reading::{Unavailable, Value};
@@ -55,19 +56,19 @@ pgscan_kswapd 5\noom_kill 6\n",
 
 #[test]
 fn pressure_of_the_cpu_may_have_no_full_line() {
-    let stall = pressure(b"some avg10=2.58 avg60=1.06 avg300=1.01 total=15591445\n");
+    let stall = stall_times(b"some avg10=2.58 avg60=1.06 avg300=1.01 total=15591445\n");
     assert_eq!((stall.some, stall.full), (Value(15591445), ABSENT));
-    assert_eq!(pressure(b"full avg10=0.00\n").full, MALFORMED);
+    assert_eq!(stall_times(b"full avg10=0.00\n").full, MALFORMED);
 }
 
 #[test]
 fn stat_lists_the_sum_then_the_cores_that_are_on() {
-    let listed: Vec<_> = cpus(
+    let listed: Vec<_> = cpu_lines(
         b"cpu  10 1 5 100 7 2 3 4 9 9\ncpu0 5 1 2 50 4 1 1 2 9 9\ncpu2 5 0 3 50 3 1 2 2 0 0\n\
 intr 318503 0 0\ncpu9 1 1 1 1 1 1 1 1\n",
     )
     .collect();
-    let all = Ticks {
+    let all = CpuTicks {
         user: 10,
         nice: 1,
         system: 5,
@@ -76,19 +77,22 @@ intr 318503 0 0\ncpu9 1 1 1 1 1 1 1 1\n",
         irq: 5,
         steal: 4,
     };
-    assert_eq!(listed[0], (Whose::AllCores, all));
+    assert_eq!(listed[0], (CpuLine::AllCores, all));
     // Guest time is part of user time: it is not counted twice.
     assert_eq!((all.busy(), all.total()), (25, 132));
     let cores: Vec<_> = listed[1..].iter().map(|(whose, _)| *whose).collect();
-    assert_eq!(cores, [Whose::Core(0), Whose::Core(2)]);
+    assert_eq!(cores, [CpuLine::Core(0), CpuLine::Core(2)]);
 }
 
 #[test]
 fn loadavg_keeps_two_decimals_without_floats() {
-    let load = loadavg(b"0.01 12.30 100.17 1/88 7064\n");
+    let load = load_average(b"0.01 12.30 100.17 1/88 7064\n");
     assert_eq!(load.average, [Value(1), Value(1230), Value(10017)]);
     assert_eq!((load.runnable, load.newest), (Value(1), Value(7064)));
-    assert_eq!(loadavg(b"0.01 12"), Load::unavailable(Reason::Malformed));
+    assert_eq!(
+        load_average(b"0.01 12"),
+        LoadAverage::unavailable(Reason::Malformed)
+    );
 }
 
 #[test]
@@ -98,7 +102,7 @@ fn diskstats_finds_the_device_by_number() {
 27105 74473 24087944 129174 3 25212 217956 5945 41 7321144 2198 4007 230\n";
     let disk = diskstats(
         text,
-        Device {
+        BlockDevice {
             major: 254,
             minor: 0,
         },
@@ -113,13 +117,13 @@ fn diskstats_finds_the_device_by_number() {
     assert_eq!(disk.busy_ms, Value(25212));
     let missing = diskstats(
         text,
-        Device {
+        BlockDevice {
             major: 254,
             minor: 1,
         },
     );
     assert_eq!(missing.reads, ABSENT);
-    let short = diskstats(b"8 0 sda 1 2 3 4\n", Device { major: 8, minor: 0 });
+    let short = diskstats(b"8 0 sda 1 2 3 4\n", BlockDevice { major: 8, minor: 0 });
     assert_eq!(short.reads, MALFORMED);
 }
 
@@ -163,7 +167,7 @@ fn zram_tells_the_memory_it_takes() {
 
 #[test]
 fn a_version_1_cgroup_is_counted_with_its_children() {
-    let stat = memory_stat(
+    let stat = cgroup_memory_stat(
         b"cache 9\nrss 1\nshmem 2\nswap 3\ninactive_file 4\nactive_file 5\nhierarchical_memory_limit 7\n\
 total_cache 90\ntotal_rss 10\ntotal_shmem 20\ntotal_swap 30\ntotal_inactive_file 40\ntotal_active_file 50\n",
     );
@@ -180,7 +184,7 @@ total_cache 90\ntotal_rss 10\ntotal_shmem 20\ntotal_swap 30\ntotal_inactive_file
 
 #[test]
 fn a_version_2_cgroup_has_its_swap_elsewhere() {
-    let stat = memory_stat(
+    let stat = cgroup_memory_stat(
         b"anon 10\nfile 90\nshmem 20\ninactive_file 40\nactive_file 50\nslab_reclaimable 60\n",
     );
     assert_eq!((stat.anon, stat.shmem), (Value(10), Value(20)));
@@ -190,20 +194,20 @@ fn a_version_2_cgroup_has_its_swap_elsewhere() {
 
 #[test]
 fn no_limit_has_two_spellings() {
-    assert_eq!(limit(b"max\n"), Value(None));
-    assert_eq!(limit(b"9223372036854771712\n"), Value(None));
-    assert_eq!(limit(b"9223372036854710272\n"), Value(None));
-    assert_eq!(limit(b"1073741824\n"), Value(Some(1 << 30)));
-    assert_eq!(limit(b"0\n"), Value(Some(0)));
-    assert_eq!(limit(b"10"), Unavailable(Reason::Malformed));
+    assert_eq!(cgroup_limit(b"max\n"), Value(None));
+    assert_eq!(cgroup_limit(b"9223372036854771712\n"), Value(None));
+    assert_eq!(cgroup_limit(b"9223372036854710272\n"), Value(None));
+    assert_eq!(cgroup_limit(b"1073741824\n"), Value(Some(1 << 30)));
+    assert_eq!(cgroup_limit(b"0\n"), Value(Some(0)));
+    assert_eq!(cgroup_limit(b"10"), Unavailable(Reason::Malformed));
 }
 
 #[test]
 fn key_value_files_are_read_by_whole_keys() {
     let events = b"low 0\nhigh 12\nmax 3\noom 0\noom_kill x\n";
-    assert_eq!(pair(events, b"high"), Value(12));
-    assert_eq!(pair(events, b"hig"), ABSENT);
-    assert_eq!(pair(events, b"oom_kill"), MALFORMED);
-    assert_eq!(single(b"42\n"), Value(42));
-    assert_eq!(single(b""), MALFORMED);
+    assert_eq!(key_value(events, b"high"), Value(12));
+    assert_eq!(key_value(events, b"hig"), ABSENT);
+    assert_eq!(key_value(events, b"oom_kill"), MALFORMED);
+    assert_eq!(single_number(b"42\n"), Value(42));
+    assert_eq!(single_number(b""), MALFORMED);
 }

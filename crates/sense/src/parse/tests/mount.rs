@@ -1,4 +1,4 @@
-use crate::parse::{memberships, mount_of, mounts, unescaped};
+use crate::parse::{cgroup_memberships, mount_holding, mounts, unescape_mount_path};
 
 const TABLE: &[u8] = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
 22 27 0:21 / /proc rw,relatime - proc proc rw\n\
@@ -20,7 +20,7 @@ fn optional_fields_do_not_shift_the_others() {
 
 #[test]
 fn a_path_is_on_its_deepest_mount() {
-    let kind = |path: &[u8]| mount_of(TABLE, path).unwrap().kind;
+    let kind = |path: &[u8]| mount_holding(TABLE, path).unwrap().kind;
     assert_eq!(kind(b"/"), b"ext4");
     assert_eq!(kind(b"/homestead"), b"ext4");
     assert_eq!(kind(b"/home"), b"btrfs");
@@ -30,12 +30,15 @@ fn a_path_is_on_its_deepest_mount() {
 
 #[test]
 fn of_two_mounts_at_one_place_the_later_covers_the_earlier() {
-    assert_eq!(mount_of(TABLE, b"/home/ann/work").unwrap().kind, b"tmpfs");
+    assert_eq!(
+        mount_holding(TABLE, b"/home/ann/work").unwrap().kind,
+        b"tmpfs"
+    );
 }
 
 #[test]
 fn escapes_are_octal_and_others_stay() {
-    let plain = |path: &[u8]| unescaped(path).collect::<Vec<_>>();
+    let plain = |path: &[u8]| unescape_mount_path(path).collect::<Vec<_>>();
     assert_eq!(plain(b"/a\\040b\\134c\\011"), b"/a b\\c\t");
     assert_eq!(plain(b"/a\\9\\4"), b"/a\\9\\4");
     assert_eq!(plain(b"\\777"), b"\\777");
@@ -43,7 +46,7 @@ fn escapes_are_octal_and_others_stay() {
 
 #[test]
 fn cgroup_paths_may_hold_colons() {
-    let all: Vec<_> = memberships(b"4:memory:/a:b\n0::/user.slice\nnonsense\n").collect();
+    let all: Vec<_> = cgroup_memberships(b"4:memory:/a:b\n0::/user.slice\nnonsense\n").collect();
     assert_eq!(all.len(), 2);
     assert_eq!(
         (all[0].hierarchy, all[0].controllers, all[0].path),

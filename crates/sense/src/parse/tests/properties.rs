@@ -6,22 +6,35 @@ use proptest::prelude::*;
 
 /// All parsers on the same bytes.
 fn read_all(bytes: &[u8]) {
-    let _ = (status(bytes), stat(bytes), io(bytes), smaps_rollup(bytes));
-    let _ = mapping(bytes);
+    let _ = (
+        process_status(bytes),
+        process_stat(bytes),
+        process_io(bytes),
+        smaps_rollup(bytes),
+    );
+    let _ = memory_mapping(bytes);
     let _ = (
         meminfo(bytes),
         vmstat(bytes),
-        pressure(bytes),
-        loadavg(bytes),
+        stall_times(bytes),
+        load_average(bytes),
     );
-    let _ = (zram_used(bytes), arc_reclaimable(bytes), memory_stat(bytes));
+    let _ = (
+        zram_used(bytes),
+        arc_reclaimable(bytes),
+        cgroup_memory_stat(bytes),
+    );
     let _ = swap_is_memory(bytes);
-    let _ = (limit(bytes), single(bytes), pair(bytes, b"high"));
-    let _ = (open_for_writing(bytes), mount_of(bytes, b"/home/ann"));
-    let _ = diskstats(bytes, Device { major: 8, minor: 0 });
-    cpus(bytes).for_each(|(_, ticks)| assert!(ticks.busy() <= ticks.total()));
-    memberships(bytes).for_each(drop);
-    unescaped(bytes).for_each(drop);
+    let _ = (
+        cgroup_limit(bytes),
+        single_number(bytes),
+        key_value(bytes, b"high"),
+    );
+    let _ = (open_for_writing(bytes), mount_holding(bytes, b"/home/ann"));
+    let _ = diskstats(bytes, BlockDevice { major: 8, minor: 0 });
+    cpu_lines(bytes).for_each(|(_, ticks)| assert!(ticks.busy() <= ticks.total()));
+    cgroup_memberships(bytes).for_each(drop);
+    unescape_mount_path(bytes).for_each(drop);
 }
 
 /// Bytes that get further into the parsers than noise does.
@@ -94,7 +107,7 @@ proptest! {
             ") {} {parent} 1 1 34816 -1 4194304 9 9 {faults} 9 {user} {system} 9 9 20 0 {threads} 0 {started} 1 2\n",
             state as char
         ).bytes());
-        let read = stat(&line).unwrap();
+        let read = process_stat(&line).unwrap();
         prop_assert_eq!((read.state, read.parent), (state, Pid(parent)));
         prop_assert_eq!(read.major_faults, Reading::Value(faults));
         prop_assert_eq!(read.cpu, Reading::Value(user + system));
@@ -113,7 +126,7 @@ proptest! {
             }
         }
         text.extend(format!("\nState:\tR (running)\nPPid:\t5\nVmData:\t{kib:8} kB\n").bytes());
-        let read = status(&text);
+        let read = process_status(&text);
         prop_assert_eq!(read.name.as_bytes(), &name[..name.len().min(15)]);
         prop_assert_eq!(read.parent, Pid(5));
         prop_assert_eq!(read.vm_data, Reading::Value(kib * 1024));
@@ -139,10 +152,10 @@ proptest! {
             text += &format!("cpu{core} {}\n", joined.join(" "));
         }
         text += "intr 1 2 3\n";
-        let read: Vec<_> = cpus(text.as_bytes()).skip(1).collect();
+        let read: Vec<_> = cpu_lines(text.as_bytes()).skip(1).collect();
         prop_assert_eq!(read.len(), times.len());
         for (core, (t, (whose, ticks))) in times.iter().zip(&read).enumerate() {
-            prop_assert_eq!(*whose, Whose::Core(core));
+            prop_assert_eq!(*whose, CpuLine::Core(core));
             prop_assert_eq!(ticks.total(), t[..8].iter().sum::<u64>());
             prop_assert_eq!(ticks.busy(), ticks.total() - t[3] - t[4]);
         }

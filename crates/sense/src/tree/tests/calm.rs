@@ -20,21 +20,21 @@ rest()
 }
 
 /// Looks at these seconds, all of them later than the tree's youth.
-fn look(tree: &mut Tree<u32>, seconds: impl IntoIterator<Item = u64>) {
+fn refresh(tree: &mut ProcessTree<u32>, seconds: impl IntoIterator<Item = u64>) {
     for second in seconds {
-        tree.follow(newest(), second * SECOND);
-        tree.read(second * SECOND, &mut Sample::default());
+        tree.update_members(newest(), second * SECOND);
+        tree.read_processes(second * SECOND, &mut Sample::default());
     }
 }
 
 fn await_state(pid: Pid, state: u8) {
     let status = || std::fs::read(format!("/proc/{}/status", pid.0)).unwrap();
-    while crate::parse::status(&status()).state != state {
+    while crate::parse::process_status(&status()).state != state {
         std::thread::yield_now();
     }
 }
 
-fn is_fresh(tree: &Tree<u32>, pid: Pid) -> bool {
+fn is_fresh(tree: &ProcessTree<u32>, pid: Pid) -> bool {
     tree.get(pid).unwrap().fresh
 }
 
@@ -42,10 +42,10 @@ fn is_fresh(tree: &Tree<u32>, pid: Pid) -> bool {
 fn what_is_as_it_was_is_read_again_within_eight_seconds() {
     let (family, child) = parent_of("");
     let mut tree = family.tree();
-    look(&mut tree, [0, 10, 12]);
+    refresh(&mut tree, [0, 10, 12]);
     let mut unread = 0;
     for second in (14..60).step_by(2) {
-        look(&mut tree, [second]);
+        refresh(&mut tree, [second]);
         assert!(is_fresh(&tree, family.root), "a root is read at each look");
         unread = if is_fresh(&tree, child) {
             0
@@ -54,7 +54,7 @@ fn what_is_as_it_was_is_read_again_within_eight_seconds() {
         };
         assert!(unread <= 3, "not read since {} s", second - 2 * unread);
     }
-    look(&mut tree, [70, 72]);
+    refresh(&mut tree, [70, 72]);
     assert!(!is_fresh(&tree, child), "spared");
 }
 
@@ -62,11 +62,11 @@ fn what_is_as_it_was_is_read_again_within_eight_seconds() {
 fn growth_is_seen_at_the_very_next_look() {
     let (mut family, child) = parent_of("    wait(); held = bytearray(64 << 20); say(len(held))");
     let mut tree = family.tree();
-    look(&mut tree, [0, 10, 12, 14]);
+    refresh(&mut tree, [0, 10, 12, 14]);
     assert!(!is_fresh(&tree, child));
     family.go_on();
     family.number();
-    look(&mut tree, [16]);
+    refresh(&mut tree, [16]);
     let grown = tree.get(child).unwrap();
     assert!(grown.fresh && grown.grown >= 64 << 20);
 }
@@ -75,12 +75,12 @@ fn growth_is_seen_at_the_very_next_look() {
 fn an_end_is_seen_at_the_very_next_look() {
     let (family, child) = parent_of("");
     let mut tree = family.tree();
-    look(&mut tree, [0, 10, 12, 14]);
+    refresh(&mut tree, [0, 10, 12, 14]);
     assert!(!is_fresh(&tree, child));
-    tree.signal(child, Signal::KILL).unwrap();
+    tree.send_signal(child, Signal::KILL).unwrap();
     // The root does not wait for it, so it stays as a zombie.
     await_state(child, b'Z');
-    look(&mut tree, [16]);
+    refresh(&mut tree, [16]);
     assert!(tree.get(child).unwrap().process.has_ended());
 }
 
@@ -88,16 +88,16 @@ fn an_end_is_seen_at_the_very_next_look() {
 fn completing_a_look_tells_who_was_stopped() {
     let (family, child) = parent_of("");
     let mut tree = family.tree();
-    look(&mut tree, [0, 10, 12]);
-    tree.signal(child, Signal::STOP).unwrap();
+    refresh(&mut tree, [0, 10, 12]);
+    tree.send_signal(child, Signal::STOP).unwrap();
     await_state(child, b'T');
-    look(&mut tree, [14]);
+    refresh(&mut tree, [14]);
     assert_ne!(
         tree.get(child).unwrap().process.state,
         b'T',
         "it was spared"
     );
-    tree.complete(14 * SECOND);
+    tree.read_skipped_statuses(14 * SECOND);
     assert_eq!(tree.get(child).unwrap().process.state, b'T');
 }
 
@@ -105,12 +105,12 @@ fn completing_a_look_tells_who_was_stopped() {
 fn files_with_sizes_are_given_back_before_all_others() {
     let (family, child) = parent_of("");
     let mut tree = family.tree();
-    look(&mut tree, [0, 10, 12, 14]);
+    refresh(&mut tree, [0, 10, 12, 14]);
     assert!(!is_fresh(&tree, child));
-    tree.table.shed(1);
-    assert_eq!(tree.table.held(), 2);
-    look(&mut tree, [16, 18]);
+    tree.table.close_files(1);
+    assert_eq!(tree.table.open_status_files(), 2);
+    refresh(&mut tree, [16, 18]);
     assert!(is_fresh(&tree, child), "read as before");
-    tree.table.shed(1);
-    assert_eq!(tree.table.held(), 1);
+    tree.table.close_files(1);
+    assert_eq!(tree.table.open_status_files(), 1);
 }

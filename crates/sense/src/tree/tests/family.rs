@@ -1,7 +1,7 @@
 //! A small family of real processes below a reaper of its own, all of them gone when the
 //! test is over and within a minute in any case.
 
-use super::{Pid, Tree};
+use super::{Pid, ProcessTree};
 use crate::{Reading, parse};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -75,12 +75,12 @@ impl Family {
     }
 
     /// A tree with this root and reaper.
-    pub fn tree(&self) -> Tree<u32> {
-        self.tree_for(super::super::CAPACITY)
+    pub fn tree(&self) -> ProcessTree<u32> {
+        self.tree_for(super::super::TREE_CAPACITY)
     }
 
-    pub fn tree_for(&self, capacity: usize) -> Tree<u32> {
-        let mut tree = Tree::new(capacity).unwrap();
+    pub fn tree_for(&self, capacity: usize) -> ProcessTree<u32> {
+        let mut tree = ProcessTree::new(capacity).unwrap();
         tree.add_root(self.root, 0).unwrap();
         tree.add_reaper(self.reaper()).unwrap();
         tree
@@ -117,5 +117,5 @@ impl Drop for Family {
 
 /// The kernel's newest number.
 pub fn newest() -> Reading<u64> {
-    parse::loadavg(&std::fs::read("/proc/loadavg").unwrap()).newest
+    parse::load_average(&std::fs::read("/proc/loadavg").unwrap()).newest
 }

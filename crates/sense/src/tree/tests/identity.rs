@@ -16,8 +16,8 @@ rest()
     let child = family.number();
     let mut tree = family.tree();
     let mut sample = Sample::default();
-    tree.follow(newest(), 0);
-    tree.read(0, &mut sample);
+    tree.update_members(newest(), 0);
+    tree.read_processes(0, &mut sample);
     let process = tree.get(child).unwrap().process;
     assert_eq!(process.parent, family.root);
     assert_eq!(process.name.as_bytes(), b") R 1 (\x1b\nTgid:");
@@ -37,17 +37,20 @@ rest()
     );
     let child = family.number();
     let mut tree = family.tree();
-    tree.follow(newest(), 0);
-    tree.signal(child, Signal::TERM).unwrap();
+    tree.update_members(newest(), 0);
+    tree.send_signal(child, Signal::TERM).unwrap();
     assert_eq!(family.number(), Pid(100 - 15));
-    assert_eq!(tree.signal(child, Signal::TERM), Err(Errno::SRCH));
+    assert_eq!(tree.send_signal(child, Signal::TERM), Err(Errno::SRCH));
 }
 
 #[test]
 fn a_signal_to_a_process_outside_is_refused() {
     let family = Family::start("rest()");
     let tree = family.tree();
-    assert_eq!(tree.signal(family.reaper(), Signal::CONT), Err(Errno::SRCH));
+    assert_eq!(
+        tree.send_signal(family.reaper(), Signal::CONT),
+        Err(Errno::SRCH)
+    );
 }
 
 /// Lets a child of the tree end and gives its number to a stranger. Needs the right to
@@ -68,20 +71,20 @@ rest()
     );
     let child = family.number();
     let mut tree = family.tree();
-    tree.follow(newest(), 0);
+    tree.update_members(newest(), 0);
     family.go_on();
     family.number();
 
-    let mut strangers = Family::start(&STRANGER.replace("NUMBER", &child.0.to_string()));
-    if strangers.number() != child {
+    let mut unknown_children = Family::start(&STRANGER.replace("NUMBER", &child.0.to_string()));
+    if unknown_children.number() != child {
         return;
     }
-    assert_eq!(tree.signal(child, Signal::KILL), Err(Errno::SRCH));
-    strangers.go_on();
-    assert_eq!(strangers.number(), Pid(1), "the stranger lives");
-    tree.read(1, &mut Sample::default());
+    assert_eq!(tree.send_signal(child, Signal::KILL), Err(Errno::SRCH));
+    unknown_children.go_on();
+    assert_eq!(unknown_children.number(), Pid(1), "the stranger lives");
+    tree.read_processes(1, &mut Sample::default());
     assert!(tree.get(child).is_none());
-    tree.follow(newest(), 2);
+    tree.update_members(newest(), 2);
     assert!(tree.get(child).is_none());
 }
 
@@ -107,16 +110,16 @@ while os.times().elapsed < ended + 0.03: pass
     tree.exclude(child).unwrap();
     // Descents with and without kept files.
     for second in [0, 10, 12, 14] {
-        tree.follow(Reading::Value(1), second * SECOND);
-        tree.read(second * SECOND, &mut Sample::default());
+        tree.update_members(Reading::Value(1), second * SECOND);
+        tree.read_processes(second * SECOND, &mut Sample::default());
         assert!(tree.get(child).is_none(), "excluded");
     }
     family.go_on();
     if family.number() != child {
         return;
     }
-    tree.follow(Reading::Value(2), 16 * SECOND);
-    tree.follow(Reading::Value(1000), 18 * SECOND);
+    tree.update_members(Reading::Value(2), 16 * SECOND);
+    tree.update_members(Reading::Value(1000), 18 * SECOND);
     assert!(tree.get(child).is_some(), "another process");
 }
 

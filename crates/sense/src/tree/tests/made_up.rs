@@ -30,14 +30,14 @@ impl MadeUp {
     }
 
     /// Without kept descriptors: those of a folder on disk would outlive their process.
-    fn tree(&self) -> Tree<()> {
-        Tree::at(self.0.path(), 16, 0).unwrap()
+    fn tree(&self) -> ProcessTree<()> {
+        ProcessTree::open_at(self.0.path(), 16, 0).unwrap()
     }
 }
 
-fn followed(tree: &mut Tree<()>, newest: Reading<u64>, times: u64) -> Vec<u32> {
+fn followed(tree: &mut ProcessTree<()>, newest: Reading<u64>, times: u64) -> Vec<u32> {
     for now in 0..times {
-        tree.follow(newest, now);
+        tree.update_members(newest, now);
     }
     numbers(tree).into_iter().map(|pid| pid.0).collect()
 }
@@ -63,7 +63,7 @@ fn a_process_that_ended_leaves() {
     tree.add_root(Pid(10), 0).unwrap();
     assert_eq!(followed(&mut tree, NO_NEWEST, 2), [10, 20]);
     made_up.end(20);
-    tree.read(1, &mut Sample::default());
+    tree.read_processes(1, &mut Sample::default());
     assert_eq!(numbers(&tree), [Pid(10)]);
 }
 
@@ -76,7 +76,7 @@ fn a_number_that_came_back_to_a_stranger_leaves() {
     tree.add_root(Pid(10), 0).unwrap();
     assert_eq!(followed(&mut tree, NO_NEWEST, 2), [10, 20]);
     made_up.process(20, 1, 999);
-    tree.read(1, &mut Sample::default());
+    tree.read_processes(1, &mut Sample::default());
     assert_eq!(numbers(&tree), [Pid(10)]);
 }
 
@@ -89,7 +89,7 @@ fn a_number_that_came_back_to_the_tree_is_a_new_process() {
     tree.add_root(Pid(10), 0).unwrap();
     assert_eq!(followed(&mut tree, Reading::Value(19), 3), [10, 20]);
     made_up.process(20, 10, 999);
-    tree.follow(Reading::Value(20), 5);
+    tree.update_members(Reading::Value(20), 5);
     assert_eq!(tree.get(Pid(20)).unwrap().process.started, 999);
     assert_eq!(tree.get(Pid(20)).unwrap().first_seen, 5);
 }

@@ -8,12 +8,12 @@ mod identity;
 mod made_up;
 
 use super::*;
-use crate::{PROCESSES, Reading, Reason, Sample};
+use crate::{MAX_LISTED_PROCESSES, Reading, Reason, Sample};
 use family::{Family, SECOND, newest};
 
 const NO_NEWEST: Reading<u64> = Reading::Unavailable(Reason::Absent);
 
-fn numbers<S: Copy + Default>(tree: &Tree<S>) -> Vec<Pid> {
+fn numbers<S: Copy + Default>(tree: &ProcessTree<S>) -> Vec<Pid> {
     let mut numbers: Vec<_> = tree
         .processes()
         .map(|tracked| tracked.process.pid)
@@ -36,7 +36,7 @@ rest()
     let mut tree = family.tree();
     let mut expected = vec![family.root, family.number(), family.number()];
     expected.sort();
-    tree.follow(newest(), 0);
+    tree.update_members(newest(), 0);
     assert_eq!(numbers(&tree), expected);
 }
 
@@ -52,11 +52,11 @@ rest()
     );
     let mut tree = family.tree();
     for _ in 0..3 {
-        tree.follow(newest(), 0);
+        tree.update_members(newest(), 0);
     }
     family.go_on();
     let child = family.number();
-    tree.follow(newest(), 1);
+    tree.update_members(newest(), 1);
     assert!(tree.get(child).is_some());
     assert_eq!(tree.get(child).unwrap().process.parent, family.root);
 }
@@ -79,24 +79,24 @@ rest()
     family.number();
     let mut by_number = family.tree();
     let mut by_descent = family.tree();
-    by_number.follow(NO_NEWEST, 0);
-    by_descent.follow(NO_NEWEST, 0);
+    by_number.update_members(NO_NEWEST, 0);
+    by_descent.update_members(NO_NEWEST, 0);
     family.go_on();
     let child = family.number();
     // Numbers of our own making: others on this machine start processes as they please.
     let [before, after] = [child.0 - 1, child.0].map(|number| Reading::Value(number.into()));
-    by_number.follow(before, 1);
-    by_number.follow(before, 1);
-    by_descent.follow(NO_NEWEST, 1);
+    by_number.update_members(before, 1);
+    by_number.update_members(before, 1);
+    by_descent.update_members(NO_NEWEST, 1);
     for tree in [&by_number, &by_descent] {
         assert!(
             tree.get(child).is_none(),
             "every thread was asked, which is dear"
         );
     }
-    by_number.follow(after, 1);
+    by_number.update_members(after, 1);
     assert!(by_number.get(child).is_some());
-    by_descent.follow(NO_NEWEST, SECOND);
+    by_descent.update_members(NO_NEWEST, SECOND);
     assert!(by_descent.get(child).is_some());
 }
 
@@ -114,23 +114,23 @@ rest()
     let mut tree = family.tree();
     let still = Reading::Value(7);
     for _ in 0..3 {
-        tree.follow(still, 0);
+        tree.update_members(still, 0);
     }
     family.go_on();
     let first = family.number();
-    tree.follow(still, 1);
+    tree.update_members(still, 1);
     assert!(
         tree.get(first).is_none(),
         "nothing was started, so nothing is read"
     );
     for _ in 0..8 {
-        tree.follow(still, SECOND);
+        tree.update_members(still, SECOND);
     }
     assert!(tree.get(first).is_some());
 
     family.go_on();
     let second = family.number();
-    tree.follow(still, SECOND + 1);
+    tree.update_members(still, SECOND + 1);
     assert!(
         tree.get(second).is_some(),
         "a number that once misled is not asked again"
@@ -154,12 +154,12 @@ rest()
     );
     let mut tree = family.tree();
     let daemon = family.number();
-    tree.follow(newest(), 0);
+    tree.update_members(newest(), 0);
     assert!(tree.get(daemon).is_some());
     family.go_on();
     family.number();
-    tree.follow(newest(), 1);
-    tree.read(2, &mut Sample::default());
+    tree.update_members(newest(), 1);
+    tree.read_processes(2, &mut Sample::default());
     assert_eq!(tree.get(daemon).unwrap().process.parent, family.reaper());
     assert_eq!(tree.processes().count(), 2);
 }
@@ -180,7 +180,7 @@ rest()
     );
     let daemon = family.number();
     let mut tree = family.tree();
-    tree.follow(newest(), 0);
+    tree.update_members(newest(), 0);
     assert!(tree.get(daemon).is_some());
 }
 
@@ -203,25 +203,25 @@ rest()
     let mut tree = family.tree();
     let still = Reading::Value(7);
     for _ in 0..3 {
-        tree.follow(still, 0);
+        tree.update_members(still, 0);
     }
     assert!(tree.get(parent).is_some());
     family.go_on();
     let orphan = family.number();
     while tree.get(parent).is_some() {
-        tree.read(1, &mut Sample::default());
+        tree.read_processes(1, &mut Sample::default());
     }
-    tree.follow(still, 2);
+    tree.update_members(still, 2);
     assert!(tree.get(orphan).is_some());
 }
 
 #[test]
 fn a_child_of_the_reaper_that_was_excluded_stays_out_with_all_its_own() {
     let family = Family::start("rest()");
-    let mut tree = Tree::<()>::new(8).unwrap();
+    let mut tree = ProcessTree::<()>::new(8).unwrap();
     tree.add_reaper(family.reaper()).unwrap();
     tree.exclude(family.root).unwrap();
-    tree.follow(newest(), 0);
+    tree.update_members(newest(), 0);
     assert!(tree.is_empty());
 }
 
@@ -240,11 +240,11 @@ rest()
     let mut now = 0;
     while !family.has_spoken() {
         now += SECOND / 10;
-        tree.follow(newest(), now);
-        tree.read(now, &mut Sample::default());
+        tree.update_members(newest(), now);
+        tree.read_processes(now, &mut Sample::default());
     }
-    tree.follow(newest(), now + SECOND);
-    tree.read(now + SECOND, &mut Sample::default());
+    tree.update_members(newest(), now + SECOND);
+    tree.read_processes(now + SECOND, &mut Sample::default());
     assert_eq!(numbers(&tree), [family.root]);
 }
 
@@ -263,16 +263,16 @@ os._exit(0)
     let child = family.number();
     let mut tree = family.tree();
     let mut sample = Sample::default();
-    tree.follow(newest(), 0);
-    tree.read(0, &mut sample);
+    tree.update_members(newest(), 0);
+    tree.read_processes(0, &mut sample);
     assert_eq!(tree.get(child).unwrap().process.state, b'Z');
     assert_eq!(sample.tree.count, Reading::Value(1));
     assert!(!tree.is_empty());
 
     family.go_on();
     while !tree.is_empty() {
-        tree.follow(newest(), 1);
-        tree.read(1, &mut sample);
+        tree.update_members(newest(), 1);
+        tree.read_processes(1, &mut sample);
     }
     assert_eq!(sample.tree.count, Reading::Value(0));
 }
@@ -292,11 +292,11 @@ rest()
     let child = family.number();
     let mut tree = family.tree();
     let mut sample = Sample::default();
-    tree.follow(newest(), 0);
-    tree.read(0, &mut sample);
+    tree.update_members(newest(), 0);
+    tree.read_processes(0, &mut sample);
     family.go_on();
     family.number();
-    tree.read(1, &mut sample);
+    tree.read_processes(1, &mut sample);
 
     let grown = tree.get(child).unwrap();
     assert!(
@@ -312,7 +312,7 @@ rest()
     assert!(sample.tree.cpu.value().is_some());
     assert_eq!(sample.tree.read_bytes, Reading::Unavailable(Reason::NotYet));
 
-    tree.read(4 * SECOND, &mut sample);
+    tree.read_processes(4 * SECOND, &mut sample);
     assert!(sample.tree.written_bytes.value().is_some());
 }
 
@@ -323,7 +323,7 @@ fn what_the_caller_keeps_about_a_process_stays_with_it() {
     for tracked in tree.processes_mut() {
         tracked.state = 42;
     }
-    tree.follow(newest(), 0);
-    tree.read(0, &mut Sample::default());
+    tree.update_members(newest(), 0);
+    tree.read_processes(0, &mut Sample::default());
     assert_eq!(tree.get(family.root).unwrap().state, 42);
 }

@@ -3,7 +3,7 @@
 //! While the disk refuses, the newest stay: the oldest samples make room first, and only
 //! when there are none left, the oldest events.
 
-use crate::frame::{self, Frame, Kind};
+use crate::frame::{self, Frame, FrameKind};
 
 /// One bit a level that still has to write the frame.
 pub(super) type Levels = u8;
@@ -33,13 +33,13 @@ impl Pending {
     pub fn push(
         &mut self,
         levels: Levels,
-        kind: Kind,
+        kind: FrameKind,
         sequence: u64,
         payload: &[u8],
     ) -> Option<u64> {
         let needed = 1 + frame::OVERHEAD + payload.len();
         let mut dropped = 0;
-        for droppable in [Some(Kind::Sample), None] {
+        for droppable in [Some(FrameKind::Sample), None] {
             if self.bytes.len() - self.len < needed {
                 dropped += self.drop_oldest(droppable, needed);
             }
@@ -53,7 +53,7 @@ impl Pending {
 
     /// Drops the oldest entries of a kind, or of any, until there is room for `needed` bytes
     /// and some more.
-    fn drop_oldest(&mut self, droppable: Option<Kind>, needed: usize) -> u64 {
+    fn drop_oldest(&mut self, droppable: Option<FrameKind>, needed: usize) -> u64 {
         let mut missing = needed
             .max(FREED)
             .saturating_sub(self.bytes.len() - self.len);
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn a_frame_stays_until_every_level_has_written_it() {
         let mut pending = Pending::new();
-        pending.push(0b11, Kind::Event, 1, b"one").unwrap();
-        pending.push(0b01, Kind::Sample, 2, b"two").unwrap();
+        pending.push(0b11, FrameKind::Event, 1, b"one").unwrap();
+        pending.push(0b01, FrameKind::Sample, 2, b"two").unwrap();
         assert_eq!(sequences(&pending, 0b01), [1, 2]);
         assert_eq!(sequences(&pending, 0b10), [1]);
         pending.written_by(0b01, 3 + frame::OVERHEAD);
@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn only_whole_frames_are_copied() {
         let mut pending = Pending::new();
-        pending.push(1, Kind::Event, 1, &[0; 10]).unwrap();
-        pending.push(1, Kind::Event, 2, &[0; 10]).unwrap();
+        pending.push(1, FrameKind::Event, 1, &[0; 10]).unwrap();
+        pending.push(1, FrameKind::Event, 2, &[0; 10]).unwrap();
         let one = 10 + frame::OVERHEAD;
         assert_eq!(pending.copy_for(1, &mut vec![0; 2 * one - 1]), one);
     }
@@ -174,10 +174,12 @@ mod tests {
     #[test]
     fn when_it_is_full_the_oldest_samples_go_and_events_stay() {
         let mut pending = Pending::new();
-        pending.push(1, Kind::Event, 1, b"first").unwrap();
+        pending.push(1, FrameKind::Event, 1, b"first").unwrap();
         let mut dropped = 0;
         for sequence in 2..1000 {
-            dropped += pending.push(1, Kind::Sample, sequence, &[7; 1000]).unwrap();
+            dropped += pending
+                .push(1, FrameKind::Sample, sequence, &[7; 1000])
+                .unwrap();
         }
         let kept = sequences(&pending, 1);
         assert!(dropped > 0);
@@ -189,7 +191,9 @@ mod tests {
     fn with_nothing_but_events_the_newest_stay() {
         let mut pending = Pending::new();
         for sequence in 1..1000 {
-            pending.push(1, Kind::Event, sequence, &[7; 1000]).unwrap();
+            pending
+                .push(1, FrameKind::Event, sequence, &[7; 1000])
+                .unwrap();
         }
         assert_eq!(sequences(&pending, 1).last(), Some(&999));
     }

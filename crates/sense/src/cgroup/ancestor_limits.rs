@@ -1,61 +1,61 @@
 //! The limits above us: a container's, a slice's, a session's.
 
-use super::{BUFFER, Folder, Location, Version};
+use super::{BUFFER_BYTES, CgroupFolder, CgroupLocation, CgroupVersion};
 use crate::file::ProcFile;
-use crate::parse::{self, MemoryStat};
+use crate::parse::{self, CgroupMemoryStat};
 use crate::{Cgroup, Reading, Reason};
 use std::path::Path;
 
 /// Every cgroup from ours to the top that could have a limit. Limits may be set and lifted
 /// while we run, so all of them are read each time; where there was none, every fourth time.
-pub struct Above {
-    charges: Box<[Charge]>,
+pub struct AncestorLimits {
+    charges: Box<[MemoryCharge]>,
     buffer: Box<[u8]>,
     /// So many of the next calls read nothing, because there was no limit.
     skips: u32,
 }
 
-const SKIPS: u32 = 3;
+const READS_SKIPPED_WITHOUT_LIMIT: u32 = 3;
 
 /// One count of memory, and the limits that hold for it.
-struct Charge {
+struct MemoryCharge {
     limits: [Option<ProcFile>; 2],
     usage: ProcFile,
     stat: ProcFile,
 }
 
 /// The names of a charge's files, limits first.
-struct Names {
+struct ChargeFiles {
     limits: [Option<&'static str>; 2],
     usage: &'static str,
 }
 
 /// At `high` a cgroup is slowed until it crawls: for a training run that is the end too.
-const V2: &[Names] = &[Names {
+const V2_CHARGES: &[ChargeFiles] = &[ChargeFiles {
     limits: [Some("memory.max"), Some("memory.high")],
     usage: "memory.current",
 }];
 
-const V1: &[Names] = &[
-    Names {
+const V1_CHARGES: &[ChargeFiles] = &[
+    ChargeFiles {
         limits: [Some("memory.limit_in_bytes"), None],
         usage: "memory.usage_in_bytes",
     },
-    Names {
+    ChargeFiles {
         limits: [Some("memory.memsw.limit_in_bytes"), None],
         usage: "memory.memsw.usage_in_bytes",
     },
 ];
 
-impl Above {
-    pub fn open(location: &Location) -> Above {
+impl AncestorLimits {
+    pub fn open(location: &CgroupLocation) -> AncestorLimits {
         let charges = location
             .memory_folder()
-            .map(|(version, folder)| charges(version, folder))
+            .map(|(version, folder)| open_charges(version, folder))
             .unwrap_or_default();
-        Above {
+        AncestorLimits {
             charges,
-            buffer: vec![0; BUFFER].into_boxed_slice(),
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             skips: 0,
         }
     }
@@ -69,7 +69,7 @@ impl Above {
         let tightest = self
             .charges
             .iter()
-            .filter_map(|charge| charge.room(&mut self.buffer))
+            .filter_map(|charge| charge.read_room(&mut self.buffer))
             .min_by_key(|room| room.available);
         match tightest {
             Some(room) => {
@@ -77,7 +77,7 @@ impl Above {
                 out.limit_available = Reading::Value(room.available);
             }
             None => {
-                self.skips = SKIPS;
+                self.skips = READS_SKIPPED_WITHOUT_LIMIT;
                 out.limit = Reading::Unavailable(Reason::Absent);
                 out.limit_available = Reading::Unavailable(Reason::Absent);
             }
@@ -85,27 +85,31 @@ impl Above {
     }
 }
 
-fn charges(version: Version, folder: &Folder) -> Box<[Charge]> {
+fn open_charges(version: CgroupVersion, folder: &CgroupFolder) -> Box<[MemoryCharge]> {
     let names = match version {
-        Version::V1 => V1,
-        Version::V2 => V2,
+        CgroupVersion::V1 => V1_CHARGES,
+        CgroupVersion::V2 => V2_CHARGES,
     };
     folder
-        .upwards()
-        .flat_map(|folder| names.iter().filter_map(|names| Charge::open(folder, names)))
+        .ancestors_to_mount()
+        .flat_map(|folder| {
+            names
+                .iter()
+                .filter_map(|names| MemoryCharge::open(folder, names))
+        })
         .collect()
 }
 
-struct Room {
+struct LimitRoom {
     limit: u64,
     available: u64,
 }
 
-impl Charge {
+impl MemoryCharge {
     /// None where the controller is not switched on, as at the root.
-    fn open(folder: &Path, names: &Names) -> Option<Charge> {
+    fn open(folder: &Path, names: &ChargeFiles) -> Option<MemoryCharge> {
         let open = |name| ProcFile::open(folder.join(name)).ok();
-        Some(Charge {
+        Some(MemoryCharge {
             limits: names.limits.map(|name| name.and_then(open)),
             usage: open(names.usage)?,
             stat: open("memory.stat")?,
@@ -113,18 +117,22 @@ impl Charge {
     }
 
     /// None without a limit, and for a cgroup that has gone.
-    fn room(&self, buffer: &mut [u8]) -> Option<Room> {
+    fn read_room(&self, buffer: &mut [u8]) -> Option<LimitRoom> {
         let limit = self
             .limits
             .iter()
             .flatten()
-            .filter_map(|file| parse::limit(file.read(buffer).ok()?).value().flatten())
+            .filter_map(|file| {
+                parse::cgroup_limit(file.read(buffer).ok()?)
+                    .value()
+                    .flatten()
+            })
             .min()?;
-        let usage = parse::single(self.usage.read(buffer).ok()?).value()?;
-        let stat = parse::memory_stat(self.stat.read(buffer).ok()?);
-        Some(Room {
+        let usage = parse::single_number(self.usage.read(buffer).ok()?).value()?;
+        let stat = parse::cgroup_memory_stat(self.stat.read(buffer).ok()?);
+        Some(LimitRoom {
             limit,
-            available: limit.saturating_sub(usage.saturating_sub(reclaimable(&stat))),
+            available: limit.saturating_sub(usage.saturating_sub(reclaimable_bytes(&stat))),
         })
     }
 }
@@ -132,9 +140,9 @@ impl Charge {
 /// What the kernel drops without much ado. Page cache fills every limit sooner or later, so
 /// it must not count as used; but of the active half some is the libraries that run, and
 /// dropping those is where thrashing begins.
-fn reclaimable(stat: &MemoryStat) -> u64 {
-    let of = |reading: Reading<u64>| reading.value().unwrap_or(0);
-    of(stat.inactive_file)
-        .saturating_add(of(stat.active_file) / 2)
-        .saturating_add(of(stat.slab_reclaimable))
+fn reclaimable_bytes(stat: &CgroupMemoryStat) -> u64 {
+    let bytes_or_zero = |reading: Reading<u64>| reading.value().unwrap_or(0);
+    bytes_or_zero(stat.inactive_file)
+        .saturating_add(bytes_or_zero(stat.active_file) / 2)
+        .saturating_add(bytes_or_zero(stat.slab_reclaimable))
 }

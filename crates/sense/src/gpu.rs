@@ -1,7 +1,7 @@
 //! What can be said of graphics cards without asking them: how readings grow old, and which of two kinds in one
 //! machine counts.
 
-use crate::{Cards, Reading, Reason};
+use crate::{Gpus, Reading, Reason};
 
 /// Why a card is slowed, as NVIDIA's library numbers it.
 pub mod throttle {
@@ -16,23 +16,23 @@ pub mod throttle {
 }
 
 /// In thousandths of all its memory; None of a card that has none of its own.
-pub fn fullness(used: u64, total: u64) -> Option<u64> {
+pub fn memory_permille(used: u64, total: u64) -> Option<u64> {
     used.min(total).saturating_mul(1000).checked_div(total)
 }
 
-impl Cards {
+impl Gpus {
     /// No value at all, for one reason.
-    pub fn unavailable(reason: Reason) -> Cards {
+    pub fn unavailable(reason: Reason) -> Gpus {
         let none = Reading::Unavailable(reason);
-        Cards {
-            used: none,
-            total: none,
-            busy: none,
-            hottest: none,
-            draw: none,
-            limit: none,
-            throttle: none,
-            fullest: none,
+        Gpus {
+            memory_used: none,
+            memory_total: none,
+            busy_percent: none,
+            hottest_millidegrees: none,
+            power_microwatts: none,
+            power_limit_microwatts: none,
+            throttle_bits: none,
+            fullest_permille: none,
             count: none,
             lost: none,
         }
@@ -40,28 +40,28 @@ impl Cards {
 
     /// The same, long after they were read: what they have is still so, what they do is not known. What could
     /// not be read then has its reason already.
-    pub fn stale(self) -> Cards {
+    pub fn into_stale(self) -> Gpus {
         let stale = |reading| match reading {
             Reading::Value(_) | Reading::Unavailable(Reason::NotYet) => {
                 Reading::Unavailable(Reason::Stale)
             }
             other => other,
         };
-        Cards {
-            used: stale(self.used),
-            busy: stale(self.busy),
-            hottest: stale(self.hottest),
-            draw: stale(self.draw),
-            throttle: stale(self.throttle),
-            fullest: stale(self.fullest),
+        Gpus {
+            memory_used: stale(self.memory_used),
+            busy_percent: stale(self.busy_percent),
+            hottest_millidegrees: stale(self.hottest_millidegrees),
+            power_microwatts: stale(self.power_microwatts),
+            throttle_bits: stale(self.throttle_bits),
+            fullest_permille: stale(self.fullest_permille),
             ..self
         }
     }
 
     /// Of two kinds of cards in one machine the one that trains: it has more memory, the other shows pictures. A
     /// sum of both would never be full. That one of the others is lost is told all the same.
-    pub fn or_larger(self, others: Cards) -> Cards {
-        let larger = match (self.total, others.total) {
+    pub fn or_larger(self, others: Gpus) -> Gpus {
+        let larger = match (self.memory_total, others.memory_total) {
             (Reading::Value(ours), Reading::Value(theirs)) if ours > theirs => self,
             (Reading::Value(_), Reading::Unavailable(Reason::NotYet)) => others,
             (Reading::Value(_), Reading::Unavailable(_)) => self,
@@ -71,7 +71,7 @@ impl Cards {
             (Reading::Value(ours), Reading::Value(theirs)) => Reading::Value(ours.max(theirs)),
             (Reading::Unavailable(_), told) | (told, _) => told,
         };
-        Cards { lost, ..larger }
+        Gpus { lost, ..larger }
     }
 }
 
@@ -80,27 +80,27 @@ mod tests {
     use super::*;
     use Reading::{Unavailable, Value};
 
-    fn cards(total: u64) -> Cards {
-        Cards {
-            used: Value(total / 2),
-            total: Value(total),
-            throttle: Value(0),
-            ..Cards::unavailable(Reason::Absent)
+    fn cards(total: u64) -> Gpus {
+        Gpus {
+            memory_used: Value(total / 2),
+            memory_total: Value(total),
+            throttle_bits: Value(0),
+            ..Gpus::unavailable(Reason::Absent)
         }
     }
 
     #[test]
     fn what_they_do_grows_old_and_what_they_have_does_not() {
-        let old = Cards {
-            busy: Unavailable(Reason::NotYet),
+        let old = Gpus {
+            busy_percent: Unavailable(Reason::NotYet),
             ..cards(8000)
         }
-        .stale();
-        assert_eq!(old.total, Value(8000));
-        for gone in [old.used, old.throttle, old.busy] {
+        .into_stale();
+        assert_eq!(old.memory_total, Value(8000));
+        for gone in [old.memory_used, old.throttle_bits, old.busy_percent] {
             assert_eq!(gone, Unavailable(Reason::Stale));
         }
-        assert_eq!(old.hottest, Unavailable(Reason::Absent));
+        assert_eq!(old.hottest_millidegrees, Unavailable(Reason::Absent));
     }
 
     #[test]
@@ -108,42 +108,47 @@ mod tests {
         let (small, large) = (cards(500), cards(8000));
         assert_eq!(small.or_larger(large), large);
         assert_eq!(large.or_larger(small), large);
-        assert_eq!(large.stale().or_larger(small).used, large.stale().used);
+        assert_eq!(
+            large.into_stale().or_larger(small).memory_used,
+            large.into_stale().memory_used
+        );
     }
 
     #[test]
     fn one_that_has_not_answered_yet_is_waited_for_and_one_that_cannot_is_not() {
         let small = cards(500);
         assert_eq!(
-            small.or_larger(Cards::default()).used,
+            small.or_larger(Gpus::default()).memory_used,
             Unavailable(Reason::NotYet)
         );
-        assert_eq!(small.or_larger(Cards::unavailable(Reason::Absent)), small);
+        assert_eq!(small.or_larger(Gpus::unavailable(Reason::Absent)), small);
         // Memory that is the machine's: the rest of it is known.
-        let unified = Cards {
-            busy: Value(97),
-            ..Cards::unavailable(Reason::Absent)
+        let unified = Gpus {
+            busy_percent: Value(97),
+            ..Gpus::unavailable(Reason::Absent)
         };
         assert_eq!(
-            Cards::unavailable(Reason::Absent).or_larger(unified).busy,
+            Gpus::unavailable(Reason::Absent)
+                .or_larger(unified)
+                .busy_percent,
             Value(97)
         );
     }
 
     #[test]
     fn a_lost_card_is_told_beside_another_that_is_there() {
-        let lost = Cards {
+        let lost = Gpus {
             lost: Value(1),
-            ..Cards::unavailable(Reason::Gone)
+            ..Gpus::unavailable(Reason::Gone)
         };
         let told = cards(500).or_larger(lost);
-        assert_eq!((told.used, told.lost), (Value(250), Value(1)));
+        assert_eq!((told.memory_used, told.lost), (Value(250), Value(1)));
     }
 
     #[test]
     fn fullness_is_known_of_those_with_memory_of_their_own() {
-        assert_eq!(fullness(6000, 8000), Some(750));
-        assert_eq!(fullness(9000, 8000), Some(1000));
-        assert_eq!(fullness(0, 0), None);
+        assert_eq!(memory_permille(6000, 8000), Some(750));
+        assert_eq!(memory_permille(9000, 8000), Some(1000));
+        assert_eq!(memory_permille(0, 0), None);
     }
 }

@@ -1,21 +1,21 @@
 //! Who stands around the tree: the reapers, whose children belong to it, and those who
 //! never belong to it.
 
-use super::procfs::{Proc, content};
+use super::procfs::{Proc, read_content};
 use super::table::Identity;
 use crate::Pid;
 use core::mem::MaybeUninit;
 use rustix::fd::OwnedFd;
 
 /// The guard, the front, and one front that took over from another.
-const REAPERS: usize = 4;
+const MAX_REAPERS: usize = 4;
 /// Helpers are few, and restarted ones take the place of the oldest.
-const OUTSIDERS: usize = 64;
+const MAX_OUTSIDERS: usize = 64;
 
 #[derive(Default)]
-pub struct Kin {
-    reapers: Ring<Identity, REAPERS>,
-    outsiders: Ring<Outsider, OUTSIDERS>,
+pub struct Boundary {
+    reapers: RecentList<Identity, MAX_REAPERS>,
+    outsiders: RecentList<Outsider, MAX_OUTSIDERS>,
 }
 
 struct Outsider {
@@ -25,29 +25,29 @@ struct Outsider {
 }
 
 impl Outsider {
-    fn meet(proc: &Proc, pid: Pid) -> rustix::io::Result<Outsider> {
+    fn open(proc: &Proc, pid: Pid) -> rustix::io::Result<Outsider> {
         let status = proc.open_file(pid, b"/status").ok();
-        let identity = Identity::of(proc, pid)?;
+        let identity = Identity::read(proc, pid)?;
         let mut outsider = Outsider { identity, status };
         // Opened by number before the start time was read: they belong together if the first still is there.
-        outsider.status = outsider.status.take_if(|file| is_there(file));
+        outsider.status = outsider.status.take_if(|file| is_alive(file));
         Ok(outsider)
     }
 }
 
-fn is_there(status: &OwnedFd) -> bool {
-    content(status, &mut [MaybeUninit::uninit(); 1]).is_ok()
+fn is_alive(status: &OwnedFd) -> bool {
+    read_content(status, &mut [MaybeUninit::uninit(); 1]).is_ok()
 }
 
-impl Kin {
+impl Boundary {
     pub fn add_reaper(&mut self, proc: &Proc, pid: Pid) -> rustix::io::Result<()> {
-        let reaper = Identity::of(proc, pid)?;
+        let reaper = Identity::read(proc, pid)?;
         self.reapers.add(reaper, |known| *known == reaper);
         Ok(())
     }
 
     pub fn exclude(&mut self, proc: &Proc, pid: Pid) -> rustix::io::Result<Identity> {
-        let outsider = Outsider::meet(proc, pid)?;
+        let outsider = Outsider::open(proc, pid)?;
         let identity = outsider.identity;
         self.outsiders
             .add(outsider, |known| known.identity == identity);
@@ -65,13 +65,13 @@ impl Kin {
     /// Seen with one read at most to be a reaper or an outsider. False where that takes a closer look.
     pub fn is_known(&self, pid: Pid) -> bool {
         let is_it = |known: &Outsider| {
-            known.identity.pid == pid && known.status.as_ref().is_some_and(is_there)
+            known.identity.pid == pid && known.status.as_ref().is_some_and(is_alive)
         };
         self.reaper(pid).is_some() || self.outsiders.iter().any(is_it)
     }
 
     /// Closes the files that save time.
-    pub fn shed(&mut self) {
+    pub fn close_files(&mut self) {
         for outsider in self.outsiders.list.iter_mut().flatten() {
             outsider.status = None;
         }
@@ -87,21 +87,21 @@ impl Kin {
 }
 
 /// The last `N` that were named.
-struct Ring<T, const N: usize> {
+struct RecentList<T, const N: usize> {
     list: [Option<T>; N],
     next: usize,
 }
 
-impl<T, const N: usize> Default for Ring<T, N> {
+impl<T, const N: usize> Default for RecentList<T, N> {
     fn default() -> Self {
-        Ring {
+        RecentList {
             list: [const { None }; N],
             next: 0,
         }
     }
 }
 
-impl<T, const N: usize> Ring<T, N> {
+impl<T, const N: usize> RecentList<T, N> {
     fn add(&mut self, named: T, is_same: impl Fn(&T) -> bool) {
         if self.iter().any(is_same) {
             return;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub const LEVELS: usize = 4;
+pub const LEVEL_COUNT: usize = 4;
 
 /// How much time lies at least between two samples of a level. Events are in all of them.
-pub const PERIODS: [Duration; LEVELS] = [
+pub const LEVEL_PERIODS: [Duration; LEVEL_COUNT] = [
     Duration::ZERO,
     Duration::from_secs(10),
     Duration::from_secs(100),

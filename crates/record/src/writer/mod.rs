@@ -1,17 +1,17 @@
 //! The writer of a record.
 //!
-//! [`Log::append`] only puts a frame into memory; [`Log::sync`] makes everything durable.
+//! [`RecordWriter::append`] only puts a frame into memory; [`RecordWriter::sync`] makes everything durable.
 //! Nothing allocates after the log was opened. When the disk refuses, `sync` returns the
 //! error, the frames wait in memory, and the next `sync` tries again.
 
 mod level;
 mod pending;
 
-use crate::blocks::{BlockFile, Buffer, Way, sync_folder};
+use crate::blocks::{BlockBuffer, BlockFile, WriteMode, sync_folder};
 use crate::codec::{decode_stamp, encode_head};
-use crate::frame::{self, Kind, MAX_FRAME, MAX_PAYLOAD};
-use crate::head::Head;
-use crate::levels::{LEVELS, PERIODS, level_path};
+use crate::frame::{self, FrameKind, MAX_FRAME, MAX_PAYLOAD};
+use crate::head::RecordHead;
+use crate::level_files::{LEVEL_COUNT, LEVEL_PERIODS, level_path};
 use crate::read::Record;
 use level::{Level, PIECE};
 use pending::{Levels, Pending};
@@ -20,41 +20,46 @@ use std::path::Path;
 
 /// The largest size of each level's file, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes(pub [u64; LEVELS]);
+pub struct LevelSizes(pub [u64; LEVEL_COUNT]);
 
-impl Default for Sizes {
+impl Default for LevelSizes {
     /// 24 MiB in all: at one sample a second some four hours of every sample, a day and a half
     /// at every tenth, and weeks beyond that.
-    fn default() -> Sizes {
+    fn default() -> LevelSizes {
         const MIB: u64 = 1 << 20;
-        Sizes([8 * MIB, 8 * MIB, 4 * MIB, 4 * MIB])
+        LevelSizes([8 * MIB, 8 * MIB, 4 * MIB, 4 * MIB])
     }
 }
 
 /// The level that takes every frame; and the one that keeps events longest, when the finer
 /// ones have overwritten theirs.
 const FULL: Levels = 1;
-const COARSEST: Levels = 1 << (LEVELS - 1);
+const COARSEST: Levels = 1 << (LEVEL_COUNT - 1);
 
-pub struct Log {
+pub struct RecordWriter {
     /// The head's frame, which begins each lap.
     head: Box<[u8]>,
-    levels: [Level; LEVELS],
+    levels: [Level; LEVEL_COUNT],
     pending: Pending,
-    piece: Buffer,
+    piece: BlockBuffer,
     next_sequence: u64,
     /// When each level last took a sample, on the monotonic clock.
-    last_sample: [Option<u64>; LEVELS],
+    last_sample: [Option<u64>; LEVEL_COUNT],
     dropped: u64,
 }
 
-impl Log {
+impl RecordWriter {
     /// Begins a record in an existing folder that has none.
-    pub fn create(folder: &Path, sizes: Sizes, head: &Head) -> io::Result<Log> {
-        Log::create_in(folder, sizes, head, Way::Direct)
+    pub fn create(folder: &Path, sizes: LevelSizes, head: &RecordHead) -> io::Result<RecordWriter> {
+        RecordWriter::create_in(folder, sizes, head, WriteMode::Direct)
     }
 
-    fn create_in(folder: &Path, sizes: Sizes, head: &Head, way: Way) -> io::Result<Log> {
+    fn create_in(
+        folder: &Path,
+        sizes: LevelSizes,
+        head: &RecordHead,
+        way: WriteMode,
+    ) -> io::Result<RecordWriter> {
         let head = head_frame(head)?;
         let mut level = 0;
         let levels = sizes.0.map(|capacity| {
@@ -67,36 +72,45 @@ impl Log {
             Ok(fresh)
         });
         sync_folder(folder)?;
-        Ok(Log::with(head, all_opened(levels)?, 1, [None; LEVELS]))
+        Ok(RecordWriter::with(
+            head,
+            all_opened(levels)?,
+            1,
+            [None; LEVEL_COUNT],
+        ))
     }
 
     /// Goes on with the record of a guard that died: behind its last intact frame, with the
     /// next number. If it died before its first frame, the record begins here.
-    pub fn open_again(folder: &Path, sizes: Sizes, head: &Head) -> io::Result<Log> {
+    pub fn open_again(
+        folder: &Path,
+        sizes: LevelSizes,
+        head: &RecordHead,
+    ) -> io::Result<RecordWriter> {
         let record = match Record::open(folder) {
             Ok(record) => record,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Log::create(folder, sizes, head);
+                return RecordWriter::create(folder, sizes, head);
             }
             Err(error) => return Err(error),
         };
         if record.newest_sequence() == 0 && record.damaged_bytes() == 0 {
-            for level in 0..LEVELS {
+            for level in 0..LEVEL_COUNT {
                 match std::fs::remove_file(level_path(folder, level)) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                     _ => {}
                 }
             }
-            return Log::create(folder, sizes, head);
+            return RecordWriter::create(folder, sizes, head);
         }
         let head = record.head().ok_or(io::ErrorKind::InvalidData)?;
         let mut level = 0;
-        let mut last_sample = [None; LEVELS];
+        let mut last_sample = [None; LEVEL_COUNT];
         let levels = sizes.0.map(|capacity| {
-            let file = BlockFile::open(&level_path(folder, level), Way::Direct)?;
+            let file = BlockFile::open(&level_path(folder, level), WriteMode::Direct)?;
             let (end, block) = record.end_of(level);
             if let Some(last) = last_sample.get_mut(level) {
-                *last = record.last_sample_of(level).map(|at| at.monotonic);
+                *last = record.last_sample_of(level).map(|at| at.monotonic_ns);
             }
             let found = Level::new(file, capacity, 1 << level, end, block);
             level += 1;
@@ -104,7 +118,7 @@ impl Log {
         });
         sync_folder(folder)?;
         let next = record.newest_sequence().saturating_add(1);
-        Ok(Log::with(
+        Ok(RecordWriter::with(
             head_frame(&head)?,
             all_opened(levels)?,
             next,
@@ -114,12 +128,12 @@ impl Log {
 
     fn with(
         head: Box<[u8]>,
-        levels: [Level; LEVELS],
+        levels: [Level; LEVEL_COUNT],
         next_sequence: u64,
-        last_sample: [Option<u64>; LEVELS],
-    ) -> Log {
-        let (pending, piece) = (Pending::new(), Buffer::new(PIECE));
-        Log {
+        last_sample: [Option<u64>; LEVEL_COUNT],
+    ) -> RecordWriter {
+        let (pending, piece) = (Pending::new(), BlockBuffer::new(PIECE));
+        RecordWriter {
             head,
             levels,
             pending,
@@ -132,10 +146,10 @@ impl Log {
 
     /// Adds an encoded sample or event to what the next [`sync`](Log::sync) writes. Touches no
     /// file.
-    pub fn append(&mut self, kind: Kind, payload: &[u8]) {
+    pub fn append(&mut self, kind: FrameKind, payload: &[u8]) {
         let levels = match kind {
-            Kind::Event => FULL | COARSEST,
-            Kind::Sample => self.levels_for_sample(payload),
+            FrameKind::Event => FULL | COARSEST,
+            FrameKind::Sample => self.levels_for_sample(payload),
         };
         let pushed = self.pending.push(levels, kind, self.next_sequence, payload);
         self.dropped += pushed.unwrap_or(1);
@@ -144,14 +158,14 @@ impl Log {
 
     /// The levels whose time has come for another sample.
     fn levels_for_sample(&mut self, payload: &[u8]) -> Levels {
-        let Some(at) = decode_stamp(payload).map(|stamp| stamp.monotonic) else {
+        let Some(at) = decode_stamp(payload).map(|stamp| stamp.monotonic_ns) else {
             return FULL;
         };
         let mut levels = match self.last_sample {
             [None, ..] => FULL | COARSEST,
             _ => FULL,
         };
-        for ((bit, last), period) in (0..).zip(&mut self.last_sample).zip(PERIODS) {
+        for ((bit, last), period) in (0..).zip(&mut self.last_sample).zip(LEVEL_PERIODS) {
             // A coarse level begins when its first period is over, so that a short run writes
             // to few files. A clock that went back is another boot's: nothing is known about
             // the time since.
@@ -181,7 +195,7 @@ impl Log {
     }
 }
 
-fn head_frame(head: &Head) -> io::Result<Box<[u8]>> {
+fn head_frame(head: &RecordHead) -> io::Result<Box<[u8]>> {
     let mut payload = [0; MAX_PAYLOAD];
     let len = encode_head(head, &mut payload);
     let mut out = [0; MAX_FRAME];
@@ -193,7 +207,7 @@ fn head_frame(head: &Head) -> io::Result<Box<[u8]>> {
     Ok(frame.into())
 }
 
-fn all_opened(levels: [io::Result<Level>; LEVELS]) -> io::Result<[Level; LEVELS]> {
+fn all_opened(levels: [io::Result<Level>; LEVEL_COUNT]) -> io::Result<[Level; LEVEL_COUNT]> {
     let [a, b, c, d] = levels;
     Ok([a?, b?, c?, d?])
 }

@@ -10,38 +10,38 @@
 //! has its number before it can be seen, and a container may show a newest number that is
 //! not the kernel's.
 
-use super::Tree;
-use super::admit::Allowance;
-use super::procfs::{Next, read_children};
+use super::ProcessTree;
+use super::admit::ReadBudget;
+use super::procfs::{Listing, read_children};
 use super::table::{Identity, Slot};
 use crate::{Pid, Reading};
 
 /// So many new numbers are looked at one by one; with more, the tree is descended.
-const NUMBERS: u64 = 64;
+const MAX_NEW_PIDS_READ_SINGLY: u64 = 64;
 /// Files one call opens before it leaves the rest of a descent to the next call.
-const READS: usize = 256;
+const MAX_READS_PER_CALL: usize = 256;
 /// Threads of one process that are asked for their children.
-const THREADS: usize = 512;
+const MAX_THREADS_PER_PROCESS: usize = 512;
 /// Strangers that are remembered from the lists of one parent.
-const STRANGERS: usize = 64;
+const MAX_UNKNOWN_CHILDREN: usize = 64;
 /// Numbers that one call reads from lists of children.
-const LISTED: usize = 16_384;
+const MAX_CHILDREN_LISTED_PER_CALL: usize = 16_384;
 /// Strangers that are weighed in one call once the table is full.
-pub const TRIALS: usize = 32;
+pub const MAX_ADMISSION_TRIALS: usize = 32;
 /// Descriptors that are freed when there are none left.
-const SPARE: usize = 8;
+const DESCRIPTORS_FREED: usize = 8;
 /// Descents through all threads are so many nanoseconds apart or more,
-const FULL_PACE: u64 = 1_000_000_000;
+const FULL_DESCENT_INTERVAL_NS: u64 = 1_000_000_000;
 /// and so many calls, while the newest number tells what is new.
-const FULL_CALLS: u32 = 8;
+const FULL_DESCENT_MIN_CALLS: u32 = 8;
 
 /// How far the tree has been followed.
-pub struct Trail {
+pub struct Discovery {
     /// The newest number in the last call, and in the one before.
     newest: Option<u64>,
     before: Option<u64>,
     /// The newest number stood still while a process was started.
-    misled: bool,
+    newest_is_unreliable: bool,
     full_at: Option<u64>,
     /// Calls since then.
     calls: u32,
@@ -55,7 +55,7 @@ pub struct Trail {
     /// How many strangers the next descent passes over before it weighs any, so that all
     /// have their turn.
     pass_over: usize,
-    strangers: Vec<Pid>,
+    unknown_children: Vec<Pid>,
     threads: Vec<Pid>,
 }
 
@@ -64,16 +64,16 @@ struct Descent {
     /// Place in the table.
     index: usize,
     /// Place in the list of all processes, where the kernel lists no children.
-    everybody: u64,
+    process_list_offset: u64,
     all_threads: bool,
 }
 
-impl Trail {
-    pub fn new() -> Trail {
-        Trail {
+impl Discovery {
+    pub fn new() -> Discovery {
+        Discovery {
             newest: None,
             before: None,
-            misled: false,
+            newest_is_unreliable: false,
             full_at: None,
             calls: 0,
             resume: None,
@@ -81,8 +81,8 @@ impl Trail {
             untracked: 0,
             overflow: 0,
             pass_over: 0,
-            strangers: Vec::with_capacity(STRANGERS),
-            threads: Vec::with_capacity(THREADS),
+            unknown_children: Vec::with_capacity(MAX_UNKNOWN_CHILDREN),
+            threads: Vec::with_capacity(MAX_THREADS_PER_PROCESS),
         }
     }
 
@@ -90,7 +90,7 @@ impl Trail {
         self.overflow
     }
 
-    pub fn lost_one(&mut self) {
+    pub fn note_lost_process(&mut self) {
         self.orphaned = true;
     }
 
@@ -105,7 +105,8 @@ impl Trail {
     fn full_descent_is_due(&mut self, numbers_tell: bool, now: u64) -> bool {
         self.calls = self.calls.saturating_add(1);
         let due = self.full_at.is_none_or(|at| {
-            now.saturating_sub(at) >= FULL_PACE && (self.calls >= FULL_CALLS || !numbers_tell)
+            now.saturating_sub(at) >= FULL_DESCENT_INTERVAL_NS
+                && (self.calls >= FULL_DESCENT_MIN_CALLS || !numbers_tell)
         });
         if due {
             self.full_at = Some(now);
@@ -117,60 +118,62 @@ impl Trail {
     /// The numbers handed out since the call before the last, each of which is thus looked
     /// at twice: a number can be handed out shortly before its process can be seen.
     fn new_numbers(&mut self, newest: Reading<u64>) -> Option<core::ops::RangeInclusive<u64>> {
-        let newest = newest.value().filter(|&number| number > 0 && !self.misled);
+        let newest = newest
+            .value()
+            .filter(|&number| number > 0 && !self.newest_is_unreliable);
         let from = core::mem::replace(&mut self.before, self.newest);
         self.newest = newest;
         let (from, to) = (from?, newest?);
-        (from <= to && to - from <= NUMBERS).then_some(from.saturating_add(1)..=to)
+        (from <= to && to - from <= MAX_NEW_PIDS_READ_SINGLY).then_some(from.saturating_add(1)..=to)
     }
 }
 
-impl<S: Copy + Default> Tree<S> {
+impl<S: Copy + Default> ProcessTree<S> {
     /// Finds new descendants and drops the gone. `newest` is the kernel's newest number;
     /// `now` is in nanoseconds, on any clock that does not jump.
-    pub fn follow(&mut self, newest: Reading<u64>, now: u64) {
+    pub fn update_members(&mut self, newest: Reading<u64>, now: u64) {
         self.evicted.clear();
         if self.proc.was_starved() {
-            self.table.shed(SPARE);
-            self.kin.shed();
+            self.table.close_files(DESCRIPTORS_FREED);
+            self.boundary.close_files();
         }
-        let mut allowance = Allowance {
+        let mut budget = ReadBudget {
             now,
-            reads: READS,
-            listed: LISTED,
-            trials: TRIALS,
+            reads: MAX_READS_PER_CALL,
+            listed: MAX_CHILDREN_LISTED_PER_CALL,
+            admission_trials: MAX_ADMISSION_TRIALS,
         };
-        let numbers = self.trail.new_numbers(newest);
+        let numbers = self.discovery.new_numbers(newest);
         for number in numbers.clone().into_iter().flatten() {
-            self.look_at(number, &mut allowance);
+            self.inspect_pid(number, &mut budget);
         }
-        if core::mem::take(&mut self.trail.orphaned) {
-            self.look_below_reapers(&mut allowance);
+        if core::mem::take(&mut self.discovery.orphaned) {
+            self.admit_children_of_reapers(&mut budget);
         }
 
-        let due = self.trail.full_descent_is_due(numbers.is_some(), now);
-        match self.trail.resume.take() {
-            Some(unfinished) => self.descend(unfinished, &mut allowance),
+        let due = self.discovery.full_descent_is_due(numbers.is_some(), now);
+        match self.discovery.resume.take() {
+            Some(unfinished) => self.descend(unfinished, &mut budget),
             None if due || numbers.is_none() => {
                 let known = self.table.len();
                 let descent = Descent {
                     all_threads: due,
                     ..Descent::default()
                 };
-                self.descend(descent, &mut allowance);
+                self.descend(descent, &mut budget);
                 let quiet = numbers.is_some_and(|numbers| numbers.is_empty());
-                self.trail.misled |= quiet && self.table.len() > known;
+                self.discovery.newest_is_unreliable |= quiet && self.table.len() > known;
             }
             None => {}
         }
     }
 
     /// A number that was handed out lately: a process of ours, a thread, or anybody.
-    fn look_at(&mut self, number: u64, allowance: &mut Allowance) {
+    fn inspect_pid(&mut self, number: u64, budget: &mut ReadBudget) {
         let Ok(pid) = u32::try_from(number).map(Pid) else {
             return;
         };
-        allowance.reads = allowance.reads.saturating_sub(1);
+        budget.reads = budget.reads.saturating_sub(1);
         let Ok(stat) = self.proc.stat(pid) else {
             return;
         };
@@ -182,84 +185,86 @@ impl<S: Copy + Default> Tree<S> {
             }
             self.drop_gone(index);
         }
-        if self.table.contains(stat.parent) || self.kin.reaper(stat.parent).is_some() {
-            self.admit(pid, allowance);
+        if self.table.contains(stat.parent) || self.boundary.reaper(stat.parent).is_some() {
+            self.admit(pid, budget);
         }
     }
 
-    fn descend(&mut self, mut descent: Descent, allowance: &mut Allowance) {
+    fn descend(&mut self, mut descent: Descent, budget: &mut ReadBudget) {
         if !self.proc.lists_children {
-            return self.look_at_everybody(descent, allowance);
+            return self.inspect_all_processes(descent, budget);
         }
         if descent.index == 0 {
-            self.trail.untracked = 0;
-            self.look_below_reapers(allowance);
+            self.discovery.untracked = 0;
+            self.admit_children_of_reapers(budget);
         }
         // Those that are found on the way stand at the end, so they are descended too.
         while let Some(slot) = self.table.slots().get(descent.index) {
-            if allowance.reads == 0 {
-                self.trail.resume = Some(descent);
+            if budget.reads == 0 {
+                self.discovery.resume = Some(descent);
                 return;
             }
             let pid = slot.tracked.process.pid;
             let threads = slot.tracked.process.threads.value();
             let all_threads = descent.all_threads && threads != Some(1);
-            match self.look_below(pid, all_threads, allowance) {
+            match self.admit_children(pid, all_threads, budget) {
                 Err(_) if self.is_gone(descent.index) => self.drop_gone(descent.index),
                 _ => descent.index += 1,
             }
         }
-        if self.trail.untracked > 0 && !self.table.is_full() {
-            self.trail.resume = Some(Descent::default());
+        if self.discovery.untracked > 0 && !self.table.is_full() {
+            self.discovery.resume = Some(Descent::default());
         }
         self.settle_overflow();
     }
 
     /// The kernel hands orphans to a reaper's first thread, so that one's children do.
-    fn look_below_reapers(&mut self, allowance: &mut Allowance) {
+    fn admit_children_of_reapers(&mut self, budget: &mut ReadBudget) {
         if !self.proc.lists_children {
-            return self.look_at_everybody(Descent::default(), allowance);
+            return self.inspect_all_processes(Descent::default(), budget);
         }
         for place in 0.. {
-            let Some(reaper) = self.kin.reapers().nth(place) else {
+            let Some(reaper) = self.boundary.reapers().nth(place) else {
                 return;
             };
             // A reaper that is gone has handed its children to another.
-            let _ = self.look_below(reaper.pid, false, allowance);
+            let _ = self.admit_children(reaper.pid, false, budget);
         }
     }
 
     /// Admits the children of a process that are not known yet.
-    fn look_below(
+    fn admit_children(
         &mut self,
         parent: Pid,
         all_threads: bool,
-        allowance: &mut Allowance,
+        budget: &mut ReadBudget,
     ) -> rustix::io::Result<()> {
-        let Tree { proc, trail, .. } = self;
-        trail.threads.clear();
-        trail.threads.push(parent);
+        let ProcessTree {
+            proc, discovery, ..
+        } = self;
+        discovery.threads.clear();
+        discovery.threads.push(parent);
         if all_threads {
-            allowance.reads = allowance.reads.saturating_sub(1);
-            proc.threads(parent, &mut |thread| {
+            budget.reads = budget.reads.saturating_sub(1);
+            proc.list_threads(parent, &mut |thread| {
                 if thread != parent {
-                    trail.threads.push(thread);
+                    discovery.threads.push(thread);
                 }
-                if trail.threads.len() < THREADS {
-                    Next::More
+                if discovery.threads.len() < MAX_THREADS_PER_PROCESS {
+                    Listing::Continue
                 } else {
-                    Next::Enough
+                    Listing::Stop
                 }
             })?;
         }
-        for place in 0..self.trail.threads.len() {
-            let Some(&thread) = self.trail.threads.get(place) else {
+        for place in 0..self.discovery.threads.len() {
+            let Some(&thread) = self.discovery.threads.get(place) else {
                 break;
             };
-            allowance.reads = allowance.reads.saturating_sub(1);
-            let listed = self.list_strangers(parent, thread, allowance);
-            while let Some(stranger) = self.trail.strangers.pop() {
-                self.admit(stranger, allowance);
+            budget.reads = budget.reads.saturating_sub(1);
+            let listed = self.collect_unknown_children(parent, thread, budget);
+            while let Some(unknown_child) = self.discovery.unknown_children.pop() {
+                self.admit(unknown_child, budget);
             }
             // The first thread stands for the process; any other may end at any time.
             if thread == parent {
@@ -270,24 +275,24 @@ impl<S: Copy + Default> Tree<S> {
     }
 
     /// Notes the children of one thread that are not in the table, as many as can be met.
-    fn list_strangers(
+    fn collect_unknown_children(
         &mut self,
         parent: Pid,
         thread: Pid,
-        allowance: &mut Allowance,
+        budget: &mut ReadBudget,
     ) -> rustix::io::Result<()> {
-        let Tree {
+        let ProcessTree {
             proc,
             table,
-            trail,
-            kin,
+            discovery,
+            boundary,
             ..
         } = self;
-        trail.strangers.clear();
+        discovery.unknown_children.clear();
         let wanted = if table.is_full() {
-            allowance.trials
+            budget.admission_trials
         } else {
-            STRANGERS
+            MAX_UNKNOWN_CHILDREN
         };
         let opened;
         let kept = table.get(parent).filter(|_| thread == parent);
@@ -299,57 +304,60 @@ impl<S: Copy + Default> Tree<S> {
             }
         };
         read_children(list, &mut |child| {
-            allowance.listed = allowance.listed.saturating_sub(1);
-            if !table.contains(child) && !kin.is_known(child) {
-                let turn = trail.untracked >= trail.pass_over || !table.is_full();
-                if turn && trail.strangers.len() < wanted {
-                    trail.strangers.push(child);
+            budget.listed = budget.listed.saturating_sub(1);
+            if !table.contains(child) && !boundary.is_known(child) {
+                let turn = discovery.untracked >= discovery.pass_over || !table.is_full();
+                if turn && discovery.unknown_children.len() < wanted {
+                    discovery.unknown_children.push(child);
                 } else {
-                    trail.untracked += 1;
+                    discovery.untracked += 1;
                 }
             }
-            if allowance.listed == 0 {
-                Next::Enough
+            if budget.listed == 0 {
+                Listing::Stop
             } else {
-                Next::More
+                Listing::Continue
             }
         })
     }
 
     /// Where the kernel does not list children: asks every process for its parent. One
     /// that stands before its own parent in the list is found the next time round.
-    fn look_at_everybody(&mut self, mut descent: Descent, allowance: &mut Allowance) {
-        if descent.everybody == 0 {
-            self.trail.untracked = 0;
+    fn inspect_all_processes(&mut self, mut descent: Descent, budget: &mut ReadBudget) {
+        if descent.process_list_offset == 0 {
+            self.discovery.untracked = 0;
         }
-        self.drop_those(|proc, slot| slot.is_gone(proc));
+        self.drop_where(|proc, slot| slot.is_gone(proc));
         let known = self.table.len();
-        while allowance.reads > 0 {
-            let Tree {
-                proc, table, trail, ..
+        while budget.reads > 0 {
+            let ProcessTree {
+                proc,
+                table,
+                discovery,
+                ..
             } = self;
-            trail.strangers.clear();
-            let batch = allowance.reads.min(STRANGERS);
-            let reached = proc.everybody(descent.everybody, &mut |pid| {
+            discovery.unknown_children.clear();
+            let batch = budget.reads.min(MAX_UNKNOWN_CHILDREN);
+            let reached = proc.list_processes(descent.process_list_offset, &mut |pid| {
                 if !table.contains(pid) {
-                    trail.strangers.push(pid);
+                    discovery.unknown_children.push(pid);
                 }
-                if trail.strangers.len() < batch {
-                    Next::More
+                if discovery.unknown_children.len() < batch {
+                    Listing::Continue
                 } else {
-                    Next::Enough
+                    Listing::Stop
                 }
             });
-            descent.everybody = reached.unwrap_or(0);
-            while let Some(stranger) = self.trail.strangers.pop() {
-                self.look_at(u64::from(stranger.0), allowance);
+            descent.process_list_offset = reached.unwrap_or(0);
+            while let Some(unknown_child) = self.discovery.unknown_children.pop() {
+                self.inspect_pid(u64::from(unknown_child.0), budget);
             }
-            if descent.everybody == 0 {
+            if descent.process_list_offset == 0 {
                 break;
             }
         }
-        if descent.everybody != 0 || self.table.len() > known {
-            self.trail.resume = Some(descent);
+        if descent.process_list_offset != 0 || self.table.len() > known {
+            self.discovery.resume = Some(descent);
         } else {
             self.settle_overflow();
         }
@@ -362,8 +370,15 @@ impl<S: Copy + Default> Tree<S> {
 
     /// A descent is complete: what it could not take in is the overflow.
     fn settle_overflow(&mut self) {
-        self.trail.overflow = self.trail.untracked;
-        let next = self.trail.pass_over.saturating_add(TRIALS);
-        self.trail.pass_over = if next < self.trail.untracked { next } else { 0 };
+        self.discovery.overflow = self.discovery.untracked;
+        let next = self
+            .discovery
+            .pass_over
+            .saturating_add(MAX_ADMISSION_TRIALS);
+        self.discovery.pass_over = if next < self.discovery.untracked {
+            next
+        } else {
+            0
+        };
     }
 }

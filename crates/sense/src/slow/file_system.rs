@@ -1,7 +1,7 @@
 //! How much room a file system has, and whether it is far away.
 
 use crate::parse;
-use crate::{Reading, Reason, Space};
+use crate::{FsSpace, Reading, Reason};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, fstatvfs, openat};
 use rustix::io;
@@ -9,28 +9,28 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// A folder whose file system is asked for its room.
-pub struct Place(io::Result<OwnedFd>);
+pub struct FileSystemFolder(io::Result<OwnedFd>);
 
-pub struct Room {
-    pub space: Space,
+pub struct FileSystemRoom {
+    pub space: FsSpace,
     pub inodes_free: Reading<u64>,
 }
 
-impl Place {
-    pub fn open(folder: &Path) -> Place {
+impl FileSystemFolder {
+    pub fn open(folder: &Path) -> FileSystemFolder {
         // Only the place is held, not the folder's content: no read permission is needed.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Place(openat(CWD, folder, flags, Mode::empty()))
+        FileSystemFolder(openat(CWD, folder, flags, Mode::empty()))
     }
 
-    pub fn read(&self) -> Room {
+    pub fn read(&self) -> FileSystemRoom {
         let answer = match &self.0 {
             Ok(folder) => fstatvfs(folder),
             Err(errno) => Err(*errno),
         };
         match answer {
-            Ok(room) => Room {
-                space: Space {
+            Ok(room) => FileSystemRoom {
+                space: FsSpace {
                     total: Reading::Value(room.f_blocks.saturating_mul(room.f_frsize)),
                     free: Reading::Value(room.f_bavail.saturating_mul(room.f_frsize)),
                 },
@@ -40,8 +40,8 @@ impl Place {
                     _ => Reading::Value(room.f_favail),
                 },
             },
-            Err(errno) => Room {
-                space: Space::unavailable(errno.into()),
+            Err(errno) => FileSystemRoom {
+                space: FsSpace::unavailable(errno.into()),
                 inodes_free: errno.into(),
             },
         }
@@ -49,7 +49,7 @@ impl Place {
 }
 
 /// File systems whose data is on another machine (9p: on the host of a virtual one).
-const NETWORK: &[&[u8]] = &[
+const NETWORK_FILE_SYSTEMS: &[&[u8]] = &[
     b"9p",
     b"afs",
     b"beegfs",
@@ -80,20 +80,19 @@ const NETWORK: &[&[u8]] = &[
 ];
 
 /// 1 when the folder is on a network mount, 0 when it is not.
-pub fn network(folder: &Path, proc: &Path) -> Reading<u64> {
+pub fn network_flag(folder: &Path, proc: &Path) -> Reading<u64> {
     let Ok(mountinfo) = std::fs::read(proc.join("self/mountinfo")) else {
         return Reading::Unavailable(Reason::Absent);
     };
-    let mount = folder
-        .canonicalize()
-        .ok()
-        .and_then(|folder| parse::mount_of(&mountinfo, folder.as_os_str().as_bytes()).map(is_far));
+    let mount = folder.canonicalize().ok().and_then(|folder| {
+        parse::mount_holding(&mountinfo, folder.as_os_str().as_bytes()).map(is_network_mount)
+    });
     match mount {
         Some(far) => Reading::Value(far.into()),
         None => Reading::Unavailable(Reason::Absent),
     }
 }
 
-fn is_far(mount: parse::Mount<'_>) -> bool {
-    NETWORK.contains(&mount.kind)
+fn is_network_mount(mount: parse::Mount<'_>) -> bool {
+    NETWORK_FILE_SYSTEMS.contains(&mount.kind)
 }

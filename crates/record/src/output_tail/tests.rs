@@ -25,7 +25,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output");
-        let mut tail = Tail::create(&path).unwrap();
+        let mut tail = OutputTail::create(&path).unwrap();
         let mut filled = 0;
         for step in steps {
             filled += step;
@@ -46,7 +46,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output");
-        Tail::create(&path).unwrap().update(300_000, copy).unwrap();
+        OutputTail::create(&path).unwrap().update(300_000, copy).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
         let at = at.index(bytes.len());
         for (to, from) in bytes[at..].iter_mut().zip(&damage) {
@@ -62,7 +62,7 @@ proptest! {
 fn a_cut_between_the_bytes_and_the_header_costs_only_what_is_new() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("output");
-    let mut tail = Tail::create(&path).unwrap();
+    let mut tail = OutputTail::create(&path).unwrap();
     for filled in [1, 5000, KEPT, KEPT + 777, KEPT + 2 * AHEAD, 2 * KEPT + 5] {
         let before = expected(tail.told);
         tail.write_ahead(filled, &mut copy).unwrap();
@@ -76,14 +76,14 @@ fn a_cut_between_the_bytes_and_the_header_costs_only_what_is_new() {
 fn a_damaged_header_leaves_the_one_before() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("output");
-    let mut tail = Tail::create(&path).unwrap();
+    let mut tail = OutputTail::create(&path).unwrap();
     tail.update(1000, copy).unwrap();
     tail.update(1500, copy).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
-    bytes[BLOCK + 16] ^= 1;
+    bytes[BLOCK_BYTES + 16] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(read(&path).unwrap(), expected(1000));
-    bytes[..2 * BLOCK].fill(0xee);
+    bytes[..2 * BLOCK_BYTES].fill(0xee);
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(read(&path).unwrap(), without_zeros_around(&expected(1500)));
 }
@@ -92,8 +92,11 @@ fn a_damaged_header_leaves_the_one_before() {
 fn a_replaced_guard_takes_the_file_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("output");
-    Tail::create(&path).unwrap().update(400_000, copy).unwrap();
-    let mut again = Tail::create(&path).unwrap();
+    OutputTail::create(&path)
+        .unwrap()
+        .update(400_000, copy)
+        .unwrap();
+    let mut again = OutputTail::create(&path).unwrap();
     assert_eq!(read(&path).unwrap(), expected(400_000));
     again.update(400_100, copy).unwrap();
     assert_eq!(read(&path).unwrap(), expected(400_100));
@@ -103,7 +106,7 @@ fn a_replaced_guard_takes_the_file_over() {
 fn an_output_that_never_came_is_empty() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("output");
-    Tail::create(&path).unwrap();
+    OutputTail::create(&path).unwrap();
     assert!(read(&path).unwrap().is_empty());
     assert!(read(&folder.path().join("none")).is_err());
 }

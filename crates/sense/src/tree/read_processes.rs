@@ -4,54 +4,54 @@
 //! and the rest in turn, so that a look costs the same however many there are; sums then
 //! take the last known value of those that were not read.
 
-use super::Tree;
+use super::ProcessTree;
 use super::procfs::Proc;
-use super::table::{Slot, Table, take_in};
-use crate::{PROCESSES, Reading, Sample};
+use super::table::{Slot, Table, copy_status};
+use crate::{MAX_LISTED_PROCESSES, Reading, Sample};
 use core::cmp::Reverse;
 use rustix::io::Errno;
 
 /// So many processes are read at each look, the growing and the young first.
-const URGENT: usize = 64;
+const MAX_URGENT_READS: usize = 64;
 /// And so many of the rest, those first that were not read for longest.
-const IN_TURN: usize = 32;
+const MAX_READS_IN_TURN: usize = 32;
 /// Nanoseconds for which a process is young: it has not shown yet what it will be.
-const YOUTH: u64 = 5_000_000_000;
+const YOUNG_NS: u64 = 5_000_000_000;
 /// How many of the listed are there for their size; the rest for their growth.
-const LARGEST: usize = PROCESSES * 3 / 4;
+const LISTED_FOR_SIZE: usize = MAX_LISTED_PROCESSES * 3 / 4;
 /// Of those that are not listed, so many have their CPU time read at each look.
-const TIMED_IN_TURN: usize = 8;
+const COUNTER_READS_IN_TURN: usize = 8;
 /// Nanoseconds before the first read of a process's I/O counters. The kernel makes the
 /// reader of these wait for an exec, and it is the young that exec.
-const IO_FROM: u64 = 1_000_000_000;
+const IO_READ_AFTER_NS: u64 = 1_000_000_000;
 /// Nanoseconds between two reads of a process's CPU time and I/O, which take longer to read than its memory.
-const CLOSER_PACE: u64 = 9_900_000_000;
+const COUNTERS_INTERVAL_NS: u64 = 9_900_000_000;
 /// In its first seconds, and for as long as it reads in its first minute: most of what is read is read then.
-const FIRST_PACE: u64 = 400_000_000;
-const FIRST_SECONDS: u64 = 8_000_000_000;
-const FIRST_MINUTE: u64 = 60_000_000_000;
+const EARLY_COUNTERS_INTERVAL_NS: u64 = 400_000_000;
+const EARLY_NS: u64 = 8_000_000_000;
+const READING_WATCH_NS: u64 = 60_000_000_000;
 /// Nanoseconds between two looks of a calm run. Then a process whose sizes are the same as before is as it was, and its
 /// status, which takes seven times as long to read as its sizes, is read at a slower pace.
-const CALM_LOOKS: u64 = 1_000_000_000;
-const STATUS_PACE: u64 = 7_900_000_000;
+const CALM_INTERVAL_NS: u64 = 1_000_000_000;
+const STATUS_INTERVAL_NS: u64 = 7_900_000_000;
 /// Bytes read since the look before that say that it reads.
-const MUCH_READ: u64 = 1 << 20;
+const READING_BYTES: u64 = 1 << 20;
 /// Bytes by which one has grown since the last look that are worth another look at once.
-const MUCH_GROWN: i64 = 4 << 20;
+const FAST_GROWTH_BYTES: i64 = 4 << 20;
 
-impl<S: Copy + Default> Tree<S> {
+impl<S: Copy + Default> ProcessTree<S> {
     /// Reads the processes and fills `out.processes` and `out.tree`, save for the
     /// footprint and the shared memory, which [`Footprint`](crate::footprint::Footprint)
     /// knows. Whoever is found gone leaves the table.
-    pub fn read(&mut self, now: u64, out: &mut Sample) {
-        self.glance(now, out);
-        self.list(now, out);
-        self.sum(out);
+    pub fn read_processes(&mut self, now: u64, out: &mut Sample) {
+        self.read_memory(now, out);
+        self.fill_process_list(now, out);
+        self.fill_totals(out);
     }
 
     /// The same for memory alone: the list stays as it was.
-    pub fn glance(&mut self, now: u64, out: &mut Sample) {
-        let Tree {
+    pub fn read_memory(&mut self, now: u64, out: &mut Sample) {
+        let ProcessTree {
             proc, table, order, ..
         } = self;
         order_by_urgency(table, order, now);
@@ -59,50 +59,54 @@ impl<S: Copy + Default> Tree<S> {
             slot.tracked.fresh = false;
         }
         for &index in order.iter() {
-            if let Some((slot, keeps_more)) = table.slot_mut(usize::from(index)) {
-                slot.look(proc, now, keeps_more);
+            if let Some((slot, keeps_extra_files)) = table.slot_mut(usize::from(index)) {
+                slot.refresh(proc, now, keeps_extra_files);
             }
         }
-        self.drop_those(|_, slot| slot.gone);
-        self.sum(out);
+        self.drop_where(|_, slot| slot.gone);
+        self.fill_totals(out);
     }
 
     /// Reads the status of those that the last look took to be as they were: of a process that somebody stopped or
     /// continued, the sizes stay the same.
-    pub fn complete(&mut self, now: u64) {
-        let Tree { proc, table, .. } = self;
+    pub fn read_skipped_statuses(&mut self, now: u64) {
+        let ProcessTree { proc, table, .. } = self;
         for slot in table.slots_mut() {
             if !slot.tracked.fresh {
                 slot.read_status(proc, now);
             }
         }
-        self.drop_those(|_, slot| slot.gone);
+        self.drop_where(|_, slot| slot.gone);
     }
 
-    fn list(&mut self, now: u64, out: &mut Sample) {
-        let Tree {
+    fn fill_process_list(&mut self, now: u64, out: &mut Sample) {
+        let ProcessTree {
             proc, table, order, ..
         } = self;
         order_by_size_and_growth(table, order);
         out.processes.clear();
         for &index in order.iter() {
             if let Some(slot) = table.slots_mut().get_mut(usize::from(index)) {
-                slot.look_closer(proc, now);
+                slot.refresh_counters(proc, now);
                 out.processes.push(slot.tracked.process);
             }
         }
-        for _ in PROCESSES..table.len().min(PROCESSES + TIMED_IN_TURN) {
+        for _ in MAX_LISTED_PROCESSES
+            ..table
+                .len()
+                .min(MAX_LISTED_PROCESSES + COUNTER_READS_IN_TURN)
+        {
             if let Some(slot) = table
                 .slots_mut()
                 .iter_mut()
-                .min_by_key(|slot| slot.timed_at)
+                .min_by_key(|slot| slot.counters_read_at)
             {
-                slot.look_closer(proc, now);
+                slot.refresh_counters(proc, now);
             }
         }
     }
 
-    fn sum(&self, out: &mut Sample) {
+    fn fill_totals(&self, out: &mut Sample) {
         let slots = || {
             let slots = self.table.slots().iter();
             slots.filter(|slot| !slot.tracked.process.has_ended())
@@ -110,25 +114,25 @@ impl<S: Copy + Default> Tree<S> {
         let living = || slots().map(|slot| &slot.tracked.process);
         let tree = &mut out.tree;
         tree.count = Reading::Value(living().count() as u64);
-        tree.threads = total(living().map(|process| process.threads));
-        tree.swap = total(living().map(|process| process.swap));
-        tree.cpu = total(living().map(|process| process.cpu));
-        tree.major_faults = total(living().map(|process| process.major_faults));
-        tree.read_bytes = total(living().map(|process| process.read_bytes));
-        tree.written_bytes = total(living().map(|process| process.written_bytes));
-        tree.read_asked = total(slots().map(|slot| slot.read_asked));
+        tree.threads = sum_known(living().map(|process| process.threads));
+        tree.swap = sum_known(living().map(|process| process.swap));
+        tree.cpu = sum_known(living().map(|process| process.cpu));
+        tree.major_faults = sum_known(living().map(|process| process.major_faults));
+        tree.read_bytes = sum_known(living().map(|process| process.read_bytes));
+        tree.written_bytes = sum_known(living().map(|process| process.written_bytes));
+        tree.read_asked = sum_known(slots().map(|slot| slot.read_asked));
     }
 }
 
 impl<S: Copy + Default> Slot<S> {
-    fn look(&mut self, proc: &Proc, now: u64, keeps_more: bool) {
-        let is_young = now.saturating_sub(self.tracked.first_seen) < YOUTH;
-        let has_more = keeps_more && !is_young && self.keep_more(proc);
+    fn refresh(&mut self, proc: &Proc, now: u64, keeps_extra_files: bool) {
+        let is_young = now.saturating_sub(self.tracked.first_seen) < YOUNG_NS;
+        let has_more = keeps_extra_files && !is_young && self.open_extra_files(proc);
         // A root's status is always read: it tells whether the user stopped the run.
-        let is_calm = |at: u64| now.saturating_sub(at) >= CALM_LOOKS;
+        let is_calm = |at: u64| now.saturating_sub(at) >= CALM_INTERVAL_NS;
         let may_be_as_before = has_more && !self.root && self.read_at.is_some_and(is_calm);
         let sizes = may_be_as_before.then(|| self.read_sizes()).flatten();
-        let is_recent = |at: u64| now.saturating_sub(at) < STATUS_PACE;
+        let is_recent = |at: u64| now.saturating_sub(at) < STATUS_INTERVAL_NS;
         if sizes.is_some() && sizes == self.sizes && self.status_at.is_some_and(is_recent) {
             self.tracked.grown = 0;
             self.read_at = Some(now);
@@ -150,7 +154,7 @@ impl<S: Copy + Default> Slot<S> {
             }
         };
         let before = self.tracked.process.vm_data;
-        take_in(&mut self.tracked.process, &status);
+        copy_status(&mut self.tracked.process, &status);
         self.tracked.grown = match (before, status.vm_data) {
             (Reading::Value(before), Reading::Value(after)) => after.wrapping_sub(before) as i64,
             _ => 0,
@@ -160,23 +164,23 @@ impl<S: Copy + Default> Slot<S> {
         self.status_at = Some(now);
     }
 
-    fn look_closer(&mut self, proc: &Proc, now: u64) {
+    fn refresh_counters(&mut self, proc: &Proc, now: u64) {
         let age = now.saturating_sub(self.tracked.first_seen);
         let pace = match age {
             // What it reads while it grows tells what it is filled with.
-            _ if self.tracked.grown > MUCH_GROWN => 0,
-            ..FIRST_SECONDS => FIRST_PACE,
-            ..FIRST_MINUTE if self.reads => FIRST_PACE,
-            _ => CLOSER_PACE,
+            _ if self.tracked.grown > FAST_GROWTH_BYTES => 0,
+            ..EARLY_NS => EARLY_COUNTERS_INTERVAL_NS,
+            ..READING_WATCH_NS if self.reads => EARLY_COUNTERS_INTERVAL_NS,
+            _ => COUNTERS_INTERVAL_NS,
         };
         if self
-            .timed_at
+            .counters_read_at
             .is_some_and(|at| now.saturating_sub(at) < pace)
         {
             return;
         }
-        self.timed_at = Some(now);
-        let Ok((stat, io)) = self.read_closer(proc, age >= IO_FROM) else {
+        self.counters_read_at = Some(now);
+        let Ok((stat, io)) = self.read_closer(proc, age >= IO_READ_AFTER_NS) else {
             return;
         };
         let process = &mut self.tracked.process;
@@ -190,7 +194,7 @@ impl<S: Copy + Default> Slot<S> {
         };
         self.reads = match (asked_before, self.read_asked) {
             (Reading::Value(before), Reading::Value(after)) => {
-                after.saturating_sub(before) >= MUCH_READ
+                after.saturating_sub(before) >= READING_BYTES
             }
             _ => true,
         };
@@ -199,44 +203,44 @@ impl<S: Copy + Default> Slot<S> {
 
 /// Leaves in `order` the places of those to read now.
 fn order_by_urgency<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>, now: u64) {
-    everybody(table, order);
-    if order.len() <= URGENT {
+    list_all_slots(table, order);
+    if order.len() <= MAX_URGENT_READS {
         return;
     }
     let slot = |&index: &u16| table.slots().get(usize::from(index));
     order.sort_unstable_by_key(|index| {
         slot(index).map(|slot| {
             let growth = slot.tracked.grown.max(0);
-            let young = now.saturating_sub(slot.tracked.first_seen) < YOUTH;
+            let young = now.saturating_sub(slot.tracked.first_seen) < YOUNG_NS;
             (Reverse((growth, young)), slot.read_at)
         })
     });
-    if let Some(rest) = order.get_mut(URGENT..) {
+    if let Some(rest) = order.get_mut(MAX_URGENT_READS..) {
         rest.sort_unstable_by_key(|index| slot(index).map(|slot| slot.read_at));
     }
-    order.truncate(URGENT + IN_TURN);
+    order.truncate(MAX_URGENT_READS + MAX_READS_IN_TURN);
 }
 
 /// Leaves in `order` the places of those to list, largest first.
 fn order_by_size_and_growth<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>) {
-    everybody(table, order);
+    list_all_slots(table, order);
     let slot = |&index: &u16| table.slots().get(usize::from(index));
     let size = |index: &u16| Reverse(slot(index).map(|slot| slot.tracked.process.resident()));
     order.sort_unstable_by_key(size);
-    if let Some(rest) = order.get_mut(LARGEST..) {
+    if let Some(rest) = order.get_mut(LISTED_FOR_SIZE..) {
         rest.sort_unstable_by_key(|index| Reverse(slot(index).map(|slot| slot.tracked.grown)));
     }
-    order.truncate(PROCESSES);
+    order.truncate(MAX_LISTED_PROCESSES);
     order.sort_unstable_by_key(size);
 }
 
-fn everybody<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>) {
+fn list_all_slots<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>) {
     order.clear();
     order.extend((0..=u16::MAX).take(table.len()));
 }
 
 /// The sum of what is known. Without any value, the reason of the first; of nobody, 0.
-fn total(readings: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
+fn sum_known(readings: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
     let mut sum = None;
     let mut missing = None;
     for reading in readings {

@@ -1,36 +1,36 @@
 //! Temperatures, and whether the kernel slowed a core because of them.
 
-use crate::file::{ProcFile, ShortPath, Source};
+use crate::file::{OptionalFile, ProcFile, ShortPath};
 use crate::parse;
-use crate::{CORES, Heat, Reading, Reason};
+use crate::{MAX_CORES, Reading, Reason, Thermal};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use std::path::{Path, PathBuf};
 
 /// More than a workstation has; a server's hundreds would cost two descriptors each.
-const SENSORS: usize = 64;
+const MAX_TEMPERATURE_SENSORS: usize = 64;
 
 /// In thousandths of a degree. Sensors that are not connected say 0, −128, 255 and the like.
-const PLAUSIBLE: core::ops::RangeInclusive<u64> = 1_000..=150_000;
+const PLAUSIBLE_MILLIDEGREES: core::ops::RangeInclusive<u64> = 1_000..=150_000;
 
-pub struct Thermometers {
-    sensors: Box<[Sensor]>,
+pub struct ThermalSensors {
+    sensors: Box<[TemperatureSensor]>,
     cpus: Option<OwnedFd>,
-    throttles: Box<[Throttle]>,
+    throttles: Box<[ThrottleCounter]>,
 }
 
-struct Sensor {
-    temperature: Source,
+struct TemperatureSensor {
+    temperature: OptionalFile,
     /// Whether the device is awake. Some graphics cards wake up to be read, and a laptop's
     /// battery should not pay for our curiosity.
-    power: Source,
+    power: OptionalFile,
 }
 
-impl Sensor {
-    fn open(temperature: &Path) -> Sensor {
-        Sensor {
-            temperature: Source::open(temperature),
-            power: Source::open(temperature.with_file_name("device/power/runtime_status")),
+impl TemperatureSensor {
+    fn open(temperature: &Path) -> TemperatureSensor {
+        TemperatureSensor {
+            temperature: OptionalFile::open(temperature),
+            power: OptionalFile::open(temperature.with_file_name("device/power/runtime_status")),
         }
     }
 
@@ -39,49 +39,52 @@ impl Sensor {
         if self.power.read(&mut buffer) == Ok(b"suspended\n") {
             return None;
         }
-        let degrees = parse::single(self.temperature.read(&mut buffer).ok()?).value()?;
-        PLAUSIBLE.contains(&degrees).then_some(degrees)
+        let degrees = parse::single_number(self.temperature.read(&mut buffer).ok()?).value()?;
+        PLAUSIBLE_MILLIDEGREES.contains(&degrees).then_some(degrees)
     }
 }
 
 /// A counter of slow-downs, by the number of the core that shows it.
 #[derive(Clone, Copy)]
-enum Throttle {
+enum ThrottleCounter {
     Core(u16),
     /// Each core of a package shows the package's counter; it is read from one of them.
     Package(u16),
 }
 
-impl Thermometers {
-    pub fn open(sys: &Path) -> Thermometers {
+impl ThermalSensors {
+    pub fn open(sys: &Path) -> ThermalSensors {
         let cpus = sys.join("devices/system/cpu");
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Thermometers {
-            sensors: sensors(sys).iter().map(|path| Sensor::open(path)).collect(),
-            throttles: throttles(&cpus),
+        ThermalSensors {
+            sensors: find_temperature_files(sys)
+                .iter()
+                .map(|path| TemperatureSensor::open(path))
+                .collect(),
+            throttles: find_throttle_counters(&cpus),
             cpus: openat(CWD, &cpus, flags, Mode::empty()).ok(),
         }
     }
 
-    pub fn read(&self) -> Heat {
-        Heat {
-            hottest: self.hottest(),
-            throttled: self.throttled(),
+    pub fn read(&self) -> Thermal {
+        Thermal {
+            hottest_millidegrees: self.read_hottest(),
+            throttle_count: self.sum_throttle_counts(),
         }
     }
 
-    fn hottest(&self) -> Reading<u64> {
+    fn read_hottest(&self) -> Reading<u64> {
         self.sensors
             .iter()
-            .filter_map(Sensor::read)
+            .filter_map(TemperatureSensor::read)
             .max()
             .map_or(Reading::Unavailable(Reason::Absent), Reading::Value)
     }
 
-    fn throttled(&self) -> Reading<u64> {
+    fn sum_throttle_counts(&self) -> Reading<u64> {
         let mut sum: Option<u64> = None;
         for throttle in &self.throttles {
-            if let Some(count) = self.count(*throttle) {
+            if let Some(count) = self.read_throttle_count(*throttle) {
                 sum = Some(sum.unwrap_or(0).saturating_add(count));
             }
         }
@@ -89,56 +92,56 @@ impl Thermometers {
     }
 
     /// Opened anew each time: hundreds of cores would cost a descriptor each.
-    fn count(&self, throttle: Throttle) -> Option<u64> {
+    fn read_throttle_count(&self, throttle: ThrottleCounter) -> Option<u64> {
         let path = match throttle {
-            Throttle::Core(cpu) => ShortPath::new(format_args!(
+            ThrottleCounter::Core(cpu) => ShortPath::new(format_args!(
                 "cpu{cpu}/thermal_throttle/core_throttle_count"
             )),
-            Throttle::Package(cpu) => ShortPath::new(format_args!(
+            ThrottleCounter::Package(cpu) => ShortPath::new(format_args!(
                 "cpu{cpu}/thermal_throttle/package_throttle_count"
             )),
         }
         .ok()?;
         let file = ProcFile::open_at(self.cpus.as_ref()?, path.as_c_str().ok()?).ok()?;
         let mut buffer = [0; 32];
-        parse::single(file.read(&mut buffer).ok()?).value()
+        parse::single_number(file.read(&mut buffer).ok()?).value()
     }
 }
 
-fn sensors(sys: &Path) -> Vec<PathBuf> {
-    let zones = entries(&sys.join("class/thermal"), "thermal_zone", "")
+fn find_temperature_files(sys: &Path) -> Vec<PathBuf> {
+    let zones = entries_named(&sys.join("class/thermal"), "thermal_zone", "")
         .into_iter()
         .map(|zone| zone.join("temp"));
-    let monitors = entries(&sys.join("class/hwmon"), "hwmon", "")
+    let monitors = entries_named(&sys.join("class/hwmon"), "hwmon", "")
         .into_iter()
-        .flat_map(|monitor| entries(&monitor, "temp", "_input"));
+        .flat_map(|monitor| entries_named(&monitor, "temp", "_input"));
     zones
         .chain(monitors)
         .filter(|path| path.exists())
-        .take(SENSORS)
+        .take(MAX_TEMPERATURE_SENSORS)
         .collect()
 }
 
-fn throttles(cpus: &Path) -> Box<[Throttle]> {
+fn find_throttle_counters(cpus: &Path) -> Box<[ThrottleCounter]> {
     let mut packages = Vec::new();
     let mut throttles = Vec::new();
-    for cpu in 0..CORES as u16 {
+    for cpu in 0..MAX_CORES as u16 {
         let folder = cpus.join(format!("cpu{cpu}"));
         if !folder.join("thermal_throttle").is_dir() {
             continue;
         }
-        throttles.push(Throttle::Core(cpu));
+        throttles.push(ThrottleCounter::Core(cpu));
         let package = std::fs::read(folder.join("topology/physical_package_id")).ok();
         if !packages.contains(&package) {
             packages.push(package);
-            throttles.push(Throttle::Package(cpu));
+            throttles.push(ThrottleCounter::Package(cpu));
         }
     }
     throttles.into_boxed_slice()
 }
 
 /// The entries of a folder whose names begin and end so.
-fn entries(folder: &Path, begin: &str, end: &str) -> Vec<PathBuf> {
+fn entries_named(folder: &Path, begin: &str, end: &str) -> Vec<PathBuf> {
     std::fs::read_dir(folder)
         .into_iter()
         .flatten()

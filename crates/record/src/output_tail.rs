@@ -7,7 +7,7 @@
 //! of. The output itself may be any bytes and has no checksum: half of a last line is worth
 //! more than none.
 
-use crate::blocks::{BLOCK, BlockFile, Buffer, Way, sync_folder};
+use crate::blocks::{BLOCK_BYTES, BlockBuffer, BlockFile, WriteMode, sync_folder};
 use antifreeze_sense::regular_file;
 use std::io::{self, Read};
 use std::path::Path;
@@ -17,13 +17,13 @@ pub const KEPT: u64 = 256 * 1024;
 /// How far the ring is written ahead of its header.
 const AHEAD: u64 = 64 * 1024;
 const RING: u64 = KEPT + AHEAD;
-const RING_START: u64 = 2 * BLOCK as u64;
+const RING_START: u64 = 2 * BLOCK_BYTES as u64;
 const FILE_BYTES: u64 = RING_START + RING;
 
 const MAGIC: [u8; 4] = *b"AFTL";
 const VERSION: u32 = 1;
 
-pub struct Tail {
+pub struct OutputTail {
     file: BlockFile,
     /// The part of the output that the file holds, as offsets in the output: its first byte
     /// and its end.
@@ -32,24 +32,24 @@ pub struct Tail {
     /// The end that the newest header tells of.
     told: u64,
     /// The block that holds the end. Its bytes may be gone from where they came from.
-    block: Box<[u8; BLOCK]>,
+    block: Box<[u8; BLOCK_BYTES]>,
     /// Which of the two headers is written next.
     second_header: bool,
-    buffer: Buffer,
+    buffer: BlockBuffer,
 }
 
-impl Tail {
+impl OutputTail {
     /// Makes the file with all the space that it will ever need, or takes over that of a
     /// guard that died: what it holds stays until the first update.
-    pub fn create(path: &Path) -> io::Result<Tail> {
-        let mut file = BlockFile::open(path, Way::Direct)?;
-        let mut buffer = Buffer::new(AHEAD as usize);
+    pub fn create(path: &Path) -> io::Result<OutputTail> {
+        let mut file = BlockFile::open(path, WriteMode::Direct)?;
+        let mut buffer = BlockBuffer::new(AHEAD as usize);
         file.grow(FILE_BYTES, FILE_BYTES, &mut buffer)?;
         if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
             sync_folder(folder)?;
         }
-        let block = Box::new([0; BLOCK]);
-        Ok(Tail {
+        let block = Box::new([0; BLOCK_BYTES]);
+        Ok(OutputTail {
             file,
             first: 0,
             end: 0,
@@ -84,13 +84,13 @@ impl Tail {
         filled: u64,
         copy: &mut impl FnMut(u64, &mut [u8]),
     ) -> io::Result<()> {
-        let known = (self.end % BLOCK as u64) as usize;
+        let known = (self.end % BLOCK_BYTES as u64) as usize;
         let from = self.end - known as u64;
         let place = from % RING;
         let end = filled.min(from + AHEAD).min(from + RING - place);
         // At most `AHEAD`, which is the length of the buffer.
         let len = (end - from) as usize;
-        let blocks = len.next_multiple_of(BLOCK);
+        let blocks = len.next_multiple_of(BLOCK_BYTES);
         let room = self.buffer.bytes().get_mut(..blocks).unwrap_or_default();
         let (old, new) = room.split_at_mut_checked(known).unwrap_or_default();
         old.copy_from_slice(self.block.get(..known).unwrap_or_default());
@@ -98,14 +98,18 @@ impl Tail {
         copy(self.end, new);
         rest.fill(0);
         self.file.write(RING_START + place, room)?;
-        let last = room.as_chunks::<BLOCK>().0.last();
-        *self.block = last.copied().unwrap_or([0; BLOCK]);
+        let last = room.as_chunks::<BLOCK_BYTES>().0.last();
+        *self.block = last.copied().unwrap_or([0; BLOCK_BYTES]);
         self.end = end;
         Ok(())
     }
 
     fn write_header(&mut self) -> io::Result<()> {
-        let block = self.buffer.bytes().get_mut(..BLOCK).unwrap_or_default();
+        let block = self
+            .buffer
+            .bytes()
+            .get_mut(..BLOCK_BYTES)
+            .unwrap_or_default();
         block.fill(0);
         let header = Header {
             first: self.first,
@@ -115,8 +119,14 @@ impl Tail {
         if let Some(start) = block.first_chunk_mut() {
             *start = header;
         }
-        self.file
-            .write(if self.second_header { BLOCK as u64 } else { 0 }, block)?;
+        self.file.write(
+            if self.second_header {
+                BLOCK_BYTES as u64
+            } else {
+                0
+            },
+            block,
+        )?;
         self.second_header = !self.second_header;
         self.told = self.end;
         Ok(())
@@ -124,7 +134,7 @@ impl Tail {
 }
 
 /// Of how many bytes of output the file tells, since the start.
-pub fn told(path: &Path) -> io::Result<u64> {
+pub fn recorded_len(path: &Path) -> io::Result<u64> {
     let mut bytes = Vec::new();
     regular_file::open(path)?
         .take(RING_START)
@@ -151,7 +161,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn newest_header(bytes: &[u8]) -> Option<Header> {
-    let headers = [0, BLOCK].map(|at| Header::from_bytes(bytes.get(at..)?));
+    let headers = [0, BLOCK_BYTES].map(|at| Header::from_bytes(bytes.get(at..)?));
     headers
         .into_iter()
         .flatten()

@@ -1,29 +1,29 @@
 //! The cgroup that was made for the trainer.
 
-use super::BUFFER;
-use crate::file::Source;
-use crate::parse::{self, MemoryStat};
+use super::BUFFER_BYTES;
+use crate::file::OptionalFile;
+use crate::parse::{self, CgroupMemoryStat};
 use crate::{Cgroup, Reading};
 use std::path::Path;
 
 /// One cgroup's memory, counted by the kernel: shared pages once, whoever maps them.
-pub struct Own {
-    current: Source,
-    stat: Source,
+pub struct OwnCgroup {
+    current: OptionalFile,
+    stat: OptionalFile,
     /// Version 2; version 1 tells it in memory.stat.
-    swap: Source,
-    events: Source,
+    swap: OptionalFile,
+    events: OptionalFile,
 }
 
-impl Own {
+impl OwnCgroup {
     /// `folder` is a cgroup of version 2, or of version 1's memory controller.
-    pub fn open(folder: &Path) -> Own {
-        let open = |name: &str| Source::open(folder.join(name));
+    pub fn open(folder: &Path) -> OwnCgroup {
+        let open = |name: &str| OptionalFile::open(folder.join(name));
         let current = match folder.join("memory.current").exists() {
             true => open("memory.current"),
             false => open("memory.usage_in_bytes"),
         };
-        Own {
+        OwnCgroup {
             current,
             stat: open("memory.stat"),
             swap: open("memory.swap.current"),
@@ -33,21 +33,21 @@ impl Own {
 
     /// Fills what the cgroup itself holds, and touches nothing else.
     pub fn read(&self, out: &mut Cgroup) {
-        let mut buffer = [0; BUFFER];
-        out.own_current = self.current.reading(&mut buffer, parse::single);
+        let mut buffer = [0; BUFFER_BYTES];
+        out.own_current = self.current.read_with(&mut buffer, parse::single_number);
         let stat = match self.stat.read(&mut buffer) {
-            Ok(bytes) => parse::memory_stat(bytes),
-            Err(errno) => MemoryStat::unavailable(errno.into()),
+            Ok(bytes) => parse::cgroup_memory_stat(bytes),
+            Err(errno) => CgroupMemoryStat::unavailable(errno.into()),
         };
         out.own_anon = stat.anon;
         out.own_shmem = stat.shmem;
-        let swap_alone = self.swap.reading(&mut buffer, parse::single);
+        let swap_alone = self.swap.read_with(&mut buffer, parse::single_number);
         out.own_swap = match swap_alone {
             Reading::Value(_) => swap_alone,
             Reading::Unavailable(_) => stat.swap,
         };
         out.own_high_events = self
             .events
-            .reading(&mut buffer, |bytes| parse::pair(bytes, b"high"));
+            .read_with(&mut buffer, |bytes| parse::key_value(bytes, b"high"));
     }
 }

@@ -1,13 +1,13 @@
 use super::*;
 use crate::codec::testing::calm_sample;
 use crate::codec::{EVENT_BYTES, SAMPLE_BYTES, encode_event, encode_sample};
-use crate::event::{Event, What};
+use crate::event::{Event, EventKind};
 use antifreeze_sense::Stamp;
 
-const SMALL: Sizes = Sizes([256 * 1024, 128 * 1024, 64 * 1024, 64 * 1024]);
+const SMALL: LevelSizes = LevelSizes([256 * 1024, 128 * 1024, 64 * 1024, 64 * 1024]);
 
-fn head() -> Head {
-    Head {
+fn head() -> RecordHead {
+    RecordHead {
         schema: crate::SCHEMA,
         run: "calm-otter".into(),
         boot: [3; 16],
@@ -21,38 +21,38 @@ fn head() -> Head {
     }
 }
 
-fn append_sample(log: &mut Log, second: u64) {
+fn append_sample(log: &mut RecordWriter, second: u64) {
     let mut out = [0; SAMPLE_BYTES];
     let len = encode_sample(&calm_sample(10, second), &mut out);
-    log.append(Kind::Sample, &out[..len]);
+    log.append(FrameKind::Sample, &out[..len]);
 }
 
-fn append_event(log: &mut Log, number: u64) {
+fn append_event(log: &mut RecordWriter, number: u64) {
     let at = Stamp {
-        monotonic: number,
-        realtime: number,
+        monotonic_ns: number,
+        realtime_ns: number,
     };
     let event = Event {
         at,
-        what: What::Braked { high: number },
+        kind: EventKind::Braked { high: number },
     };
     let mut out = [0; EVENT_BYTES];
     let len = encode_event(&event, &mut out);
-    log.append(Kind::Event, &out[..len]);
+    log.append(FrameKind::Event, &out[..len]);
 }
 
 /// The seconds of the samples in a record.
 fn seconds(record: &Record) -> Vec<u64> {
-    let start = calm_sample(0, 0).at.monotonic;
+    let start = calm_sample(0, 0).at.monotonic_ns;
     record
         .sample_stamps()
-        .map(|at| (at.monotonic - start) / 1_000_000_000)
+        .map(|at| (at.monotonic_ns - start) / 1_000_000_000)
         .collect()
 }
 
 fn highs(record: &Record) -> Vec<u64> {
-    let high = |event: Event| match event.what {
-        What::Braked { high } => Some(high),
+    let high = |event: Event| match event.kind {
+        EventKind::Braked { high } => Some(high),
         _ => None,
     };
     record.events().filter_map(high).collect()
@@ -60,9 +60,9 @@ fn highs(record: &Record) -> Vec<u64> {
 
 #[test]
 fn what_was_synced_is_there_in_order_and_once() {
-    for way in [Way::Direct, Way::Synced, Way::Plain] {
+    for way in [WriteMode::Direct, WriteMode::Synced, WriteMode::Plain] {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::create_in(folder.path(), SMALL, &head(), way).unwrap();
+        let mut log = RecordWriter::create_in(folder.path(), SMALL, &head(), way).unwrap();
         for second in 0..50 {
             append_sample(&mut log, second);
             append_event(&mut log, second);
@@ -74,14 +74,14 @@ fn what_was_synced_is_there_in_order_and_once() {
         assert_eq!(highs(&record), (0..50).collect::<Vec<_>>());
         assert_eq!(record.damaged_bytes(), 0);
         assert_eq!(record.samples().next_back(), Some(calm_sample(10, 49)));
-        assert_eq!(record.last_stamp().map(|at| at.monotonic), Some(49));
+        assert_eq!(record.last_stamp().map(|at| at.monotonic_ns), Some(49));
     }
 }
 
 #[test]
 fn after_many_laps_the_head_the_end_and_a_thinned_past_remain() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = Log::create(folder.path(), SMALL, &head()).unwrap();
+    let mut log = RecordWriter::create(folder.path(), SMALL, &head()).unwrap();
     for second in 0..5000 {
         append_sample(&mut log, second);
         if second % 1000 == 7 {
@@ -112,7 +112,7 @@ fn after_many_laps_the_head_the_end_and_a_thinned_past_remain() {
 /// What the disk would hold if the power failed now.
 fn copy_of(folder: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for level in 0..LEVELS {
+    for level in 0..LEVEL_COUNT {
         std::fs::copy(level_path(folder, level), level_path(copy.path(), level)).unwrap();
     }
     copy
@@ -121,8 +121,8 @@ fn copy_of(folder: &Path) -> tempfile::TempDir {
 #[test]
 fn a_power_cut_after_any_sync_costs_nothing_that_was_synced() {
     let folder = tempfile::tempdir().unwrap();
-    let sizes = Sizes([64 * 1024; LEVELS]);
-    let mut log = Log::create(folder.path(), sizes, &head()).unwrap();
+    let sizes = LevelSizes([64 * 1024; LEVEL_COUNT]);
+    let mut log = RecordWriter::create(folder.path(), sizes, &head()).unwrap();
     for second in 0..300 {
         append_sample(&mut log, second);
         append_event(&mut log, second);
@@ -142,7 +142,7 @@ fn a_power_cut_after_any_sync_costs_nothing_that_was_synced() {
 #[test]
 fn a_torn_last_block_costs_only_the_newest_frames() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = Log::create(folder.path(), SMALL, &head()).unwrap();
+    let mut log = RecordWriter::create(folder.path(), SMALL, &head()).unwrap();
     for second in 0..40 {
         append_sample(&mut log, second);
         log.sync().unwrap();
@@ -170,14 +170,14 @@ fn a_torn_last_block_costs_only_the_newest_frames() {
 #[test]
 fn a_replaced_guard_goes_on_with_the_same_record() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = Log::create(folder.path(), SMALL, &head()).unwrap();
+    let mut log = RecordWriter::create(folder.path(), SMALL, &head()).unwrap();
     for second in 0..700 {
         append_sample(&mut log, second);
         append_event(&mut log, second);
         log.sync().unwrap();
         if second % 97 == 0 {
             append_sample(&mut log, 1_000_000);
-            log = Log::open_again(folder.path(), SMALL, &head()).unwrap();
+            log = RecordWriter::open_again(folder.path(), SMALL, &head()).unwrap();
         }
     }
     let record = Record::open(folder.path()).unwrap();
@@ -195,10 +195,10 @@ fn a_replaced_guard_goes_on_with_the_same_record() {
 #[test]
 fn a_new_record_never_replaces_one_that_is_there() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = Log::create(folder.path(), SMALL, &head()).unwrap();
+    let mut log = RecordWriter::create(folder.path(), SMALL, &head()).unwrap();
     append_event(&mut log, 1);
     log.sync().unwrap();
-    let again = Log::create(folder.path(), SMALL, &head());
+    let again = RecordWriter::create(folder.path(), SMALL, &head());
     assert_eq!(
         again.err().map(|e| e.kind()),
         Some(io::ErrorKind::AlreadyExists)
@@ -210,35 +210,37 @@ fn a_new_record_never_replaces_one_that_is_there() {
 fn a_record_that_had_not_begun_begins_with_the_guard_that_goes_on() {
     let nothing = |_: &std::path::Path| ();
     let room_alone = |folder: &std::path::Path| {
-        for level in 0..LEVELS {
+        for level in 0..LEVEL_COUNT {
             std::fs::write(level_path(folder, level), [0; 1 << 16]).unwrap();
         }
     };
     for before in [nothing as fn(&std::path::Path), room_alone] {
         let folder = tempfile::tempdir().unwrap();
         before(folder.path());
-        let mut log = Log::open_again(folder.path(), SMALL, &head()).unwrap();
+        let mut log = RecordWriter::open_again(folder.path(), SMALL, &head()).unwrap();
         append_event(&mut log, 5);
         log.sync().unwrap();
         let record = Record::open(folder.path()).unwrap();
         assert_eq!((record.head(), highs(&record)), (Some(head()), vec![5]));
     }
-    assert!(Log::create(&std::path::Path::new("/").join("missing"), SMALL, &head()).is_err());
+    assert!(
+        RecordWriter::create(&std::path::Path::new("/").join("missing"), SMALL, &head()).is_err()
+    );
 }
 
 #[test]
 fn what_is_left_of_a_record_without_its_head_is_not_begun_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = Log::create(folder.path(), SMALL, &head()).unwrap();
+    let mut log = RecordWriter::create(folder.path(), SMALL, &head()).unwrap();
     append_event(&mut log, 5);
     log.sync().unwrap();
-    for level in 0..LEVELS {
+    for level in 0..LEVEL_COUNT {
         let path = level_path(folder.path(), level);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes.iter_mut().take(20).for_each(|byte| *byte ^= 0x55);
         std::fs::write(path, bytes).unwrap();
     }
-    let again = Log::open_again(folder.path(), SMALL, &head());
+    let again = RecordWriter::open_again(folder.path(), SMALL, &head());
     assert_eq!(
         again.err().map(|e| e.kind()),
         Some(io::ErrorKind::InvalidData)
@@ -248,8 +250,8 @@ fn what_is_left_of_a_record_without_its_head_is_not_begun_anew() {
 #[test]
 fn a_payload_longer_than_a_frame_is_counted_and_harms_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = Log::create(folder.path(), SMALL, &head()).unwrap();
-    log.append(Kind::Event, &[0; MAX_PAYLOAD + 1]);
+    let mut log = RecordWriter::create(folder.path(), SMALL, &head()).unwrap();
+    log.append(FrameKind::Event, &[0; MAX_PAYLOAD + 1]);
     append_event(&mut log, 5);
     log.sync().unwrap();
     assert_eq!(log.dropped(), 1);

@@ -4,38 +4,38 @@
 //! like used memory too, and is given back when somebody needs it: a guard that does not
 //! know that fires on an idle file server.
 
-use crate::file::Source;
+use crate::file::OptionalFile;
 use crate::parse;
 use crate::{Memory, Reading};
 use std::path::Path;
 
-pub struct Hidden {
-    zram: Box<[Source]>,
-    arcstats: Source,
+pub struct MemoryCorrections {
+    zram: Box<[OptionalFile]>,
+    arcstats: OptionalFile,
 }
 
 /// More of these devices than anybody makes.
-const ZRAM_DEVICES: usize = 16;
+const MAX_ZRAM_DEVICES: usize = 16;
 
-impl Hidden {
-    pub fn open(proc: &Path, sys: &Path) -> Hidden {
+impl MemoryCorrections {
+    pub fn open(proc: &Path, sys: &Path) -> MemoryCorrections {
         let block = sys.join("block");
-        Hidden {
-            zram: (0..ZRAM_DEVICES)
+        MemoryCorrections {
+            zram: (0..MAX_ZRAM_DEVICES)
                 .map(|number| block.join(format!("zram{number}/mm_stat")))
                 .filter(|path| path.exists())
-                .map(Source::open)
+                .map(OptionalFile::open)
                 .collect(),
-            arcstats: Source::open(proc.join("spl/kstat/zfs/arcstats")),
+            arcstats: OptionalFile::open(proc.join("spl/kstat/zfs/arcstats")),
         }
     }
 
-    pub fn add_to(&self, memory: &mut Memory, buffer: &mut [u8]) {
+    pub fn apply_to(&self, memory: &mut Memory, buffer: &mut [u8]) {
         for device in &self.zram {
-            let used = device.reading(buffer, parse::zram_used);
-            memory.compressed = parse::sum(memory.compressed, used);
+            let used = device.read_with(buffer, parse::zram_used);
+            memory.compressed = parse::sum_readings(memory.compressed, used);
         }
-        let reclaimable = self.arcstats.reading(buffer, parse::arc_reclaimable);
+        let reclaimable = self.arcstats.read_with(buffer, parse::arc_reclaimable);
         if let (Reading::Value(available), Reading::Value(arc), Reading::Value(total)) =
             (memory.available, reclaimable, memory.total)
         {

@@ -1,7 +1,7 @@
 //! One level of the record: a file that is written in laps.
 
 use super::pending::{Levels, Pending};
-use crate::blocks::{BLOCK, BlockFile, Buffer};
+use crate::blocks::{BLOCK_BYTES, BlockBuffer, BlockFile};
 use rustix::io::Errno;
 use std::io;
 
@@ -18,17 +18,17 @@ pub(super) struct Level {
     at: u64,
     /// What that block already holds: the same bytes are written again with the next frame,
     /// so a torn write can harm only the newest.
-    block: Box<[u8; BLOCK]>,
+    block: Box<[u8; BLOCK_BYTES]>,
     used: usize,
 }
 
 impl Level {
     /// `end` is where the last frame ended; `block` the bytes of the block that holds it.
     pub fn new(file: BlockFile, capacity: u64, bit: Levels, end: u64, block: &[u8]) -> Level {
-        let mut copy = Box::new([0; BLOCK]);
-        let used = (end % BLOCK as u64) as usize;
+        let mut copy = Box::new([0; BLOCK_BYTES]);
+        let used = (end % BLOCK_BYTES as u64) as usize;
         copy_start(&mut *copy, block.get(..used).unwrap_or_default());
-        let capacity = (capacity / BLOCK as u64 * BLOCK as u64).max(SHORTEST_LAP);
+        let capacity = (capacity / BLOCK_BYTES as u64 * BLOCK_BYTES as u64).max(SHORTEST_LAP);
         Level {
             file,
             capacity,
@@ -45,7 +45,7 @@ impl Level {
         &mut self,
         head: &[u8],
         pending: &mut Pending,
-        piece: &mut Buffer,
+        piece: &mut BlockBuffer,
     ) -> io::Result<()> {
         while pending.is_missing(self.bit) {
             let wanted = (self.at + PIECE as u64).min(self.capacity);
@@ -69,7 +69,7 @@ impl Level {
         &mut self,
         head: &[u8],
         pending: &mut Pending,
-        piece: &mut Buffer,
+        piece: &mut BlockBuffer,
     ) -> io::Result<bool> {
         let space = self.file.size().saturating_sub(self.at);
         let space = usize::try_from(space).unwrap_or(PIECE).min(PIECE);
@@ -87,12 +87,12 @@ impl Level {
             return Ok(false);
         }
         let end = begun + count;
-        let blocks = end.next_multiple_of(BLOCK);
+        let blocks = end.next_multiple_of(BLOCK_BYTES);
         room.get_mut(end..blocks).unwrap_or_default().fill(0);
         self.file
             .write(self.at, room.get(..blocks).unwrap_or_default())?;
         pending.written_by(self.bit, count);
-        self.used = end % BLOCK;
+        self.used = end % BLOCK_BYTES;
         let last = end - self.used;
         copy_start(&mut *self.block, room.get(last..end).unwrap_or_default());
         self.at += last as u64;
@@ -100,8 +100,8 @@ impl Level {
     }
 
     /// Clears what is left of the lap before, so that no half of an old frame stays behind.
-    fn end_lap(&mut self, zeros: &mut Buffer) -> io::Result<()> {
-        let written = (self.at + self.used as u64).next_multiple_of(BLOCK as u64);
+    fn end_lap(&mut self, zeros: &mut BlockBuffer) -> io::Result<()> {
+        let written = (self.at + self.used as u64).next_multiple_of(BLOCK_BYTES as u64);
         self.file.write_zeros(written, self.file.size(), zeros)?;
         self.at = 0;
         self.used = 0;
