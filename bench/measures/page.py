@@ -1,6 +1,6 @@
 """Reads the page that guard, front and cushion share.
 
-The layout is taken from the source, crates/cushion/src/page.rs: the fields of `Head` in their
+The layout is taken from the source, crates/ipc/src/page.rs: the fields of `Head` in their
 order, each aligned to its own size as `#[repr(C)]` does, up to the first array.
 """
 
@@ -10,7 +10,7 @@ import struct
 
 from .bench import REPOSITORY
 
-SOURCE = os.path.join(REPOSITORY, "crates/cushion/src/page.rs")
+SOURCE = os.path.join(REPOSITORY, "crates/ipc/src/page.rs")
 TYPES = {"AtomicU32": "<I", "AtomicI32": "<i", "AtomicU64": "<Q"}
 
 
@@ -46,7 +46,7 @@ class Page:
         if found != wanted:
             raise RuntimeError(
                 f"the page says {found} where {wanted} is expected: "
-                "the program and crates/cushion/src/page.rs are not of one version"
+                "the program and crates/ipc/src/page.rs are not of one version"
             )
 
     def read(self, name):

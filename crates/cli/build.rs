@@ -13,7 +13,7 @@ mod compile;
 fn main() -> Result<(), String> {
     let out = PathBuf::from(variable("OUT_DIR")?);
     let crates = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("..");
-    for room in ["cushion", "guard", "record", "sense"] {
+    for room in ["cushion", "guard", "ipc", "record", "sense"] {
         println!(
             "cargo::rerun-if-changed={}",
             crates.join(room).join("src").display()

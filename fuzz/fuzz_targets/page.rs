@@ -6,7 +6,7 @@
 #[path = "../../crates/guard/testing/page_reader.rs"]
 mod page_reader;
 
-use antifreeze_guard::shared::{Memory, Shared};
+use antifreeze_ipc::shared::{Memory, Shared};
 use libfuzzer_sys::fuzz_target;
 use page_reader::Reader;
 use std::sync::{Mutex, OnceLock};

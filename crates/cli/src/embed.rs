@@ -285,8 +285,8 @@ mod tests {
             .find(|(path, _)| path.ends_with("_shim/page.py"))
             .unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        let version = format!("VERSION = {}", antifreeze_cushion::page::VERSION);
-        let magic = format!("MAGIC = 0x{:08x}", antifreeze_cushion::page::MAGIC);
+        let version = format!("VERSION = {}", antifreeze_ipc::page::VERSION);
+        let magic = format!("MAGIC = 0x{:08x}", antifreeze_ipc::page::MAGIC);
         assert!(lines.contains(&version.as_str()), "{version}");
         assert!(lines.contains(&magic.as_str()), "{magic}");
     }

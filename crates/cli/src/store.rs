@@ -1,7 +1,7 @@
 //! Where runs are kept: one folder a run, bounded in number and size.
 
 use antifreeze_diagnose::checkpoints::{self, Kind};
-use antifreeze_guard::shared::Shared;
+use antifreeze_ipc::shared::Shared;
 use antifreeze_record::Record;
 use antifreeze_sense::parse;
 use antifreeze_sense::regular_file;

@@ -16,6 +16,7 @@
 #![no_std]
 
 #[allow(dead_code, reason = "the page has other readers")]
+#[path = "../../ipc/src/page.rs"]
 mod page;
 
 mod sanitizer;

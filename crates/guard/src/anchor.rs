@@ -73,7 +73,7 @@ fn close_all_but(kept: i32) {
 /// Stays until it is killed, or its parent has ended.
 fn rest(group: Pid, parent: u32, held: &OwnedFd) -> ! {
     let _ = rustix::thread::set_name(c"af-anchor");
-    crate::title::set(b"af-anchor");
+    antifreeze_ipc::process_title::set(b"af-anchor");
     // SAFETY: system calls on plain numbers and on a set that lives here.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);

@@ -3,7 +3,7 @@
 //! Each thread says when its own start is over: the scout may need long for its first look,
 //! and the guard does not wait for it.
 
-use antifreeze_cushion::page::Head;
+use antifreeze_ipc::page::Head;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr::null_mut;

@@ -1,12 +1,12 @@
 //! What the guard inherits and must not hold: a pipe of the caller's, such as that of a shell's `$(…)`, ends only when
 //! the last process that holds it has closed it, and the guard may outlive the command.
 
-use crate::orders::Orders;
+use antifreeze_ipc::guard_args::GuardArgs;
 use rustix::fd::{IntoRawFd, RawFd};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 /// Closes every descriptor except the standard streams, what the front handed over, and `ours`. Called with one thread.
-pub fn close_others(orders: &Orders, ours: &[RawFd]) {
+pub fn close_others(args: &GuardArgs, ours: &[RawFd]) {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return;
     };
@@ -14,9 +14,8 @@ pub fn close_others(orders: &Orders, ours: &[RawFd]) {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
-    let is_kept = |fd: RawFd| {
-        fd <= 2 || ours.contains(&fd) || orders.kept_descriptors().any(|kept| kept == fd)
-    };
+    let is_kept =
+        |fd: RawFd| fd <= 2 || ours.contains(&fd) || args.kept_descriptors().any(|kept| kept == fd);
     for fd in open.into_iter().filter(|fd| !is_kept(*fd)) {
         // SAFETY: inherited, so nothing in this process owns it; the folder's own is closed already.
         unsafe { libc::close(fd) };

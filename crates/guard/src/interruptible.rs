@@ -8,7 +8,7 @@
 //!
 //! The scout asks, because it takes as many reads as there are threads.
 
-use antifreeze_cushion::page::PAGEOUT_SIGNAL;
+use antifreeze_ipc::page::PAGEOUT_SIGNAL;
 use antifreeze_sense::Pid;
 use antifreeze_sense::file::ProcFile;
 use core::mem::MaybeUninit;

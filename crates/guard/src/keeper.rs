@@ -9,11 +9,11 @@
 use crate::anchor::Anchor;
 use crate::descriptors;
 use crate::hands::cgroup;
-use crate::orders::Orders;
-use crate::shared::Shared;
 use crate::spawn::Held;
 use crate::{takeover, undo};
-use antifreeze_cushion::page::STALE_NS;
+use antifreeze_ipc::guard_args::GuardArgs;
+use antifreeze_ipc::page::STALE_NS;
+use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::Pid;
 use antifreeze_sense::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -53,7 +53,7 @@ impl Keeper {
     /// trainer's. None when there is no process to spare: all then rests on guard and front.
     pub fn stand(
         shared: Shared,
-        orders: &Orders,
+        args: &GuardArgs,
         held: Option<&Held>,
         group: Option<Pid>,
     ) -> Option<Keeper> {
@@ -69,7 +69,7 @@ impl Keeper {
                 }
                 let watch = Watch {
                     shared,
-                    orders,
+                    args,
                     guard,
                     guard_lives: guard_lives.as_fd(),
                     group,
@@ -112,7 +112,7 @@ impl Keeper {
 /// One of the keepers at work.
 struct Watch<'a> {
     shared: Shared,
-    orders: &'a Orders,
+    args: &'a GuardArgs,
     /// The guard that it was started by.
     guard: u32,
     /// A byte means that a stream is over; the end, that the guard is gone.
@@ -197,7 +197,7 @@ impl Watch<'_> {
         name(c"af-keeper-2");
         loop {
             match first_lives.read(&mut [0]) {
-                Ok(1..) => takeover::close_broken(self.shared, self.orders),
+                Ok(1..) => takeover::close_broken(self.shared, self.args),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 _ => break,
             }
@@ -208,7 +208,7 @@ impl Watch<'_> {
             // All is over, or the keeper of another guard has its place.
             self.leave()
         }
-        takeover::close_broken(self.shared, self.orders);
+        takeover::close_broken(self.shared, self.args);
         self.keep()
     }
 
@@ -237,7 +237,7 @@ impl Watch<'_> {
     }
 
     fn close_broken(&mut self) {
-        takeover::close_broken(self.shared, self.orders);
+        takeover::close_broken(self.shared, self.args);
         if let Some(second) = &mut self.second {
             let _ = second.lives.write(&[0]);
         }
@@ -245,7 +245,7 @@ impl Watch<'_> {
 
     /// Waits for the front's end. False when the keeper of another guard stands there in our place.
     fn front_ends(&mut self) -> bool {
-        let lives = takeover::front_lives(self.orders);
+        let lives = takeover::front_lives(self.args);
         loop {
             let mut ended = [PollFd::new(&lives, PollFlags::IN)];
             if matches!(poll(&mut ended, Some(&REPLACED)), Ok(1..)) {
@@ -271,12 +271,12 @@ impl Watch<'_> {
         }
         let root = Pid(head.root_pid.load(Acquire));
         undo::undo_all(shared, &[Pid(std::process::id())]);
-        cgroup::let_go(root, &self.orders.run_id);
-        let orders = self.orders;
+        cgroup::let_go(root, &self.args.run_id);
+        let args = self.args;
         std::thread::scope(|threads| {
             for index in takeover::STREAMS {
                 // Without a thread to spare, one after the other.
-                let relay = move || takeover::relay(shared, orders, index);
+                let relay = move || takeover::relay(shared, args, index);
                 if std::thread::Builder::new()
                     .spawn_scoped(threads, relay)
                     .is_err()
@@ -285,7 +285,7 @@ impl Watch<'_> {
                 }
             }
         });
-        while cgroup::is_left(root, &self.orders.run_id) {
+        while cgroup::is_left(root, &self.args.run_id) {
             let _ = rustix::thread::nanosleep(&CGROUP_POLL);
         }
     }
@@ -330,7 +330,7 @@ impl Second {
 
 fn name(name: &std::ffi::CStr) {
     let _ = rustix::thread::set_name(name);
-    crate::title::set(name.to_bytes());
+    antifreeze_ipc::process_title::set(name.to_bytes());
 }
 
 fn number(pid: u32) -> Option<rustix::process::Pid> {

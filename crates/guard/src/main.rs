@@ -5,7 +5,6 @@
 //! trainer let go.
 
 use antifreeze_guard::act::Hands;
-use antifreeze_guard::boot::boot_id;
 use antifreeze_guard::counting;
 use antifreeze_guard::descriptors;
 use antifreeze_guard::hands::brake::Brake;
@@ -14,21 +13,23 @@ use antifreeze_guard::hands::limit::{self, Limits};
 use antifreeze_guard::hands::pageout::Pageout;
 use antifreeze_guard::keeper::Keeper;
 use antifreeze_guard::landed::{FileId, Ours};
-use antifreeze_guard::limits;
 use antifreeze_guard::mark::Mark;
-use antifreeze_guard::orders::Orders;
 use antifreeze_guard::others::StatusFile;
 use antifreeze_guard::policy::{Config, Decision, History};
 use antifreeze_guard::room::Terms;
 use antifreeze_guard::scout::{self, Desk, Errand, Findings};
 use antifreeze_guard::sentinel::{Ends, Sentinel};
-use antifreeze_guard::shared::Shared;
 use antifreeze_guard::spawn::{self, Held};
 use antifreeze_guard::takeover::{self, Bells};
-use antifreeze_guard::undo::{self, Noted};
+use antifreeze_guard::undo;
 use antifreeze_guard::voice::Voice;
 use antifreeze_guard::wall::Wall;
 use antifreeze_guard::writer::{self, Trouble, Writer};
+use antifreeze_ipc::boot_id::boot_id;
+use antifreeze_ipc::guard_args::GuardArgs;
+use antifreeze_ipc::shared::Shared;
+use antifreeze_ipc::state::GuardedProcess;
+use antifreeze_ipc::user_limits;
 use antifreeze_record::event::{Degradation, EventKind};
 use antifreeze_record::{RecordHead, SCHEMA, frame_ring};
 use antifreeze_sense::Stamp;
@@ -63,21 +64,21 @@ fn main() -> ExitCode {
 
 fn guard() -> Result<(), String> {
     let mut arguments = std::env::args_os().skip(1);
-    let orders = arguments
+    let args = arguments
         .next()
-        .and_then(|orders| Orders::parse(orders.to_str()?))
+        .and_then(|args| GuardArgs::parse(args.to_str()?))
         .ok_or("this program is started by `antifreeze run`")?;
     // Some threads may never end (a hung mount), so what they share lives for ever.
-    let orders: &'static Orders = Box::leak(Box::new(orders));
+    let args: &'static GuardArgs = Box::leak(Box::new(args));
     let folder = PathBuf::from(arguments.next().unwrap_or_default());
     let command: Vec<OsString> = arguments.collect();
 
     // Executed from memory, we would be called by a descriptor's number.
     let _ = rustix::thread::set_name(c"antifreeze-guar");
     one_arena();
-    keep_descriptors(orders);
+    keep_descriptors(args);
     // SAFETY: the front opened them for us, and nothing else owns the numbers.
-    let memory = [orders.page, orders.state].map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
+    let memory = [args.page, args.state].map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
     let shared =
         Shared::open(memory[0], memory[1]).map_err(|error| format!("the page: {error}"))?;
     let head = shared.head();
@@ -87,27 +88,27 @@ fn guard() -> Result<(), String> {
     set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("becoming a subreaper: {error}"))?;
 
-    let limits = limits::raise();
-    let there = Pid(orders.adopt.max(orders.attach));
+    let limits = user_limits::raise();
+    let there = Pid(args.adopt.max(args.attach));
     let held = match there {
-        Pid(0) => Some(
-            spawn::spawn(orders, shared, &limits, &command).map_err(|e| format!("fork: {e}"))?,
-        ),
+        Pid(0) => {
+            Some(spawn::spawn(args, shared, &limits, &command).map_err(|e| format!("fork: {e}"))?)
+        }
         _ => None,
     };
     let root = held.as_ref().map_or(there, |held| held.pid);
     head.root_pid.store(root.0, Release);
     // The trainer's as well, unless it was there before us.
     let group = Pid(rustix::process::getpgrp().as_raw_nonzero().get() as u32);
-    let group = (orders.attach == 0).then_some(group);
-    step_aside(orders);
+    let group = (args.attach == 0).then_some(group);
+    step_aside(args);
     let of_held = held.as_ref().map_or([-1; 2], Held::descriptors);
-    descriptors::close_others(orders, &of_held);
+    descriptors::close_others(args, &of_held);
     descriptors::let_go_of_input_and_output();
     signals::settle(shared);
     let earlier_keeper = Pid(head.keeper_pid.load(Acquire));
-    let keeper = Keeper::stand(shared, orders, held.as_ref(), group);
-    if orders.adopt != 0 {
+    let keeper = Keeper::stand(shared, args, held.as_ref(), group);
+    if args.adopt != 0 {
         // The keeper may have died together with the guard before us.
         undo::continue_paused(shared);
     }
@@ -116,7 +117,7 @@ fn guard() -> Result<(), String> {
     let trouble: &'static Trouble = Box::leak(Box::default());
     let desk: &'static Desk = Box::leak(Box::default());
     // SAFETY: as above; from here on the voice owns it.
-    let wake = unsafe { OwnedFd::from_raw_fd(orders.wake) };
+    let wake = unsafe { OwnedFd::from_raw_fd(args.wake) };
     let mut voice = Voice {
         shared,
         frames,
@@ -124,8 +125,8 @@ fn guard() -> Result<(), String> {
         trouble,
     };
     let location = CgroupLocation::of_self();
-    let home = make_home(orders, root, &location, &mut voice);
-    let mut sentinel = prepare(orders, shared, root, &location, home, voice, desk)?;
+    let home = make_home(args, root, &location, &mut voice);
+    let mut sentinel = prepare(args, shared, root, &location, home, voice, desk)?;
     // They are none of the command's.
     let keepers = [
         earlier_keeper,
@@ -139,17 +140,17 @@ fn guard() -> Result<(), String> {
     let writer = recording.then(|| Writer {
         head: record_head(&sentinel, command),
         folder: folder.clone(),
-        again: orders.adopt != 0,
+        again: args.adopt != 0,
         frames: consumer,
         shared,
     });
     if recording {
-        let _ = writer::announce(&folder, [orders.page, orders.state]);
+        let _ = writer::announce(&folder, [args.page, args.state]);
     }
 
     lock_memory(&mut sentinel.voice);
     let ours = Ours {
-        outputs: orders.pass.map(file_id),
+        outputs: args.pass.map(file_id),
         // As the kernel names what lies in it.
         folder: match folder.canonicalize() {
             Ok(folder) => folder.into_os_string().into_encoded_bytes().leak(),
@@ -169,9 +170,9 @@ fn guard() -> Result<(), String> {
     let bells = sentinel.bells;
     let mut relays = Vec::new();
     for index in takeover::STREAMS {
-        if orders.read[index] >= 0 {
+        if args.read[index] >= 0 {
             relays.push(thread("relay", move || {
-                takeover::stand_by(shared, orders, index, bells);
+                takeover::stand_by(shared, args, index, bells);
             })?);
         }
     }
@@ -179,7 +180,7 @@ fn guard() -> Result<(), String> {
         Some(writer) => Some(thread("writer", move || writer.run(trouble))?),
         None => None,
     };
-    if orders.attach != 0 {
+    if args.attach != 0 {
         undo::raise_oom_score(shared, root);
     }
     begin(&mut sentinel, held);
@@ -191,7 +192,7 @@ fn guard() -> Result<(), String> {
     if let Some(writer) = writer {
         let _ = writer.join();
     }
-    takeover::wait_until_passed(shared, orders, bells);
+    takeover::wait_until_passed(shared, args, bells);
     head.closed.store(1, Release);
     let _ = futex::wake(&head.closed, futex::Flags::empty(), u32::MAX >> 1);
     for relay in relays {
@@ -228,19 +229,19 @@ fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
             reserve: sentinel.terms.reserve,
             budget: sentinel.terms.budget,
         });
-        if sentinel.orders.attach != 0 {
+        if sentinel.args.attach != 0 {
             let pid = sentinel.root;
             sentinel.voice.say(EventKind::Attached { pid });
         }
         head.begun.store(1, Release);
     }
-    if sentinel.orders.adopt != 0 {
+    if sentinel.args.adopt != 0 {
         sentinel.voice.say(EventKind::GuardRestored);
     }
 }
 
 fn prepare<'a>(
-    orders: &'a Orders,
+    args: &'a GuardArgs,
     shared: Shared,
     root: Pid,
     location: &CgroupLocation,
@@ -263,9 +264,9 @@ fn prepare<'a>(
     let _ = tree.add_reaper(ours);
     let _ = tree.add_reaper(front);
     let _ = tree.add_root(root, monotonic_ns());
-    let root_started = match orders.attach {
+    let root_started = match args.attach {
         0 => shared.head().root_started.load(Relaxed),
-        _ => orders.attach_started,
+        _ => args.attach_started,
     };
     let is_another = |tracked: &TrackedProcess<Mark>| tracked.process.started != root_started;
     if root_started != 0 && tree.get(root).is_none_or(is_another) {
@@ -273,12 +274,12 @@ fn prepare<'a>(
         let _ = tree.exclude(root);
     }
     // What the guard before us guarded. Below a process that was attached to, orphans do not come to us.
-    let inherited: Vec<Noted> = shared.guarded().filter(Noted::lives).collect();
-    for noted in inherited.iter().filter(|_| orders.attach != 0) {
+    let inherited: Vec<GuardedProcess> = shared.guarded().filter(undo::is_alive).collect();
+    for noted in inherited.iter().filter(|_| args.attach != 0) {
         let _ = tree.add_root(noted.pid, monotonic_ns());
     }
 
-    let has_cushion = orders.attach == 0 && !orders.preload.is_empty();
+    let has_cushion = args.attach == 0 && !args.preload.is_empty();
     let can_reclaim = home.as_ref().is_some_and(|home| home.reclaim.is_some());
     let swaps = swaps_to_disk();
     let pages_out_inside = swaps && has_cushion && !can_reclaim;
@@ -287,20 +288,20 @@ fn prepare<'a>(
         .pages_out
         .store(pages_out_inside.into(), Release);
     let wall_works = !limit::ignored_by_kernel();
-    if orders.wall && !wall_works {
+    if args.wall && !wall_works {
         voice.lacks(Degradation::WallIgnored, 0);
     }
-    if orders.wall && orders.preload.is_empty() && orders.attach == 0 {
+    if args.wall && args.preload.is_empty() && args.attach == 0 {
         voice.lacks(Degradation::NoCushion, 0);
     }
     let bells = Bells::new().map_err(|error| format!("an eventfd: {error}"))?;
     let mut sentinel = Sentinel {
-        orders,
+        args,
         shared,
         terms: Terms {
-            reserve: orders.reserve,
-            budget: (orders.budget > 0).then_some(orders.budget),
-            allow_swap: orders.allow_swap,
+            reserve: args.reserve,
+            budget: (args.budget > 0).then_some(args.budget),
+            allow_swap: args.allow_swap,
         },
         machine: MachineSensors::open(&working_folder()),
         above: AncestorLimits::open(location),
@@ -312,26 +313,26 @@ fn prepare<'a>(
         footprint: Footprint::new(TREE_CAPACITY),
         history: History::new(),
         wall: Wall::new(
-            orders.wall && wall_works,
+            args.wall && wall_works,
             Limits::of(ours).ok().and_then(|limits| limits.soft),
-            orders.attach != 0,
+            args.attach != 0,
             inherited,
         ),
         hands: Hands {
             config: Config {
-                wall: orders.wall && wall_works,
-                can_save: orders.checkpoint_signal != 0,
+                wall: args.wall && wall_works,
+                can_save: args.checkpoint_signal != 0,
                 dies_at_wall: false,
-                attached: orders.attach != 0,
+                attached: args.attach != 0,
                 swap_is_memory: swap_is_memory(),
                 pages_out: pages_out_inside || (swaps && can_reclaim),
-                pause_deadline: Duration::from_secs(orders.pause_deadline_s),
-                stop_deadline: Duration::from_secs(orders.stop_deadline_s),
+                pause_deadline: Duration::from_secs(args.pause_deadline_s),
+                stop_deadline: Duration::from_secs(args.stop_deadline_s),
             },
             root,
-            checkpoint_signal: orders.checkpoint_signal,
+            checkpoint_signal: args.checkpoint_signal,
             home,
-            brake: if orders.adopt == 0 {
+            brake: if args.adopt == 0 {
                 Brake::default()
             } else {
                 Brake::inherited()
@@ -371,22 +372,22 @@ fn prepare<'a>(
 }
 
 fn make_home(
-    orders: &Orders,
+    args: &GuardArgs,
     root: Pid,
     location: &CgroupLocation,
     voice: &mut Voice<'_>,
 ) -> Option<Home> {
-    if orders.attach != 0 {
+    if args.attach != 0 {
         // Where it stands it stays: whoever put it there counts on it.
-        if orders.adopt == 0 {
+        if args.adopt == 0 {
             voice.lacks(Degradation::NoCgroup, 0);
         }
         return None;
     }
-    if orders.adopt != 0 {
-        return Home::find(root, &orders.run_id, location);
+    if args.adopt != 0 {
+        return Home::find(root, &args.run_id, location);
     }
-    match Home::make(root, &orders.run_id, orders.nice, location) {
+    match Home::make(root, &args.run_id, args.nice, location) {
         Ok(home) => {
             if home.high.is_none() {
                 voice.lacks(Degradation::NoMemoryController, 0);
@@ -414,7 +415,7 @@ fn swap_is_memory() -> bool {
 fn record_head(sentinel: &Sentinel<'_>, command: Vec<OsString>) -> RecordHead {
     RecordHead {
         schema: SCHEMA,
-        run: sentinel.orders.run_id.clone(),
+        run: sentinel.args.run_id.clone(),
         boot: boot_id(),
         start: Stamp::now(),
         total: sentinel.sample.memory.total.value().unwrap_or(0),
@@ -444,8 +445,8 @@ fn file_id(fd: i32) -> Option<FileId> {
 }
 
 /// What the front handed us must not reach the trainer, but for what becomes its output.
-fn keep_descriptors(orders: &Orders) {
-    for fd in orders.kept_descriptors().chain(orders.give) {
+fn keep_descriptors(args: &GuardArgs) {
+    for fd in args.kept_descriptors().chain(args.give) {
         // SAFETY: a flag on a number; one that is not open only fails.
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
@@ -453,12 +454,12 @@ fn keep_descriptors(orders: &Orders) {
 
 /// Leaves the trainer alone in the front's process group, so that the terminal's signals
 /// are not ours, and closes our copies of its ends.
-fn step_aside(orders: &Orders) {
+fn step_aside(args: &GuardArgs) {
     // SAFETY: plain system calls; the numbers are ours since the front handed them over,
     // and both streams may share one.
     unsafe {
         libc::setpgid(0, 0);
-        for fd in orders.give.iter().filter(|fd| **fd >= 0) {
+        for fd in args.give.iter().filter(|fd| **fd >= 0) {
             libc::close(*fd);
         }
     }

@@ -3,24 +3,24 @@
 //! nothing.
 
 use crate::act::{Hands, Scene};
-use crate::cards;
 use crate::hands::limit;
 use crate::identity;
 use crate::keeper::Keeper;
 use crate::mark::Mark;
 use crate::moment;
-use crate::orders::Orders;
 use crate::others::{self, StatusFile};
 use crate::policy::{BACK_OFF, Decision, History, Moment, Motion, Save, decide};
 use crate::room::{Room, Terms};
 use crate::scout::{Desk, Errand, Findings, NAMED};
-use crate::shared::Shared;
-use crate::state::{attached, stop_signal};
 use crate::takeover::Bells;
 use crate::trainers;
 use crate::undo;
 use crate::voice::Voice;
 use crate::wall::{Motive, Wall};
+use antifreeze_ipc::gpu_readings;
+use antifreeze_ipc::guard_args::GuardArgs;
+use antifreeze_ipc::shared::Shared;
+use antifreeze_ipc::state::{attached, stop_signal};
 use antifreeze_record::event::{Degradation, EventKind};
 use antifreeze_sense::cgroup::{AncestorLimits, OwnCgroup};
 use antifreeze_sense::clock::{monotonic_ns, realtime_ns};
@@ -59,7 +59,7 @@ const FAILED: u32 = 1 << 8;
 const STALE: u64 = 30_000 * MILLISECOND;
 
 pub struct Sentinel<'a> {
-    pub orders: &'a Orders,
+    pub args: &'a GuardArgs,
     pub shared: Shared,
     pub terms: Terms,
     pub machine: MachineSensors,
@@ -260,7 +260,7 @@ impl Sentinel<'_> {
             sample.thermal.hottest_millidegrees = stale;
             sample.gpus = sample.gpus.into_stale();
         }
-        if let Some(probed) = cards::read(self.shared, now) {
+        if let Some(probed) = gpu_readings::read(self.shared, now) {
             sample.gpus = sample.gpus.or_larger(probed);
         }
     }
@@ -380,7 +380,7 @@ impl Sentinel<'_> {
         self.ends.root_status = self.ends.root_status.or(seen.map(|status| status - 1));
         // An attached process without a front says itself that it is not to be guarded any more, and how it went.
         let leave = self.shared.page().leave.load(Acquire);
-        if self.orders.attach != 0 && leave != 0 && self.ends.root_status.is_none() {
+        if self.args.attach != 0 && leave != 0 && self.ends.root_status.is_none() {
             self.ends.root_status = Some((leave - 1) & FAILED);
         }
     }
@@ -390,7 +390,7 @@ impl Sentinel<'_> {
         let head = self.shared.head();
         let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
         let root = rustix::process::Pid::from_raw(self.root.0 as i32);
-        let follows = self.orders.attach == 0 && !self.ends.front_gone;
+        let follows = self.args.attach == 0 && !self.ends.front_gone;
         let Some(root) = root.filter(|_| follows && self.ends.root_status.is_none()) else {
             return;
         };
@@ -460,7 +460,7 @@ impl Sentinel<'_> {
         let peak = self.ends.peak;
         let worst_delay_ms = self.ends.worst_delay / MILLISECOND;
         let acts = &self.history.acts;
-        let was_asked = self.orders.attach == 0 || self.hands.was_interrupted;
+        let was_asked = self.args.attach == 0 || self.hands.was_interrupted;
         let ended_by_guard =
             acts.stop_sent_at.is_some() && was_asked || acts.kill_sent_at.is_some();
         self.voice.say(match status {
@@ -483,7 +483,7 @@ impl Sentinel<'_> {
 
     /// The run is over when nothing of the tree is left.
     fn is_over(&mut self) -> bool {
-        if self.orders.attach != 0 {
+        if self.args.attach != 0 {
             return match self.ends.root_status {
                 None => false,
                 Some(status) if has_ended(status) => self.tree.is_empty(),
@@ -498,7 +498,7 @@ impl Sentinel<'_> {
     /// The root of a guard that took over, or of one that is attached, is not its child: its end is seen by its absence.
     /// The front collects it, and has some time to report its status.
     fn notice_missing_root(&mut self, now: u64) {
-        let is_attached = self.orders.attach != 0;
+        let is_attached = self.args.attach != 0;
         let is_there =
             |tracked: &TrackedProcess<Mark>| !is_attached || !tracked.process.has_ended();
         if self.ends.root_status.is_some() || self.tree.get(self.root).is_some_and(is_there) {

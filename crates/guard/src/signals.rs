@@ -1,7 +1,7 @@
 //! The guard's signals: it ends when its work ends, not when somebody types Ctrl-C, and a
 //! child's end wakes the deciding thread.
 
-use antifreeze_guard::shared::Shared;
+use antifreeze_ipc::shared::Shared;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32};

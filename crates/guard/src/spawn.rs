@@ -1,10 +1,11 @@
 //! Starts the trainer: forked while the guard still has one thread, held until the wall
 //! and the cgroup stand, then let go.
 
-use crate::limits::Limits;
-use crate::orders::Orders;
-use crate::shared::Shared;
-use antifreeze_cushion::{page, sanitizer};
+use antifreeze_cushion::sanitizer;
+use antifreeze_ipc::guard_args::GuardArgs;
+use antifreeze_ipc::page;
+use antifreeze_ipc::shared::Shared;
+use antifreeze_ipc::user_limits::UserLimits;
 use antifreeze_sense::Pid;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
@@ -61,9 +62,9 @@ impl Held {
 
 /// Forks the trainer, which gets these limits. Must be called before any thread is started.
 pub fn spawn(
-    orders: &Orders,
+    args: &GuardArgs,
     shared: Shared,
-    limits: &Limits,
+    limits: &UserLimits,
     command: &[OsString],
 ) -> std::io::Result<Held> {
     let (mut wait, go) = std::io::pipe()?;
@@ -86,7 +87,7 @@ pub fn spawn(
             }
             // Open until the program is executed, which closes it, or we end.
             let _starting = starting;
-            become_trainer(orders, shared, limits, &arguments, is_sanitized)
+            become_trainer(args, shared, limits, &arguments, is_sanitized)
         }
         pid => {
             if is_sanitized {
@@ -125,32 +126,32 @@ fn is_sanitized(command: &[OsString]) -> bool {
 }
 
 fn become_trainer(
-    orders: &Orders,
+    args: &GuardArgs,
     shared: Shared,
-    limits: &Limits,
+    limits: &UserLimits,
     arguments: &[CString],
     is_sanitized: bool,
 ) -> ! {
-    for (stream, fd) in orders.give.iter().enumerate().filter(|(_, fd)| **fd >= 0) {
+    for (stream, fd) in args.give.iter().enumerate().filter(|(_, fd)| **fd >= 0) {
         // SAFETY: plain descriptor numbers of this process.
         unsafe { libc::dup2(*fd, stream as i32 + 1) };
     }
     raise_oom_score();
     // Before the first thread: threads have a nice value each. At 19 it stays there.
     // SAFETY: a system call on a number.
-    unsafe { libc::nice(orders.nice) };
-    set_environment(orders, shared, !is_sanitized);
+    unsafe { libc::nice(args.nice) };
+    set_environment(args, shared, !is_sanitized);
     limits.restore();
     let mut pointers: Vec<*const libc::c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
     pointers.push(std::ptr::null());
     // SAFETY: a null-terminated list of C strings that outlive the call. The Rust runtime ignores SIGPIPE and opens
     // closed streams; the trainer finds both as the front did.
     let errno = unsafe {
-        set_timers(orders);
-        for stream in (0..3).filter(|stream| orders.closed_streams & (1 << stream) != 0) {
+        set_timers(args);
+        for stream in (0..3).filter(|stream| args.closed_streams & (1 << stream) != 0) {
             libc::close(stream);
         }
-        if orders.ignore_sigpipe == 0 {
+        if args.ignore_sigpipe == 0 {
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         } else {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
@@ -165,9 +166,9 @@ fn become_trainer(
 }
 
 /// Sets the timers that the caller had set.
-fn set_timers(orders: &Orders) {
+fn set_timers(args: &GuardArgs) {
     let timers = [libc::ITIMER_REAL, libc::ITIMER_VIRTUAL, libc::ITIMER_PROF];
-    for (timer, [left, every]) in timers.into_iter().zip(orders.timers) {
+    for (timer, [left, every]) in timers.into_iter().zip(args.timers) {
         let time = |micros: u64| libc::timeval {
             tv_sec: (micros / 1_000_000) as libc::time_t,
             tv_usec: (micros % 1_000_000) as libc::suseconds_t,
@@ -194,16 +195,16 @@ fn raise_oom_score() {
     let _ = std::fs::write(PATH, (now + 500).min(1000).to_string());
 }
 
-fn set_environment(orders: &Orders, shared: Shared, preloads: bool) {
+fn set_environment(args: &GuardArgs, shared: Shared, preloads: bool) {
     let guard = rustix::process::getppid().map_or(0, |guard| guard.as_raw_nonzero().get());
     let front = shared.head().front_pid.load(Acquire);
-    let fd = orders.page;
+    let fd = args.page;
     let paths = format!("/proc/{guard}/fd/{fd}:/proc/{front}/fd/{fd}");
     // SAFETY: one thread.
     unsafe {
         std::env::set_var(page::ENV, paths);
-        if preloads && !orders.preload.is_empty() {
-            let mut preload = OsString::from(&orders.preload);
+        if preloads && !args.preload.is_empty() {
+            let mut preload = OsString::from(&args.preload);
             if let Some(theirs) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
                 preload.push(OsStr::new(":"));
                 preload.push(theirs);

@@ -1,9 +1,10 @@
 //! When the front is gone, its last duty becomes ours: passing the trainer's output on,
 //! from the very byte where the front stopped.
 
-use crate::orders::Orders;
-use crate::relay::{Flow, Source, Transfer, Way, is_anonymous_pipe};
-use crate::shared::Shared;
+use antifreeze_ipc::guard_args::GuardArgs;
+use antifreeze_ipc::relay::{Flow, Source, Transfer, Way, is_anonymous_pipe};
+use antifreeze_ipc::shared::Shared;
+use antifreeze_ipc::state::STREAM_OVER;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
@@ -13,11 +14,6 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 /// Both streams of a process.
 pub const STREAMS: [usize; 2] = [0, 1];
-
-/// In the page, of a stream: nobody reads it, or nobody writes to it any more.
-pub const OVER: u32 = 1;
-/// All of the command's own output was passed on, and somebody may still write to the stream.
-pub const PASSED: u32 = 2;
 
 /// Wakes the threads of the guard that stand by, when a stream is over.
 pub struct Bells([OwnedFd; 2]);
@@ -36,8 +32,8 @@ impl Bells {
 }
 
 /// Waits for the end of the front or of the stream. The one has it relayed, the other closed.
-pub fn stand_by(shared: Shared, orders: &Orders, index: usize, bells: &Bells) {
-    let (lives, bell) = (front_lives(orders), &bells.0[index]);
+pub fn stand_by(shared: Shared, args: &GuardArgs, index: usize, bells: &Bells) {
+    let (lives, bell) = (front_lives(args), &bells.0[index]);
     while !is_over(shared, index) {
         let mut either = [
             PollFd::from_borrowed_fd(lives, PollFlags::IN),
@@ -49,21 +45,20 @@ pub fn stand_by(shared: Shared, orders: &Orders, index: usize, bells: &Bells) {
             break;
         }
     }
-    relay(shared, orders, index);
+    relay(shared, args, index);
 }
 
 /// The pipe that ends when the front does.
-pub fn front_lives(orders: &Orders) -> BorrowedFd<'static> {
+pub fn front_lives(args: &GuardArgs) -> BorrowedFd<'static> {
     // SAFETY: handed over by the front, and never closed.
-    unsafe { BorrowedFd::borrow_raw(orders.front_lives) }
+    unsafe { BorrowedFd::borrow_raw(args.front_lives) }
 }
 
 /// Waits until everything that the command has printed was passed on, by the front or by us: a reader may be slower than
 /// the command was.
-pub fn wait_until_passed(shared: Shared, orders: &Orders, bells: &Bells) {
+pub fn wait_until_passed(shared: Shared, args: &GuardArgs, bells: &Bells) {
     let head = shared.head();
-    let is_passing =
-        |index: usize| orders.read[index] >= 0 && head.broken[index].load(Acquire) == 0;
+    let is_passing = |index: usize| args.read[index] >= 0 && head.broken[index].load(Acquire) == 0;
     loop {
         let kick = shared.page().kick.load(Acquire);
         bells.ring();
@@ -75,16 +70,16 @@ pub fn wait_until_passed(shared: Shared, orders: &Orders, bells: &Bells) {
 }
 
 /// Closes our descriptors of each stream that is over, once.
-pub fn close_broken(shared: Shared, orders: &Orders) {
+pub fn close_broken(shared: Shared, args: &GuardArgs) {
     for index in STREAMS {
         if is_over(shared, index) {
-            drop(Stream::take(index, orders));
+            drop(Stream::take(index, args));
         }
     }
 }
 
 fn is_over(shared: Shared, index: usize) -> bool {
-    shared.head().broken[index].load(Acquire) == OVER
+    shared.head().broken[index].load(Acquire) == STREAM_OVER
 }
 
 /// Whether the descriptors of a stream have an owner in this process already.
@@ -92,15 +87,15 @@ static TAKEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
 /// Relays a stream until the trainer has closed it, or nobody reads it any more. Both streams have a thread of their
 /// own, because a reader that does not read blocks the thread that writes.
-pub fn relay(shared: Shared, orders: &Orders, index: usize) {
-    let Some(stream) = Stream::take(index, orders) else {
+pub fn relay(shared: Shared, args: &GuardArgs, index: usize) {
+    let Some(stream) = Stream::take(index, args) else {
         return;
     };
     if !is_over(shared, index) {
         stream.relay(shared);
     }
     // The keeper has descriptors of its own, and closes them when it is told by the guard.
-    shared.head().broken[index].store(OVER, Release);
+    shared.head().broken[index].store(STREAM_OVER, Release);
     shared.kick();
 }
 
@@ -114,16 +109,16 @@ struct Stream {
 
 impl Stream {
     /// None where there is no such stream, and where it was taken before.
-    fn take(index: usize, orders: &Orders) -> Option<Stream> {
+    fn take(index: usize, args: &GuardArgs) -> Option<Stream> {
         if TAKEN[index].swap(true, AcqRel) {
             return None;
         }
         Some(Stream {
             index,
-            read: owned(orders.read[index])?,
-            pass: owned(orders.pass[index])?,
-            intake: owned(orders.intake_read[index]).zip(owned(orders.intake_write[index])),
-            outlet: owned(orders.outlet_read[index]).zip(owned(orders.outlet_write[index])),
+            read: owned(args.read[index])?,
+            pass: owned(args.pass[index])?,
+            intake: owned(args.intake_read[index]).zip(owned(args.intake_write[index])),
+            outlet: owned(args.outlet_read[index]).zip(owned(args.outlet_write[index])),
         })
     }
 

@@ -2,8 +2,8 @@
 
 use crate::hands::save::catches;
 use crate::mark::Mark;
-use crate::shared::Shared;
-use antifreeze_cushion::page::{HEARS, SHOWS_STACKS, Trainer};
+use antifreeze_ipc::page::{HEARS, SHOWS_STACKS, Trainer};
+use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::tree::ProcessTree;
 use antifreeze_sense::{Phase, Pid, Reading, Reason, Sample};
 use rustix::process::Signal;
@@ -20,17 +20,6 @@ pub enum Answer {
     /// In so many milliseconds, the slowest.
     Saved(u64),
     Failed,
-}
-
-impl Shared {
-    /// Those that train.
-    pub fn trainers(&self) -> impl Iterator<Item = (Pid, &'static Trainer)> {
-        self.page()
-            .trainers
-            .iter()
-            .map(|trainer| (Pid(trainer.pid.load(Acquire)), trainer))
-            .filter(|(pid, _)| *pid != Pid(0))
-    }
 }
 
 /// Of those that train, the one that has made the most steps.

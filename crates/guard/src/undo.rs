@@ -7,8 +7,8 @@
 use crate::hands::limit::Limits;
 use crate::identity;
 use crate::mark::Mark;
-use crate::shared::Shared;
-use crate::state::Guarded;
+use antifreeze_ipc::shared::Shared;
+use antifreeze_ipc::state::GuardedProcess;
 use antifreeze_sense::clock::monotonic_ns;
 use antifreeze_sense::tree::{ProcessTree, TREE_CAPACITY, TrackedProcess};
 use antifreeze_sense::{Pid, Reading, Reason};
@@ -17,92 +17,33 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// A tree that forks without end is gone through so often.
 const MAX_PASSES: usize = 50;
-/// `limit_before` of a process without a limit.
-const NO_LIMIT: u64 = u64::MAX;
-
-/// A process as a guard noted it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Noted {
-    pub pid: Pid,
-    pub started: u64,
-    pub paused: bool,
-    /// Its soft limit without the guard.
-    pub limit_before: Option<u64>,
+/// Whether the process that was noted is alive, and not another one with the same PID.
+pub fn is_alive(noted: &GuardedProcess) -> bool {
+    identity::is_same(noted.pid, noted.started)
 }
 
-impl Noted {
-    pub fn lives(&self) -> bool {
-        identity::is_same(self.pid, self.started)
-    }
+/// Notes all processes of the tree. Must come before anything is done to them. `limit_before` is the soft limit of a
+/// process without the guard.
+pub fn note_guarded(
+    shared: Shared,
+    tree: &ProcessTree<Mark>,
+    limit_before: impl Fn(&TrackedProcess<Mark>) -> Option<u64>,
+) {
+    shared.note_guarded(tree.processes().map(|tracked| GuardedProcess {
+        pid: tracked.process.pid,
+        started: tracked.process.started,
+        paused: tracked.state.paused,
+        limit_before: limit_before(tracked),
+    }));
 }
 
-impl Guarded {
-    fn set(&self, noted: &Noted) {
-        let paused = u32::from(noted.paused);
-        let limit_before = noted.limit_before.unwrap_or(NO_LIMIT);
-        let pid = noted.pid.0;
-        let is_known = self.pid.load(Relaxed) == pid && self.started.load(Relaxed) == noted.started;
-        if !is_known {
-            self.pid.store(0, Release);
-            self.started.store(noted.started, Relaxed);
-        }
-        self.limit_before.store(limit_before, Relaxed);
-        self.paused.store(paused, Release);
-        self.pid.store(pid, Release);
-    }
-
-    fn get(&self) -> Option<Noted> {
-        let pid = Pid(self.pid.load(Acquire));
-        let limit_before = self.limit_before.load(Relaxed);
-        (pid != Pid(0)).then(|| Noted {
-            pid,
-            started: self.started.load(Relaxed),
-            paused: self.paused.load(Acquire) == 1,
-            limit_before: (limit_before != NO_LIMIT).then_some(limit_before),
-        })
-    }
-}
-
-impl Shared {
-    /// Notes all processes of the tree. Must come before something is done to them. `limit_before` is the soft limit of
-    /// a process without the guard.
-    pub fn note_guarded(
-        &self,
-        tree: &ProcessTree<Mark>,
-        limit_before: impl Fn(&TrackedProcess<Mark>) -> Option<u64>,
-    ) {
-        let mut places = self.head().guarded.iter();
-        // The tree first, or one place too many would be taken.
-        for (tracked, place) in tree.processes().zip(places.by_ref()) {
-            place.set(&Noted {
-                pid: tracked.process.pid,
-                started: tracked.process.started,
-                paused: tracked.state.paused,
-                limit_before: limit_before(tracked),
-            });
-        }
-        for place in places.take_while(|place| place.pid.load(Relaxed) != 0) {
-            place.pid.store(0, Release);
-        }
-    }
-
-    /// Notes again which of the noted processes are paused.
-    pub fn note_paused(&self, tree: &ProcessTree<Mark>) {
-        for place in &self.head().guarded {
-            let noted = place.get();
-            let tracked = noted.and_then(|noted| {
-                tree.get(noted.pid)
-                    .filter(|tracked| tracked.process.started == noted.started)
-            });
-            let paused = tracked.is_some_and(|tracked| tracked.state.paused);
-            place.paused.store(paused.into(), Release);
-        }
-    }
-
-    /// What was noted of processes that may live.
-    pub fn guarded(&self) -> impl Iterator<Item = Noted> {
-        self.head().guarded.iter().filter_map(Guarded::get)
-    }
+/// Notes again which of the noted processes are paused.
+pub fn note_paused(shared: Shared, tree: &ProcessTree<Mark>) {
+    shared.note_paused(|noted| {
+        let tracked = tree.get(noted.pid);
+        let tracked = tracked.filter(|tracked| tracked.process.started == noted.started);
+        tracked.is_some_and(|tracked| tracked.state.paused)
+    });
 }
 
 /// Continues what a guard has stopped.
@@ -141,7 +82,7 @@ fn known_tree(shared: Shared, ours: &[Pid]) -> rustix::io::Result<ProcessTree<Be
     if ours.contains(&front) {
         let _ = tree.add_reaper(front);
     }
-    for noted in shared.guarded().filter(Noted::lives) {
+    for noted in shared.guarded().filter(is_alive) {
         if tree.add_root(noted.pid, monotonic_ns()).is_ok()
             && let Some(tracked) = find(&mut tree, noted.pid)
         {

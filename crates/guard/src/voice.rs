@@ -1,9 +1,9 @@
 //! How the deciding thread makes itself heard: events go to the record and to the front,
 //! samples to the record. Nothing here waits for anybody.
 
-use crate::shared::Shared;
-use crate::state::EVENT_BYTES;
 use crate::writer::Trouble;
+use antifreeze_ipc::shared::Shared;
+use antifreeze_ipc::state::EVENT_BYTES;
 use antifreeze_record::Producer;
 use antifreeze_record::codec::encode_event;
 use antifreeze_record::event::{Degradation, Event, EventKind};

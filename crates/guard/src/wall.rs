@@ -6,10 +6,11 @@ use crate::mark::{Loading, Mark};
 use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, WallState, closed, plan};
 use crate::room::{Room, Terms};
 use crate::scout::{FileData, Findings};
-use crate::shared::Shared;
 use crate::stride::Stride;
-use crate::undo::{Noted, put_back_limits};
-use antifreeze_cushion::page::{LIMIT_UNIT, LOADING_NS, SLOTS, Slot};
+use crate::undo::{note_guarded, put_back_limits};
+use antifreeze_ipc::page::{LIMIT_UNIT, LOADING_NS, SLOTS, Slot};
+use antifreeze_ipc::shared::Shared;
+use antifreeze_ipc::state::GuardedProcess;
 use antifreeze_record::event::{Degradation, EventKind};
 use antifreeze_sense::tree::{ProcessTree, TREE_CAPACITY, TrackedProcess};
 use antifreeze_sense::{Pid, Process, ProcessName, Reading};
@@ -47,7 +48,7 @@ pub struct Wall {
     stride: Stride,
     said_refused: bool,
     /// What a guard noted that this one replaces.
-    inherited: Vec<Noted>,
+    inherited: Vec<GuardedProcess>,
     /// Refusals told so far, for each slot of the page.
     told: [u32; SLOTS],
     /// What each slot wanted when this look began.
@@ -58,7 +59,12 @@ pub struct Wall {
 }
 
 impl Wall {
-    pub fn new(on: bool, ceiling: Option<u64>, attached: bool, inherited: Vec<Noted>) -> Wall {
+    pub fn new(
+        on: bool,
+        ceiling: Option<u64>,
+        attached: bool,
+        inherited: Vec<GuardedProcess>,
+    ) -> Wall {
         Wall {
             on,
             ceiling,
@@ -126,7 +132,7 @@ impl Wall {
             });
         }
         // Before any limit is set.
-        shared.note_guarded(tree, |tracked| self.limit_before(tracked));
+        note_guarded(shared, tree, |tracked| self.limit_before(tracked));
         let wall_room = WallRoom {
             wall: self.on,
             room: room.bytes,
@@ -330,7 +336,7 @@ impl Wall {
 
 /// The soft limit that a process had before the guard that this one replaces. One that was born since has that of its
 /// parent. None where this is the first guard.
-fn inherited_limit(inherited: &[Noted], process: &Process) -> Option<Option<u64>> {
+fn inherited_limit(inherited: &[GuardedProcess], process: &Process) -> Option<Option<u64>> {
     let noted = |pid: Pid| inherited.iter().find(move |noted| noted.pid == pid);
     let own = noted(process.pid).filter(|noted| noted.started == process.started);
     let noted = own.or(noted(process.parent)).or(inherited.first());

@@ -2,8 +2,8 @@
 //! seconds in a storm. The deciding thread hands frames over and never learns how long.
 
 use crate::counting;
-use crate::relay::copy_tail;
-use crate::shared::Shared;
+use antifreeze_ipc::relay::copy_tail;
+use antifreeze_ipc::shared::Shared;
 use antifreeze_record::{Consumer, LevelSizes, OutputTail, RecordHead, RecordWriter, output_tail};
 use antifreeze_sense::clock::monotonic_ns;
 use std::io;

@@ -3,13 +3,13 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
-use antifreeze_cushion::page::HEAD_BYTES;
 use antifreeze_guard::mark::Mark;
 use antifreeze_guard::room::{Room, Terms};
 use antifreeze_guard::scout::Findings;
-use antifreeze_guard::shared::Shared;
 use antifreeze_guard::trainers;
 use antifreeze_guard::wall::{Motive, Wall};
+use antifreeze_ipc::page::HEAD_BYTES;
+use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::clock::monotonic_ns;
 use antifreeze_sense::tree::{ProcessTree, TREE_CAPACITY};
 use antifreeze_sense::{Pid, Reading, Reason, Sample};

@@ -7,7 +7,7 @@
 #[path = "../testing/page_reader.rs"]
 mod page_reader;
 
-use antifreeze_guard::shared::Shared;
+use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::Pid;
 use page_reader::Reader;
 use std::os::fd::AsFd;

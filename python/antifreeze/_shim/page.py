@@ -1,4 +1,4 @@
-"""The part of the run's page that belongs to this process: see crates/cushion/src/page.rs.
+"""The part of the run's page that belongs to this process: see crates/ipc/src/page.rs.
 
 The page is memory that the guard, the front and every process of the run share. The guard reads what
 stands here at its own pace, so that saying something costs a write to memory, and no call.

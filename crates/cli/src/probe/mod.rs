@@ -7,9 +7,9 @@
 mod asleep;
 mod nvidia;
 
-use antifreeze_cushion::page::STALE_NS;
-use antifreeze_guard::shared::Shared;
-use antifreeze_guard::{cards, title};
+use antifreeze_ipc::page::STALE_NS;
+use antifreeze_ipc::shared::Shared;
+use antifreeze_ipc::{gpu_readings, process_title};
 use antifreeze_sense::clock::monotonic_ns;
 use antifreeze_sense::{Gpus, Reason};
 use asleep::Slots;
@@ -47,7 +47,7 @@ pub fn probe(memory: [RawFd; 2]) -> Result<(), String> {
         format!("the page: {errno}; this command is started by `antifreeze run`")
     })?;
     let _ = rustix::thread::set_name(c"af-probe");
-    title::set(b"af-probe");
+    process_title::set(b"af-probe");
     // SAFETY: a system call on a number.
     unsafe { libc::nice(NICE) };
     std::thread::Builder::new()
@@ -82,7 +82,7 @@ fn read_cards(shared: Shared) {
     loop {
         if slots.are_all_asleep() {
             driver = None;
-            cards::publish(shared, Gpus::unavailable(Reason::Absent), monotonic_ns());
+            gpu_readings::publish(shared, Gpus::unavailable(Reason::Absent), monotonic_ns());
             std::thread::sleep(PACE);
             continue;
         }
@@ -93,7 +93,7 @@ fn read_cards(shared: Shared) {
         let pause = match looked {
             Ok(mut known) => {
                 let look = known.look();
-                cards::publish(shared, look, monotonic_ns());
+                gpu_readings::publish(shared, look, monotonic_ns());
                 idle = if is_idle(&look) { idle + 1 } else { 0 };
                 if idle >= IDLE_LOOKS && slots.may_sleep() {
                     REST
@@ -103,10 +103,14 @@ fn read_cards(shared: Shared) {
                 }
             }
             Err(Unusable::ForEver(reason)) => {
-                return cards::publish(shared, Gpus::unavailable(reason), cards::FOR_EVER);
+                return gpu_readings::publish(
+                    shared,
+                    Gpus::unavailable(reason),
+                    gpu_readings::FOR_EVER,
+                );
             }
             Err(Unusable::Now(reason)) => {
-                cards::publish(shared, Gpus::unavailable(reason), monotonic_ns());
+                gpu_readings::publish(shared, Gpus::unavailable(reason), monotonic_ns());
                 REST
             }
         };

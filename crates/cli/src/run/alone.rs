@@ -3,7 +3,7 @@
 
 use super::inherited;
 use crate::output::complain;
-use antifreeze_guard::shared;
+use antifreeze_ipc::shared;
 use antifreeze_text::{sanitize, units};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsString;

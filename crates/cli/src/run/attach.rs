@@ -53,16 +53,16 @@ fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
     let Prepared {
         store,
         notes,
-        mut orders,
+        mut guard_args,
         mut facts,
         detail,
     } = prepare(&arguments.terms, &folder, target.command()).map_err(Failure::Usage)?;
-    orders.attach = pid;
-    orders.attach_started = target.started;
+    guard_args.attach = pid;
+    guard_args.attach_started = target.started;
     facts.attached = true;
     let style = terminal_style(rustix::stdio::stderr());
     let mut front =
-        Front::start(orders, facts, detail, style, false, None).map_err(Failure::Own)?;
+        Front::start(guard_args, facts, detail, style, false, None).map_err(Failure::Own)?;
     let target = Rc::new(target);
     front.watch_target(Rc::clone(&target));
     if arguments.tether {

@@ -20,14 +20,14 @@ use crate::report::Report;
 use crate::store::Run;
 use crate::usage;
 use antifreeze_diagnose::{Again, Facts, Told, lacks_brake};
-use antifreeze_guard::cards;
 use antifreeze_guard::hands::cgroup;
-use antifreeze_guard::orders::Orders;
-use antifreeze_guard::shared::{Memory, Shared};
-use antifreeze_guard::state::{EVENT_BYTES, EVENTS, attached};
-use antifreeze_guard::takeover::OVER;
 use antifreeze_guard::undo;
 use antifreeze_guard::writer::complete_tails;
+use antifreeze_ipc::gpu_readings;
+use antifreeze_ipc::guard_args::GuardArgs;
+use antifreeze_ipc::shared::{Memory, Shared};
+use antifreeze_ipc::state::STREAM_OVER;
+use antifreeze_ipc::state::{EVENT_BYTES, EVENTS, attached};
 use antifreeze_record::codec::decode_event;
 use antifreeze_record::event::{Degradation, Event, EventKind, Rung};
 use antifreeze_sense::Stamp;
@@ -62,7 +62,7 @@ const AT_ONCE: rustix::time::Timespec = rustix::time::Timespec {
 const LIVE_EVERY: Duration = Duration::from_millis(500);
 
 pub struct Front {
-    orders: Orders,
+    guard_args: GuardArgs,
     facts: Facts,
     style: TermStyle,
     shared: Shared,
@@ -136,7 +136,7 @@ pub struct Closed {
 impl Front {
     /// Starts the guard, which starts the command.
     pub fn start(
-        orders: Orders,
+        guard_args: GuardArgs,
         facts: Facts,
         detail: Detail,
         style: TermStyle,
@@ -147,11 +147,11 @@ impl Front {
         let signals = Signals::watch().map_err(|error| format!("watching signals: {error}"))?;
         set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(tried("becoming a subreaper"))?;
-        let listener = match orders.attach {
+        let listener = match guard_args.attach {
             0 => GroupListener::start(),
             _ => None,
         };
-        let mut streams = match orders.attach {
+        let mut streams = match guard_args.attach {
             0 => Streams::open().map_err(tried("opening the output"))?,
             // What it prints is not ours to pass on.
             _ => Streams::default(),
@@ -184,14 +184,14 @@ impl Front {
         if let Some(probe) = probe {
             let pid = probe.pid.as_raw_nonzero().get() as u32;
             shared.head().probe_pid.store(pid, Release);
-            cards::expect(shared, monotonic_ns());
+            gpu_readings::expect(shared, monotonic_ns());
         }
         // Before the guard too: without room for these threads the command is started alone.
         let a_thread = |error| format!("starting a thread: {error}");
         let screen = Screen::start().map_err(a_thread)?;
         let relays = Relays::start(&streams, shared, &screen, &wake).map_err(a_thread)?;
         let equipment = Equipment {
-            orders: &orders,
+            guard_args: &guard_args,
             program: program.as_fd(),
             memory: &memory,
             wake: wake.as_fd(),
@@ -214,7 +214,7 @@ impl Front {
         facts.started = Stamp::now();
         Ok(Front {
             speaker: Speaker::new(detail, style.glyphs),
-            orders,
+            guard_args,
             facts,
             style,
             shared,
@@ -345,9 +345,9 @@ impl Front {
         let lacks = |degradation| self.lacks.contains(&degradation);
         Means {
             wall: match (
-                self.orders.wall,
+                self.guard_args.wall,
                 lacks(Degradation::WallIgnored),
-                self.orders.preload.is_empty(),
+                self.guard_args.preload.is_empty(),
             ) {
                 (false, ..) | (_, true, _) => Wall::Off,
                 (_, _, true) => Wall::WithoutCushion,
@@ -370,7 +370,7 @@ impl Front {
         self.hear();
         self.tell_all();
         for (index, broken) in self.shared.head().broken.iter().enumerate() {
-            if broken.load(Relaxed) == OVER {
+            if broken.load(Relaxed) == STREAM_OVER {
                 self.streams.give_up(index);
             }
         }
@@ -532,7 +532,7 @@ impl Front {
     fn replace_guard(&mut self, root: u32) {
         self.restarts += 1;
         let equipment = Equipment {
-            orders: &self.orders,
+            guard_args: &self.guard_args,
             program: self.program.as_fd(),
             memory: &self.memory,
             wake: self.wake.as_fd(),
@@ -567,7 +567,7 @@ impl Front {
         let ours = ours.map(|pid| antifreeze_sense::Pid(pid.load(Acquire)));
         undo::undo_all(self.shared, &ours);
         let root = antifreeze_sense::Pid(head.root_pid.load(Acquire));
-        cgroup::let_go(root, &self.orders.run_id);
+        cgroup::let_go(root, &self.guard_args.run_id);
     }
 
     fn root_status(&self) -> Option<u32> {
@@ -618,7 +618,7 @@ impl Front {
         if self.unguarded {
             // Where a process is left in it, the keeper stays.
             let root = antifreeze_sense::Pid(self.shared.head().root_pid.load(Acquire));
-            cgroup::is_left(root, &self.orders.run_id);
+            cgroup::is_left(root, &self.guard_args.run_id);
         }
         self.shared.head().front_done.store(1, Release);
         let errno = self.shared.head().exec_errno.load(Acquire);
@@ -628,7 +628,7 @@ impl Front {
         }
         let again = self.closing_words(json);
         let (status, signal) = match self.root_status() {
-            _ if self.orders.attach != 0 => (0, None),
+            _ if self.guard_args.attach != 0 => (0, None),
             _ if self.ended_by_guard => (75, None),
             Some(status) => outcome::of(status as i32, cut_off, self.relays.loss()),
             None => (super::OWN_FAILURE, None),

@@ -115,7 +115,7 @@ fn listen(counts: &Counts, front: libc::pid_t) -> ! {
         if libc::getppid() != front {
             libc::_exit(0);
         }
-        antifreeze_guard::title::set(b"af-signals");
+        antifreeze_ipc::process_title::set(b"af-signals");
         close_all();
         loop {
             let mut info: libc::siginfo_t = std::mem::zeroed();

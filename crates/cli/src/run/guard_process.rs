@@ -2,8 +2,8 @@
 
 use super::inherited;
 use super::streams::Streams;
-use antifreeze_guard::orders::Orders;
-use antifreeze_guard::shared::Memory;
+use antifreeze_ipc::guard_args::GuardArgs;
+use antifreeze_ipc::shared::Memory;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
@@ -25,7 +25,7 @@ pub struct GuardProcess {
 
 /// What every guard of this run is given.
 pub struct Equipment<'a> {
-    pub orders: &'a Orders,
+    pub guard_args: &'a GuardArgs,
     /// The guard's program. Keepers of one guard are known by it to the next.
     pub program: BorrowedFd<'a>,
     pub memory: &'a Memory,
@@ -42,45 +42,45 @@ pub struct Equipment<'a> {
 impl GuardProcess {
     /// Starts a guard; with `adopt`, for a trainer that runs already.
     pub fn start(equipment: &Equipment<'_>, adopt: Option<Pid>) -> io::Result<GuardProcess> {
-        let mut orders = equipment.orders.clone();
-        orders.page = equipment.memory.page.as_raw_fd();
-        orders.state = equipment.memory.state.as_raw_fd();
-        orders.wake = equipment.wake.as_raw_fd();
-        orders.front_lives = equipment.front_lives.as_raw_fd();
-        orders.read = [-1; 2];
-        orders.pass = [-1; 2];
-        orders.give = [-1; 2];
+        let mut guard_args = equipment.guard_args.clone();
+        guard_args.page = equipment.memory.page.as_raw_fd();
+        guard_args.state = equipment.memory.state.as_raw_fd();
+        guard_args.wake = equipment.wake.as_raw_fd();
+        guard_args.front_lives = equipment.front_lives.as_raw_fd();
+        guard_args.read = [-1; 2];
+        guard_args.pass = [-1; 2];
+        guard_args.give = [-1; 2];
         for pair in [
-            &mut orders.intake_read,
-            &mut orders.intake_write,
-            &mut orders.outlet_read,
-            &mut orders.outlet_write,
+            &mut guard_args.intake_read,
+            &mut guard_args.intake_write,
+            &mut guard_args.outlet_read,
+            &mut guard_args.outlet_write,
         ] {
             *pair = [-1; 2];
         }
-        orders.adopt = adopt.map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
+        guard_args.adopt = adopt.map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
         for (i, stream) in equipment.streams.each() {
-            orders.read[i] = stream.read.as_raw_fd();
-            orders.pass[i] = stream.pass.as_raw_fd();
-            orders.intake_read[i] = stream.intake.read.as_raw_fd();
-            orders.intake_write[i] = stream.intake.write.as_raw_fd();
-            orders.outlet_read[i] = stream.outlet.read.as_raw_fd();
-            orders.outlet_write[i] = stream.outlet.write.as_raw_fd();
-            orders.give[i] = stream.give.as_ref().map_or(-1, |give| give.as_raw_fd());
+            guard_args.read[i] = stream.read.as_raw_fd();
+            guard_args.pass[i] = stream.pass.as_raw_fd();
+            guard_args.intake_read[i] = stream.intake.read.as_raw_fd();
+            guard_args.intake_write[i] = stream.intake.write.as_raw_fd();
+            guard_args.outlet_read[i] = stream.outlet.read.as_raw_fd();
+            guard_args.outlet_write[i] = stream.outlet.write.as_raw_fd();
+            guard_args.give[i] = stream.give.as_ref().map_or(-1, |give| give.as_raw_fd());
         }
         if equipment.streams.joined {
-            orders.give[1] = orders.give[0];
+            guard_args.give[1] = guard_args.give[0];
         }
-        let handed_over: Vec<RawFd> = orders
+        let handed_over: Vec<RawFd> = guard_args
             .kept_descriptors()
-            .chain(orders.give)
+            .chain(guard_args.give)
             .filter(|fd| *fd >= 0)
             .collect();
 
         let mut command = Command::new(format!("/proc/self/fd/{}", equipment.program.as_raw_fd()));
         command
             .arg0("antifreeze-guard")
-            .arg(orders.to_argument())
+            .arg(guard_args.to_argument())
             .arg(equipment.folder)
             .args(equipment.command);
         command.envs(environment(equipment));

@@ -2,8 +2,8 @@
 //! `/dev/null` in place of a standard stream that is closed, and ignores SIGPIPE; the front needs SIGCHLD, raises limits for
 //! itself, and lets inherited descriptors go. The command has to find all of it as it was.
 
-use antifreeze_guard::limits::{self, Limits};
-use antifreeze_guard::orders::Timers;
+use antifreeze_ipc::guard_args::Timers;
+use antifreeze_ipc::user_limits::{self, UserLimits};
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::OnceLock;
@@ -59,14 +59,14 @@ pub fn ignored_sigpipe() -> u32 {
 }
 
 /// The limits before they were raised, and whether SIGXFSZ was ignored.
-static LIMITS: OnceLock<(Limits, bool)> = OnceLock::new();
+static LIMITS: OnceLock<(UserLimits, bool)> = OnceLock::new();
 
 /// Raises limits that front and guard could run into with work of their own. A write beyond a limit that cannot be raised
 /// fails, and does not end this process. Called once.
 pub fn raise_limits() {
     // SAFETY: a system call on plain numbers.
     let ignored = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } == libc::SIG_IGN;
-    let _ = LIMITS.set((limits::raise(), ignored));
+    let _ = LIMITS.set((user_limits::raise(), ignored));
 }
 
 /// Puts the limits back for a child, between `fork` and `exec`.

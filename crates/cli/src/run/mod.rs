@@ -30,7 +30,7 @@ use crate::store::{Run, Store};
 use crate::term_style::terminal_style;
 use antifreeze_check::settings::Flags;
 use antifreeze_diagnose::{Again, Facts};
-use antifreeze_guard::orders::Orders;
+use antifreeze_ipc::guard_args::GuardArgs;
 use antifreeze_lint::here::Here;
 use antifreeze_sense::{MachineSensors, Sample};
 use antifreeze_text::units;
@@ -80,7 +80,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     let Prepared {
         store,
         notes,
-        mut orders,
+        mut guard_args,
         facts,
         detail,
     } = match prepare(&arguments.terms, &folder, arguments.command.clone()) {
@@ -90,15 +90,15 @@ pub fn run(mut arguments: RunArguments) -> u8 {
             return 2;
         }
     };
-    orders.checkpoint_signal = arguments.checkpoint_signal.unwrap_or(0) as u32;
-    orders.nice = arguments.nice.unwrap_or(NICE);
-    orders.closed_streams = inherited::closed_streams();
-    orders.ignore_sigpipe = inherited::ignored_sigpipe();
+    guard_args.checkpoint_signal = arguments.checkpoint_signal.unwrap_or(0) as u32;
+    guard_args.nice = arguments.nice.unwrap_or(NICE);
+    guard_args.closed_streams = inherited::closed_streams();
+    guard_args.ignore_sigpipe = inherited::ignored_sigpipe();
     let timers = inherited::take_timers();
-    orders.timers = timers;
-    orders.preload = store
+    guard_args.timers = timers;
+    guard_args.preload = store
         .as_ref()
-        .filter(|_| orders.wall)
+        .filter(|_| guard_args.wall)
         .and_then(|store| crate::embed::cushion(&store.library_folders()))
         .map(|path| path.to_string_lossy().into_owned())
         .unwrap_or_default();
@@ -112,7 +112,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     let shim = store
         .as_ref()
         .and_then(|store| crate::embed::shim(&store.library_folders()));
-    let front = match Front::start(orders, facts, detail, style, arguments.live, shim) {
+    let front = match Front::start(guard_args, facts, detail, style, arguments.live, shim) {
         Ok(front) => front,
         Err(message) => {
             inherited::put_back_timers(timers);
@@ -184,7 +184,7 @@ struct Prepared {
     store: Option<Store>,
     /// What differs from what was asked for, such as that there will be no record.
     notes: Vec<String>,
-    orders: Orders,
+    guard_args: GuardArgs,
     facts: Facts,
     detail: Detail,
 }
@@ -222,7 +222,7 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
             free => format!("--allow-swap: only {} of swap is free", units::bytes(free)),
         });
     }
-    let orders = Orders {
+    let guard_args = GuardArgs {
         reserve,
         budget: budget.unwrap_or(0),
         allow_swap,
@@ -230,7 +230,7 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
         pause_deadline_s: PAUSE_DEADLINE_S,
         stop_deadline_s: STOP_DEADLINE_S,
         run_id: run.id.clone(),
-        ..Orders::default()
+        ..GuardArgs::default()
     };
     let facts = Facts {
         run: run.id,
@@ -240,7 +240,7 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
         total,
         reserve,
         budget,
-        swap: orders.allow_swap.min(swap_free),
+        swap: guard_args.allow_swap.min(swap_free),
         container: sample.cgroup.limit.value().filter(|limit| *limit < total),
         available,
         ..Facts::default()
@@ -253,7 +253,7 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
     Ok(Prepared {
         store,
         notes,
-        orders,
+        guard_args,
         facts,
         detail,
     })

@@ -1,6 +1,6 @@
 //! The probe of NVIDIA's cards as the front sees it: started once, left alone, and reaped like any other child.
 
-use antifreeze_guard::shared::Memory;
+use antifreeze_ipc::shared::Memory;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsRawFd;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};

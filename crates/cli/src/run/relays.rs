@@ -4,10 +4,10 @@
 
 use super::screen::Screen;
 use super::streams::{Ends, Streams};
-use antifreeze_guard::relay::{Flow, Source, Way, is_anonymous_pipe};
-use antifreeze_guard::shared::{OutputRing, Shared};
-use antifreeze_guard::state::Output;
-use antifreeze_guard::takeover::{OVER, PASSED};
+use antifreeze_ipc::relay::{Flow, Source, Way, is_anonymous_pipe};
+use antifreeze_ipc::shared::{OutputRing, Shared};
+use antifreeze_ipc::state::Output;
+use antifreeze_ipc::state::{STREAM_OVER, STREAM_PASSED};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -110,7 +110,11 @@ impl Relays {
     /// Tells the guard that nothing more is passed on here: all was, or nobody waits for it.
     pub fn leave(&self, shared: Shared, abandoned: bool) {
         for broken in &shared.head().broken {
-            let left = if abandoned { OVER } else { PASSED };
+            let left = if abandoned {
+                STREAM_OVER
+            } else {
+                STREAM_PASSED
+            };
             let _ = broken.compare_exchange(0, left, Release, Relaxed);
         }
         shared.kick();
@@ -307,7 +311,7 @@ impl Passing {
 
     /// The stream is over: front, guard and keeper close it, and the other side learns of it.
     fn give_up(&self) {
-        self.shared.head().broken[self.index].store(OVER, Release);
+        self.shared.head().broken[self.index].store(STREAM_OVER, Release);
         self.shared.kick();
         ring(&self.wake);
     }

@@ -5,8 +5,8 @@
 //! ([`LineTracker`]). So a reader that does not read, such as a pager, blocks the threads that write, and nothing
 //! else of the front.
 
-use antifreeze_guard::relay::{Way, copy_tail};
-use antifreeze_guard::state::Output;
+use antifreeze_ipc::relay::{Way, copy_tail};
+use antifreeze_ipc::state::Output;
 use antifreeze_view::{Cursor, LineTracker};
 use rustix::io::Errno;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! When all that the command has printed has reached the real terminal.
 
 use super::streams::Streams;
-use antifreeze_guard::shared::Shared;
+use antifreeze_ipc::shared::Shared;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::thread::futex;

@@ -7,8 +7,8 @@
 //! are those of the real terminal: the cushion asks and sets them there.
 
 use super::inherited;
-use antifreeze_cushion::page::Head;
-use antifreeze_guard::relay::Transfer;
+use antifreeze_ipc::page::Head;
+use antifreeze_ipc::relay::Transfer;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
 use rustix::io::Errno;
@@ -25,7 +25,7 @@ pub struct Stream {
     pub pass: OwnedFd,
     pub give: Option<OwnedFd>,
     pub terminal: bool,
-    /// The pipes of the relay, as `antifreeze_guard::relay` describes them.
+    /// The pipes of the relay, as `antifreeze_ipc::relay` describes them.
     pub intake: Ends,
     pub outlet: Ends,
 }

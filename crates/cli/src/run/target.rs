@@ -4,7 +4,7 @@
 //! is given away, and its end is awaited through a pidfd.
 
 use super::attach_policy::{Process, Request};
-use antifreeze_guard::orders::Orders;
+use antifreeze_ipc::guard_args::GuardArgs;
 use antifreeze_sense::parse;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, open, openat, readlinkat};
@@ -81,17 +81,17 @@ impl Target {
             let folder = open_folder(pid).ok()?;
             let guard = Stat::read(folder.as_fd()).filter(|stat| stat.name == GUARD_NAME)?;
             let argument = words(folder.as_fd()).into_iter().nth(1)?;
-            let orders = Orders::parse(std::str::from_utf8(&argument).ok()?)?;
+            let guard_args = GuardArgs::parse(std::str::from_utf8(&argument).ok()?)?;
             // The guard is the parent of a command that it started, and no relative of a process that it attached to.
-            let is_related = match orders.attach {
+            let is_related = match guard_args.attach {
                 0 => tree.contains(&pid),
                 attached => {
                     let started = || Stat::read(open_folder(attached).ok()?.as_fd());
                     tree.contains(&attached)
-                        && started().is_some_and(|stat| stat.started == orders.attach_started)
+                        && started().is_some_and(|stat| stat.started == guard_args.attach_started)
                 }
             };
-            (is_related && guard.state != b'Z').then_some(orders.run_id)
+            (is_related && guard.state != b'Z').then_some(guard_args.run_id)
         })
     }
 

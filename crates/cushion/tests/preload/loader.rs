@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::Duration;
 
-use antifreeze_cushion::page::Slot;
+use antifreeze_ipc::page::Slot;
 
 use crate::MB;
 use crate::library;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread::JoinHandle;
 
-use antifreeze_cushion::page::{HEAD_BYTES, Head, LIMIT_UNIT, MAGIC, STALE_NS, Slot, VERSION};
+use antifreeze_ipc::page::{HEAD_BYTES, Head, LIMIT_UNIT, MAGIC, STALE_NS, Slot, VERSION};
 
 pub struct Sentry {
     fd: OwnedFd,

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use antifreeze_cushion::page;
+use antifreeze_ipc::page;
 
 use crate::library;
 use crate::sentry::Sentry;

@@ -8,8 +8,8 @@
 use crate::interruptible::Interruptible;
 use crate::mark::Mark;
 use crate::policy::{PageoutCandidate, choose_for_pageout};
-use crate::shared::Shared;
-use antifreeze_cushion::page::{PAGEOUT_SIGNAL, PAGER_BUSY, PAGER_FINISHED, PAGER_READY};
+use antifreeze_ipc::page::{PAGEOUT_SIGNAL, PAGER_BUSY, PAGER_FINISHED, PAGER_READY};
+use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::Pid;
 use antifreeze_sense::tree::{ProcessTree, TrackedProcess};
 use rustix::process::Signal;

@@ -2,7 +2,8 @@
 
 use super::pageout::PageoutState;
 use crate::mark::Mark;
-use crate::shared::Shared;
+use crate::undo::note_paused;
+use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::Pid;
 use antifreeze_sense::tree::ProcessTree;
 use rustix::process::Signal;
@@ -23,7 +24,7 @@ pub fn pause(tree: &mut ProcessTree<Mark>, shared: Shared) -> usize {
     }
     let ours = || tree.processes().filter(|tracked| tracked.state.paused);
     // Noted before it is done: should we die in between, a keeper continues too many.
-    shared.note_paused(tree);
+    note_paused(shared, tree);
     // One that pages itself out has to run for it.
     let to_stop = || ours().filter(|tracked| !tracked.state.pageout.is_running());
     to_stop()
@@ -43,7 +44,7 @@ pub fn resume(tree: &mut ProcessTree<Mark>, shared: Shared) {
         // It was read while it stood still, and that was our doing.
         tracked.process.state = b'R';
     }
-    shared.note_paused(tree);
+    note_paused(shared, tree);
 }
 
 /// Asks the trainer to end: the root, and through launchers what they started.

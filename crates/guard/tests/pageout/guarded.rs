@@ -1,11 +1,11 @@
 //! A program with the cushion in it, and a guard that can do one thing: pause it and page it out.
 
-use antifreeze_cushion::page::{self, PAGEOUT_SIGNAL, PAGER_FINISHED, STALE_NS};
 use antifreeze_guard::hands::pageout::{Pageout, PageoutState};
 use antifreeze_guard::hands::stop;
 use antifreeze_guard::interruptible::inspect;
 use antifreeze_guard::mark::Mark;
-use antifreeze_guard::shared::{Memory, Shared};
+use antifreeze_ipc::page::{self, PAGEOUT_SIGNAL, PAGER_FINISHED, STALE_NS};
+use antifreeze_ipc::shared::{Memory, Shared};
 use antifreeze_sense::clock::monotonic_ns;
 use antifreeze_sense::tree::{ProcessTree, TREE_CAPACITY};
 use antifreeze_sense::{MachineSensors, Pid, Sample};

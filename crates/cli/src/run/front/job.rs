@@ -3,7 +3,7 @@
 
 use super::Front;
 use crate::run::signals::{Arrived, ends_by_default, stops, take_default_action};
-use antifreeze_guard::state::{attached, stop_signal};
+use antifreeze_ipc::state::{attached, stop_signal};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -18,7 +18,7 @@ impl Front {
                 // The command was continued, and the guard continues us.
                 libc::SIGCONT if arrived.sender == self.shared.head().guard_pid.load(Acquire) => {}
                 libc::SIGCHLD if !arrived.was_sent() => self.somebody_ended(),
-                _ if self.orders.attach != 0 => self.leave_attached(arrived.signal),
+                _ if self.guard_args.attach != 0 => self.leave_attached(arrived.signal),
                 libc::SIGWINCH => self.window_changed(arrived),
                 signal => {
                     // Another child may have ended at the same moment, and that is one signal.
@@ -43,7 +43,7 @@ impl Front {
 
     fn command_has_cushion(&self) -> bool {
         let root = self.shared.head().root_pid.load(Acquire);
-        let library = self.orders.preload.as_bytes();
+        let library = self.guard_args.preload.as_bytes();
         let maps = std::fs::read(format!("/proc/{root}/maps")).unwrap_or_default();
         !library.is_empty()
             && maps

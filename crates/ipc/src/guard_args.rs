@@ -9,7 +9,7 @@ use std::os::fd::RawFd;
 pub type Timers = [[u64; 2]; 3];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Orders {
+pub struct GuardArgs {
     /// The page that the tree sees as well, the state of the run, and the eventfd that wakes the front.
     pub page: RawFd,
     pub state: RawFd,
@@ -76,7 +76,7 @@ macro_rules! numbers {
     };
 }
 
-impl Orders {
+impl GuardArgs {
     /// Descriptors that the front hands over for as long as the guard lives. -1 stands for one that there is not.
     pub fn kept_descriptors(&self) -> impl Iterator<Item = RawFd> {
         let pairs = [
@@ -122,44 +122,44 @@ impl Orders {
     }
 
     /// None when the argument is not one that `to_argument` wrote.
-    pub fn parse(argument: &str) -> Option<Orders> {
+    pub fn parse(argument: &str) -> Option<GuardArgs> {
         let (words, preload) = argument.split_once("preload=")?;
-        let mut orders = Orders {
+        let mut args = GuardArgs {
             preload: preload.to_owned(),
-            ..Orders::default()
+            ..GuardArgs::default()
         };
         for word in words.split_ascii_whitespace() {
             let (name, value) = word.split_once('=')?;
             macro_rules! take {
                 ($field:ident) => {
                     if name == stringify!($field) {
-                        orders.$field = value.parse().ok()?;
+                        args.$field = value.parse().ok()?;
                     }
                 };
             }
-            numbers!(orders, take);
+            numbers!(args, take);
             take!(wall);
             take!(run_id);
             if name == "timers" {
                 let mut numbers = value.split(',').map(str::parse);
-                for number in orders.timers.as_flattened_mut() {
+                for number in args.timers.as_flattened_mut() {
                     *number = numbers.next()?.ok()?;
                 }
             }
             let pair = match name {
-                "read" => &mut orders.read,
-                "pass" => &mut orders.pass,
-                "intake_read" => &mut orders.intake_read,
-                "intake_write" => &mut orders.intake_write,
-                "outlet_read" => &mut orders.outlet_read,
-                "outlet_write" => &mut orders.outlet_write,
-                "give" => &mut orders.give,
+                "read" => &mut args.read,
+                "pass" => &mut args.pass,
+                "intake_read" => &mut args.intake_read,
+                "intake_write" => &mut args.intake_write,
+                "outlet_read" => &mut args.outlet_read,
+                "outlet_write" => &mut args.outlet_write,
+                "give" => &mut args.give,
                 _ => continue,
             };
             let (first, second) = value.split_once(',')?;
             *pair = [first.parse().ok()?, second.parse().ok()?];
         }
-        Some(orders)
+        Some(args)
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn orders_survive_the_command_line() {
-        let orders = Orders {
+        let args = GuardArgs {
             page: 5,
             state: 12,
             wake: 6,
@@ -198,13 +198,13 @@ mod tests {
             preload: "/a folder/with preload= in it/cushion.so".to_owned(),
             run_id: "20260102-0304-ab".to_owned(),
         };
-        assert_eq!(Orders::parse(&orders.to_argument()), Some(orders));
+        assert_eq!(GuardArgs::parse(&args.to_argument()), Some(args));
     }
 
     #[test]
     fn a_strange_argument_is_refused() {
-        assert_eq!(Orders::parse(""), None);
-        assert_eq!(Orders::parse("page=x preload="), None);
-        assert_eq!(Orders::parse("read=1 preload="), None);
+        assert_eq!(GuardArgs::parse(""), None);
+        assert_eq!(GuardArgs::parse("page=x preload="), None);
+        assert_eq!(GuardArgs::parse("read=1 preload="), None);
     }
 }

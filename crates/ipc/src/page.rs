@@ -11,7 +11,7 @@
 //! front, guard and keeper treat it as input from an untrusted process:
 //!
 //! - **No process is found through it.** Whom the guard limits, pauses, signals or ends, and whom the front passes signals
-//!   to, comes from the kernel (children, start times, pidfds) and from `State` of crates/guard, which is another memfd
+//!   to, comes from the kernel (children, start times, pidfds) and from `state.rs` beside this file, which is another memfd
 //!   that is not mapped in the tree. A number in the page selects among the processes that are known already, or nothing.
 //! - **It cannot be cut short.** The memfd is sealed against a change of its size, so that no access faults.
 //! - **What is read is bounded** where it is read: counts by the length of the array, sizes and times by saturating
@@ -116,7 +116,7 @@ pub struct Slot {
     /// Bytes it has ever reserved without meaning to use them all: mappings without a reservation of swap, stacks, room
     /// for code. Large pieces only; they count against the limit, and take memory only where they are written to.
     pub reserved: AtomicU64,
-    /// 1 while a program runs in it that antifreeze steps aside for ([`crate::sanitizer`]), or is about to be started
+    /// 1 while a program runs in it that antifreeze steps aside for (`sanitizer.rs` of the cushion), or is about to be started
     /// by it: neither it nor those it starts have a wall.
     pub aside: AtomicU32,
     /// Bytes it was ever given zeroed, by `calloc`: large pieces only. They take memory only where they are written to.

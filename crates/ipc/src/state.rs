@@ -1,17 +1,25 @@
 //! The state of a run: shared memory of the front, the guard, the keepers and the probe, in a memfd of its own.
 //!
 //! Processes of the tree never map it and inherit no descriptor of it, so what stands here is believed: who is who, how
-//! the run goes, what is to be undone. What processes of the tree write is in `antifreeze_cushion::page`.
+//! the run goes, what is to be undone. What processes of the tree write is in `crate::page`.
 //!
 //! Everything is an atomic, and every field is valid when zero.
 
+use antifreeze_sense::Pid;
 use antifreeze_sense::tree::TREE_CAPACITY;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
 /// "AFST".
 pub const MAGIC: u32 = 0x5453_4641;
 /// Raised whenever the layout changes.
 pub const VERSION: u32 = 1;
+/// Value of [`Head::broken`]: the reader or all writers of the stream have closed it.
+pub const STREAM_OVER: u32 = 1;
+/// Value of [`Head::broken`]: the front has passed on all of the command's own output. Other processes may still write.
+pub const STREAM_PASSED: u32 = 2;
+/// `limit_before` of a process without a limit.
+const NO_LIMIT: u64 = u64::MAX;
 /// Events on their way from the guard to the front.
 pub const EVENTS: usize = 64;
 /// The longest encoded event.
@@ -74,17 +82,56 @@ pub struct EventSlot {
     pub bytes: [AtomicU64; EVENT_BYTES / 8],
 }
 
-/// A process of the tree, and what is to be undone there when it is guarded no more.
+/// The memory of one [`GuardedProcess`].
 #[repr(C)]
-pub struct Guarded {
+pub struct GuardedSlot {
     /// 0: none. Written last.
     pub pid: AtomicU32,
     /// 1 while the guard has stopped it.
     pub paused: AtomicU32,
     /// Its start time in clock ticks since boot: the number of a process that has ended may be another's.
     pub started: AtomicU64,
-    /// The soft limit on its data without the guard; `u64::MAX` for none.
+    /// The soft limit on its data without the guard; [`NO_LIMIT`] for none.
     pub limit_before: AtomicU64,
+}
+
+/// A process of the tree, and what is to be undone there when it is not guarded any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuardedProcess {
+    pub pid: Pid,
+    /// Its start time in clock ticks since boot.
+    pub started: u64,
+    /// Whether the guard has stopped it.
+    pub paused: bool,
+    /// Its soft limit without the guard.
+    pub limit_before: Option<u64>,
+}
+
+impl GuardedSlot {
+    pub(crate) fn store(&self, noted: &GuardedProcess) {
+        let paused = u32::from(noted.paused);
+        let limit_before = noted.limit_before.unwrap_or(NO_LIMIT);
+        let pid = noted.pid.0;
+        let is_known = self.pid.load(Relaxed) == pid && self.started.load(Relaxed) == noted.started;
+        if !is_known {
+            self.pid.store(0, Release);
+            self.started.store(noted.started, Relaxed);
+        }
+        self.limit_before.store(limit_before, Relaxed);
+        self.paused.store(paused, Release);
+        self.pid.store(pid, Release);
+    }
+
+    pub(crate) fn load(&self) -> Option<GuardedProcess> {
+        let pid = Pid(self.pid.load(Acquire));
+        let limit_before = self.limit_before.load(Relaxed);
+        (pid != Pid(0)).then(|| GuardedProcess {
+            pid,
+            started: self.started.load(Relaxed),
+            paused: self.paused.load(Acquire) == 1,
+            limit_before: (limit_before != NO_LIMIT).then_some(limit_before),
+        })
+    }
 }
 
 #[repr(C)]
@@ -133,12 +180,11 @@ pub struct Head {
     pub oom_is_raised: AtomicU32,
     pub oom_before: AtomicI32,
     pub oom_raised: AtomicI32,
-    pub guarded: [Guarded; TREE_CAPACITY],
+    pub guarded: [GuardedSlot; TREE_CAPACITY],
 
     // The front's, for the guard.
-    /// Of each stream of the trainer, `OVER` of [`crate::takeover`] when its reader or all of its writers have closed it:
-    /// front, guard and keepers close their descriptors of it, so that the other side sees the end as it would without us.
-    /// `PASSED` when the front has passed everything on.
+    /// For each stream of the trainer, [`STREAM_OVER`], [`STREAM_PASSED`] or 0. At [`STREAM_OVER`] front, guard and
+    /// keepers close their descriptors of it, so that the other side sees the end as it would without antifreeze.
     pub broken: [AtomicU32; 2],
     /// 1 when the front leaves on purpose.
     pub front_done: AtomicU32,

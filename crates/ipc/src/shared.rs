@@ -1,8 +1,11 @@
 //! The memory that guard and front share, mapped for as long as they live: the page, which every process of the tree can
 //! write to, and the state, which is theirs alone.
 
-use crate::state::{self, EVENT_BYTES, EVENTS, OUTPUT_BYTES, Output, State};
-use antifreeze_cushion::page::{self, HEAD_BYTES, PAGER_NONE, SLOTS, Slot, TRAINERS, Trainer};
+use crate::page::{self, HEAD_BYTES, PAGER_NONE, SLOTS, Slot, TRAINERS, Trainer};
+use crate::state::{
+    self, EVENT_BYTES, EVENTS, GuardedProcess, GuardedSlot, OUTPUT_BYTES, Output, State,
+};
+use antifreeze_sense::Pid;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
@@ -200,6 +203,40 @@ impl Shared {
                 pid.store(0, Release);
             }
         }
+    }
+
+    /// The processes that train, as they report it in the page.
+    pub fn trainers(&self) -> impl Iterator<Item = (Pid, &'static Trainer)> {
+        self.page()
+            .trainers
+            .iter()
+            .map(|trainer| (Pid(trainer.pid.load(Acquire)), trainer))
+            .filter(|(pid, _)| *pid != Pid(0))
+    }
+
+    /// Notes all processes that are guarded.
+    pub fn note_guarded(&self, processes: impl Iterator<Item = GuardedProcess>) {
+        let mut slots = self.head().guarded.iter();
+        // The processes come first in the zip: the other way round it would take one slot too many.
+        for (process, slot) in processes.zip(slots.by_ref()) {
+            slot.store(&process);
+        }
+        for slot in slots.take_while(|slot| slot.pid.load(Relaxed) != 0) {
+            slot.pid.store(0, Release);
+        }
+    }
+
+    /// Notes again which of the noted processes are paused.
+    pub fn note_paused(&self, is_paused: impl Fn(&GuardedProcess) -> bool) {
+        for slot in &self.head().guarded {
+            let paused = slot.load().is_some_and(|noted| is_paused(&noted));
+            slot.paused.store(paused.into(), Release);
+        }
+    }
+
+    /// The processes that were noted. Some may have ended.
+    pub fn guarded(&self) -> impl Iterator<Item = GuardedProcess> {
+        self.head().guarded.iter().filter_map(GuardedSlot::load)
     }
 
     /// Puts an encoded event where the front will find it. Older ones may be overwritten:

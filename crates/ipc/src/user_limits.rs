@@ -1,4 +1,4 @@
-//! Limits of the user that front and guard must not run into with work of their own. The command keeps them.
+//! UserLimits of the user that front and guard must not run into with work of their own. The command keeps them.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -10,9 +10,9 @@ const ENOUGH_FILES: u64 = 4096;
 
 /// [`RAISED`] as they were before.
 #[derive(Clone)]
-pub struct Limits([Rlimit; RAISED.len()]);
+pub struct UserLimits([Rlimit; RAISED.len()]);
 
-impl Limits {
+impl UserLimits {
     /// Puts them back, for a process that becomes a program of the user's.
     pub fn restore(&self) {
         for (resource, limit) in RAISED.into_iter().zip(&self.0) {
@@ -22,8 +22,8 @@ impl Limits {
 }
 
 /// Raises each of [`RAISED`] as far as this process may: root also beyond the hard limit.
-pub fn raise() -> Limits {
-    let before = Limits(RAISED.map(getrlimit));
+pub fn raise() -> UserLimits {
+    let before = UserLimits(RAISED.map(getrlimit));
     for (resource, there) in RAISED.into_iter().zip(&before.0) {
         // None: no limit.
         let wanted = match resource {
