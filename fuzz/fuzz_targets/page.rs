@@ -20,13 +20,21 @@ static LIVE: OnceLock<(Shared, Memory, Mutex<Reader>)> = OnceLock::new();
 fuzz_target!(|bytes: &[u8]| {
     let (shared, _, reader) = LIVE.get_or_init(|| {
         let (shared, memory) = Shared::create().expect("memory");
-        (shared, memory, Mutex::new(Reader::new(shared, Duration::ZERO)))
+        (
+            shared,
+            memory,
+            Mutex::new(Reader::new(shared, Duration::ZERO)),
+        )
     });
     let mut reader = reader.lock().expect("one thread");
     for writes in bytes.chunks(16 * WRITES) {
         for pair in writes.chunks_exact(16) {
             let (place, value) = pair.split_at(8);
-            let number = |bytes: &[u8]| bytes.iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
+            let number = |bytes: &[u8]| {
+                bytes
+                    .iter()
+                    .fold(0u64, |sum, byte| sum << 8 | u64::from(*byte))
+            };
             page_reader::write(*shared, number(place), number(value));
         }
         reader.tick();

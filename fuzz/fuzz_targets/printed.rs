@@ -5,23 +5,27 @@
 #![no_main]
 
 use antifreeze_diagnose::kernel::Log;
-use antifreeze_diagnose::share::Sieve;
-use antifreeze_diagnose::stacks::Stacks;
-use antifreeze_diagnose::waits::Waits;
+use antifreeze_diagnose::redact::Redactor;
+use antifreeze_diagnose::run::stacks::Stacks;
+use antifreeze_diagnose::run::wait_states::WaitStates;
 use antifreeze_diagnose::{Run, Verdict};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let run = Run::of_output(bytes.to_vec(), Log::default());
-    let verdict = Verdict::reach(&run.facts, &run.story);
+    let run = Run::from_output(bytes.to_vec(), Log::default());
+    let verdict = Verdict::reach(&run.facts, &run.summary);
     for cause in &verdict.causes {
         assert!((0.0..=1.0).contains(&cause.confidence), "{cause:?}");
         assert!(!cause.summary.contains(char::is_control), "{cause:?}");
     }
-    let _ = Waits::parse(bytes);
-    let stacks = Stacks::of(7, bytes);
-    let _ = (stacks.standing(), stacks.crash(), stacks.within());
-    if let Some(sieve) = Sieve::new(Some("/home/ada"), Some("ada"), Some("laptop")) {
-        let _ = sieve.sift_facts(&run.facts);
+    let _ = WaitStates::parse(bytes);
+    let stacks = Stacks::parse(7, bytes);
+    let _ = (
+        stacks.repeated_stack(),
+        stacks.crash(),
+        stacks.repeated_function(),
+    );
+    if let Some(sieve) = Redactor::new(Some("/home/ada"), Some("ada"), Some("laptop")) {
+        let _ = sieve.redact_facts(&run.facts);
     }
 });

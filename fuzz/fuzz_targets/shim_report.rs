@@ -2,19 +2,19 @@
 
 #![no_main]
 
-use antifreeze_diagnose::{Facts, Story, Told, Verdict};
+use antifreeze_diagnose::{Facts, RunSummary, ShimReport, Verdict};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let facts = Facts {
-        told: Told::said(bytes),
+        shim: ShimReport::parse(bytes),
         ..Facts::default()
     };
-    if let Some(suspect) = facts.told.suspect() {
+    if let Some(suspect) = facts.shim.suspect() {
         suspect.does();
     }
-    let story = Story::default();
-    let verdict = Verdict::reach(&facts, &story);
+    let summary = RunSummary::default();
+    let verdict = Verdict::reach(&facts, &summary);
     let style = antifreeze_view::TermStyle::default();
-    antifreeze_view::show(&verdict, &facts, &story, [], &style);
+    antifreeze_view::show(&verdict, &facts, &summary, [], &style);
 });

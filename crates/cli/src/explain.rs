@@ -7,8 +7,8 @@ use crate::share;
 use crate::store::{Run, Store};
 use crate::term_style::terminal_style;
 use antifreeze_diagnose::kernel::{Boot, Log, from_file, gather};
-use antifreeze_diagnose::share::{Sieve, machine_name};
-use antifreeze_diagnose::{Since, detect};
+use antifreeze_diagnose::redact::{Redactor, machine_name};
+use antifreeze_diagnose::{RunState, causes};
 use antifreeze_view::labelled;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
@@ -77,20 +77,20 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
 }
 
 /// For what is to be given to somebody else.
-fn sieve() -> Option<Sieve> {
+fn sieve() -> Option<Redactor> {
     let home = std::env::var("HOME").ok();
     let user = std::env::var("USER")
         .or_else(|_| std::env::var("LOGNAME"))
         .ok();
-    Sieve::new(home.as_deref(), user.as_deref(), machine_name().as_deref())
+    Redactor::new(home.as_deref(), user.as_deref(), machine_name().as_deref())
 }
 
 /// This machine's log of the boot in which a run ended.
-fn own_log(since: Since, boot: [u8; 16]) -> Log {
+fn own_log(since: RunState, boot: [u8; 16]) -> Log {
     match since {
-        Since::Rebooted => gather(Boot::Past(boot), Path::new("/")),
-        Since::StillGuarded | Since::GuardGone => gather(Boot::This, Path::new("/")),
-        Since::Elsewhere | Since::OnlyPrinted => Log::default(),
+        RunState::Rebooted => gather(Boot::Past(boot), Path::new("/")),
+        RunState::StillGuarded | RunState::GuardGone => gather(Boot::This, Path::new("/")),
+        RunState::Elsewhere | RunState::OnlyPrinted => Log::default(),
     }
 }
 
@@ -153,13 +153,10 @@ fn last_of(mut source: impl Read) -> io::Result<Vec<u8>> {
 
 fn cause(code: &str) -> Result<(), String> {
     if code.is_empty() {
-        let line = |detector: &detect::Detector| {
-            let code = detector.code;
-            format!("{:20} {}\n", code.word(), code.title())
-        };
-        return print(detect::ALL.iter().map(line).collect::<String>());
+        let line = |kind: &&causes::CauseKind| format!("{:20} {}\n", kind.word, kind.title);
+        return print(causes::ALL.iter().map(line).collect::<String>());
     }
-    let detector = detect::detector(code)
+    let kind = causes::cause_by_word(code)
         .ok_or_else(|| format!("no cause `{code}`; all of them: antifreeze explain --cause"))?;
-    print(detector.page())
+    print(kind.page())
 }

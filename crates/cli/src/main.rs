@@ -8,7 +8,7 @@ mod config;
 mod demo;
 mod embed;
 mod explain;
-mod link;
+mod lint_evidence;
 mod output;
 mod probe;
 mod report;

@@ -1,11 +1,11 @@
 //! A run read back from its folder, and the words for it.
 
-use crate::link::link;
+use crate::lint_evidence::add_lint_evidence;
 use crate::store;
 use antifreeze_diagnose::kernel::Log;
-use antifreeze_diagnose::share::Sieve;
+use antifreeze_diagnose::redact::Redactor;
 use antifreeze_diagnose::verdict::EndKind;
-use antifreeze_diagnose::{Again, Facts, Now, Run, Since};
+use antifreeze_diagnose::{Facts, ReadContext, Restart, Run, RunState};
 use antifreeze_guard::writer::TAILS;
 use antifreeze_ipc::boot_id::boot_id;
 use antifreeze_record::event::{Event, EventKind};
@@ -34,9 +34,9 @@ impl Report {
     /// With what the system's log tells of the boot in which it ended.
     pub fn read_with(
         run: &store::Run,
-        log: impl FnOnce(Since, [u8; 16]) -> Log,
+        log: impl FnOnce(RunState, [u8; 16]) -> Log,
     ) -> Result<Report, String> {
-        let now = Now {
+        let now = ReadContext {
             boot: boot_id(),
             guarded: run.is_guarded(),
             is_here: run.is_here,
@@ -48,14 +48,14 @@ impl Report {
 
     /// From what a run printed, and nothing else.
     pub fn of_output(output: Vec<u8>, log: Log) -> Report {
-        Report::of(Run::of_output(output, log))
+        Report::of(Run::from_output(output, log))
     }
 
     /// From what the front knows itself, where the record has no end: nothing could be
     /// written, or a slow disk has not taken the last of it yet.
     pub fn by_front(facts: Facts, events: Vec<Event>) -> Report {
         let record = Record::open(&facts.record).ok();
-        Report::of(Run::judge(
+        Report::of(Run::diagnose(
             facts,
             record.iter().flat_map(Record::samples),
             events,
@@ -64,7 +64,7 @@ impl Report {
 
     /// With what the linter knows of the lines that its causes name.
     pub fn linked(mut self) -> Report {
-        link(&mut self.run.verdict, &self.run.facts);
+        add_lint_evidence(&mut self.run.verdict, &self.run.facts);
         self
     }
 
@@ -86,11 +86,11 @@ impl Report {
     /// The closing lines; none with `--quiet` where nothing was done to the command.
     pub fn closing(&self, style: &TermStyle, detail: Detail) -> Option<String> {
         let run = &self.run;
-        let trouble = met_trouble(&run.verdict, &run.story);
-        if detail == Detail::Quiet && !was_acted_on(&run.verdict, &run.story) {
+        let trouble = met_trouble(&run.verdict, &run.summary);
+        if detail == Detail::Quiet && !was_acted_on(&run.verdict, &run.summary) {
             return None;
         }
-        let words = closing(&run.verdict, &run.facts, &run.story, style);
+        let words = closing(&run.verdict, &run.facts, &run.summary, style);
         Some(if trouble {
             format!("\n{words}\n")
         } else {
@@ -98,8 +98,8 @@ impl Report {
         })
     }
 
-    pub fn again(&self) -> Again {
-        Again::of(&self.run.verdict, &self.run.facts)
+    pub fn again(&self) -> Restart {
+        Restart::decide(&self.run.verdict, &self.run.facts)
     }
 
     pub fn json(&self) -> String {
@@ -111,13 +111,13 @@ impl Report {
     }
 
     /// Without what is nobody's business.
-    pub fn sifted(&self, sieve: &Sieve) -> Report {
+    pub fn sifted(&self, sieve: &Redactor) -> Report {
         let run = &self.run;
-        let facts = sieve.sift_facts(&run.facts);
+        let facts = sieve.redact_facts(&run.facts);
         let record = Record::open(&self.record).ok();
         let samples = record.iter().flat_map(Record::samples);
         Report {
-            run: Run::judge(facts, samples, run.events.clone()),
+            run: Run::diagnose(facts, samples, run.events.clone()),
             record: self.record.clone(),
         }
     }
@@ -144,14 +144,14 @@ impl Report {
         antifreeze_view::show(
             &run.verdict,
             &run.facts,
-            &run.story,
+            &run.summary,
             run.events.iter().copied(),
             style,
         )
     }
 
     pub fn row(&self) -> RunRow {
-        RunRow::new(&self.run.facts, &self.run.story, &self.run.verdict)
+        RunRow::new(&self.run.facts, &self.run.summary, &self.run.verdict)
     }
 
     /// Whether the guard paused it and has not yet let it go on.

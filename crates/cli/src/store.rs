@@ -1,6 +1,6 @@
 //! Where runs are kept: one folder a run, bounded in number and size.
 
-use antifreeze_diagnose::checkpoints::{self, Kind};
+use antifreeze_diagnose::run::checkpoints::{self, Kind};
 use antifreeze_ipc::shared::Shared;
 use antifreeze_record::Record;
 use antifreeze_sense::parse;

@@ -245,7 +245,7 @@ fn a_card_that_ran_out_is_explained_with_what_it_held() {
     let verdict = explained(&scene);
     let cause = &verdict["causes"][0];
     assert_eq!(cause["code"], "vram-exhausted", "{verdict:#}");
-    let held = "24.6 of 25.2 GB of the card's memory used at the end";
+    let held = "24.6 of 25.2 GB of GPU memory used at the end";
     assert!(cause["evidence"].to_string().contains(held), "{verdict:#}");
 }
 

@@ -52,7 +52,7 @@ fn the_last_run_is_explained_with_evidence_and_a_way_out() {
         .prints("why      memory leak, likely")
         .prints("memory grew ")
         .prints("not      ")
-        .prints("container limit (")
+        .prints("container memory limit (")
         .prints("do       ");
     let json = explain(&scene, &["--json"]);
     let verdict: serde_json::Value = serde_json::from_str(&json.exits(0).stdout).unwrap();

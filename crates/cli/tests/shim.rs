@@ -121,7 +121,7 @@ fn a_loss_that_is_no_number_is_told_with_its_step() {
         .ended
         .exits(0)
         .prints("done")
-        .tells("values that are no numbers, sure (95 %): the ");
+        .tells("NaN or infinite loss, sure (95 %): the ");
     // The loss, or its gradient: whichever a look comes upon first.
     let verdict = wrong.scene.verdict();
     let cause = &verdict["causes"][0];

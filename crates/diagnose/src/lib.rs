@@ -1,41 +1,25 @@
-//! From a run's record, its last output and what its trainer said of itself to a verdict: how it ended, why,
-//! how sure that is, what was ruled out, and the way out. Everything read here is anybody's bytes.
+//! Explains how a run ended: from its record, its last output, the reports of its shim and the kernel's log to a
+//! [`Verdict`] with causes, confidence, evidence, remedies, and what was ruled out.
+//!
+//! - [`run`] gathers what is known of a run, [`output`] reads what it printed, [`shim`] what its trainers reported, and
+//!   [`kernel`] the system's log. All of these are untrusted bytes of any length.
+//! - [`causes`] has one file for each cause, with its detector.
+//! - [`verdict`] ranks what the detectors found and determines how the run ended.
 
-mod again;
-mod bearing;
-pub mod cards;
-mod case;
-pub mod checkpoints;
-mod continuation;
-pub mod course;
-pub mod detect;
-pub mod ending;
-mod facts;
+pub mod causes;
 pub mod kernel;
-mod lines;
-mod losses;
-mod printed;
-mod run;
-mod runaway;
-mod series;
-pub mod share;
+pub mod output;
+pub mod redact;
+pub mod run;
 pub mod shim;
-pub mod stacks;
-pub mod story;
 pub mod time;
-pub mod traceback;
-mod unseen;
 pub mod verdict;
-pub mod waits;
-mod weight;
-mod whose;
-pub mod words;
 
-pub use again::Again;
-pub use continuation::{Continuation, MissingCode};
-pub use facts::{Facts, Since, Terms};
-pub use run::{Now, Run, lacks_brake};
-pub use series::{Growth, Series};
-pub use shim::Told;
-pub use story::Story;
+pub use run::continuation::{Continuation, MissingCode};
+pub use run::facts::{Facts, RunState, Terms};
+pub use run::restart::Restart;
+pub use run::series::{Growth, Series};
+pub use run::summary::RunSummary;
+pub use run::{ReadContext, Run, lacks_brake};
+pub use shim::ShimReport;
 pub use verdict::{Cause, Code, Evidence, Location, Remedy, Verdict};

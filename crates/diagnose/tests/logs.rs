@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 /// A cause of at least this confidence counts as certain.
 const CERTAIN: f64 = 0.8;
 
-struct Case {
+struct RunEvidence {
     name: String,
     expected: Vec<String>,
     log: Vec<u8>,
@@ -46,7 +46,7 @@ fn files_in(folder: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 /// All cases of all files.
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<RunEvidence> {
     let mut cases = Vec::new();
     for path in files_in(&folder(), "log") {
         let text = fs::read_to_string(&path).unwrap();
@@ -55,14 +55,14 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-fn parse_case(text: &str) -> Case {
+fn parse_case(text: &str) -> RunEvidence {
     let (head, log) = text.split_once('\n').unwrap();
     let (name, expected) = head.split('#').next().unwrap().split_once(": ").unwrap();
     let log = match raw_file(log) {
         Some(file) => fs::read(folder().join(file)).unwrap(),
         None => log.into(),
     };
-    Case {
+    RunEvidence {
         name: name.into(),
         expected: expected.split_whitespace().map(Into::into).collect(),
         log,
@@ -75,7 +75,7 @@ fn raw_file(log: &str) -> Option<&str> {
     file.starts_with("raw/").then_some(file)
 }
 
-impl Case {
+impl RunEvidence {
     fn allows(&self, verdict: &Verdict) -> bool {
         let expects = |word: &str| self.expected.iter().any(|expected| expected == word);
         let Some(first) = verdict.causes.first() else {
@@ -90,9 +90,9 @@ impl Case {
 #[test]
 fn the_first_cause_of_each_log_is_an_expected_one() {
     let mut failures = Vec::new();
-    for case in cases() {
-        let verdict = Run::of_output(case.log.clone(), Log::default()).verdict;
-        if case.allows(&verdict) {
+    for evidence in cases() {
+        let verdict = Run::from_output(evidence.log.clone(), Log::default()).verdict;
+        if evidence.allows(&verdict) {
             continue;
         }
         let found: Vec<String> = verdict
@@ -107,8 +107,8 @@ fn the_first_cause_of_each_log_is_an_expected_one() {
         failures.push(format!(
             "{:7} {}: expected {}, {} with [{}]",
             if is_certain { "CERTAIN" } else { "" },
-            case.name,
-            case.expected.join(" "),
+            evidence.name,
+            evidence.expected.join(" "),
             verdict.end.kind.word(),
             found.join(", ")
         ));
@@ -124,7 +124,10 @@ fn the_first_cause_of_each_log_is_an_expected_one() {
 #[test]
 fn every_case_has_a_name_of_its_own_and_every_raw_file_belongs_to_a_case() {
     let cases = cases();
-    let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+    let names: BTreeSet<&str> = cases
+        .iter()
+        .map(|evidence| evidence.name.as_str())
+        .collect();
     assert_eq!(names.len(), cases.len());
     assert!(cases.len() >= 420, "{} cases", cases.len());
     for file in files_in(&folder().join("raw"), "txt") {

@@ -8,7 +8,7 @@
 mod scenes;
 
 use antifreeze_diagnose::Run;
-use antifreeze_diagnose::checkpoints::{Checkpoint, Kind};
+use antifreeze_diagnose::run::checkpoints::{Checkpoint, Kind};
 use antifreeze_record::event::{Event, EventKind, Rung, ShortText, Trigger};
 use antifreeze_sense::{Gpus, Phase, Pid, Process, ProcessName, Reading, Sample};
 use antifreeze_text::TermStyle;
@@ -30,7 +30,7 @@ fn main() -> io::Result<()> {
 
 fn write(file: &Path, scene: Scene) -> io::Result<()> {
     let samples = scene.samples.clone();
-    let run = Run::judge(scene.facts, scene.samples, scene.events);
+    let run = Run::diagnose(scene.facts, scene.samples, scene.events);
     let look = TermStyle {
         home: Some("/home/ada".into()),
         ..TermStyle::default()

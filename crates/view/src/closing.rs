@@ -2,7 +2,7 @@
 //! there was trouble, and only those that have something to say.
 
 use crate::sheet::Sheet;
-use antifreeze_diagnose::story::Story;
+use antifreeze_diagnose::run::summary::RunSummary;
 use antifreeze_diagnose::time::timestamp;
 use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Remedy, Verdict};
 use antifreeze_diagnose::{Facts, MissingCode};
@@ -18,36 +18,40 @@ const SPARK_POINTS: usize = 24;
 const FELT: Duration = Duration::from_millis(500);
 
 /// The closing words, without a line break at the end.
-pub fn closing(verdict: &Verdict, facts: &Facts, story: &Story, style: &TermStyle) -> String {
-    if met_trouble(verdict, story) {
-        block(verdict, facts, story, style)
+pub fn closing(
+    verdict: &Verdict,
+    facts: &Facts,
+    summary: &RunSummary,
+    style: &TermStyle,
+) -> String {
+    if met_trouble(verdict, summary) {
+        block(verdict, facts, summary, style)
     } else {
-        style
-            .glyphs
-            .render(sanitize::escape(one_line(verdict, facts, story).as_bytes()))
+        style.glyphs.render(sanitize::escape(
+            one_line(verdict, facts, summary).as_bytes(),
+        ))
     }
 }
 
 /// Whether the run needs more than one line of words.
-pub fn met_trouble(verdict: &Verdict, story: &Story) -> bool {
+pub fn met_trouble(verdict: &Verdict, summary: &RunSummary) -> bool {
     // The script has told of it itself, or it is for whoever asks why it is slow.
     let is_known = |cause: &Cause| {
-        matches!(cause.code, Code::UserException | Code::KilledExternally)
-            || cause.code.is_about_speed()
+        matches!(cause.code, Code::UserException | Code::KilledExternally) || cause.code.slows_run()
     };
-    is_bad(verdict) || was_acted_on(verdict, story) || !verdict.causes.iter().all(is_known)
+    is_bad(verdict) || was_acted_on(verdict, summary) || !verdict.causes.iter().all(is_known)
 }
 
 /// Whether antifreeze or the kernel's OOM killer interfered with the command. `--quiet` prints a verdict only then: every
 /// other failure is the command's own, and it has printed what it has to say.
-pub fn was_acted_on(verdict: &Verdict, story: &Story) -> bool {
+pub fn was_acted_on(verdict: &Verdict, summary: &RunSummary) -> bool {
     matches!(
         verdict.end.kind,
         EndKind::Walled | EndKind::Stopped | EndKind::OomKilled
-    ) || story.rungs.highest >= Rung::Brake
-        || story.refusals.count > 0
-        || story.pauses.count > 0
-        || story.saves.asked > 0
+    ) || summary.rungs.highest >= Rung::Brake
+        || summary.refusals.count > 0
+        || summary.pauses.count > 0
+        || summary.saves.asked > 0
 }
 
 /// An end that neither the script nor the person chose.
@@ -63,39 +67,44 @@ pub(crate) fn is_bad(verdict: &Verdict) -> bool {
     }
 }
 
-fn one_line(verdict: &Verdict, facts: &Facts, story: &Story) -> String {
+fn one_line(verdict: &Verdict, facts: &Facts, summary: &RunSummary) -> String {
     let ended = match verdict.end.kind {
-        EndKind::Finished => format!("finished in {}", units::duration(story.duration())),
-        EndKind::Running => format!("running for {}", units::duration(story.duration())),
+        EndKind::Finished => format!("finished in {}", units::duration(summary.duration())),
+        EndKind::Running => format!("running for {}", units::duration(summary.duration())),
         EndKind::Detached => format!(
             "detached after {}: the process lives on unguarded, with the limits that it had before",
-            units::duration(story.duration())
+            units::duration(summary.duration())
         ),
         _ => format!("ended {}", verdict.end.detail),
     };
-    match peak(facts, story) {
+    match peak(facts, summary) {
         Some((peak, _)) => format!("{ended}; peak {peak}"),
         None => ended,
     }
 }
 
 /// "3.2 of 13.9 GB", and what the whole is.
-pub(crate) fn peak(facts: &Facts, story: &Story) -> Option<(String, u64)> {
-    let peak = story.peak.as_ref()?.footprint;
+pub(crate) fn peak(facts: &Facts, summary: &RunSummary) -> Option<(String, u64)> {
+    let peak = summary.peak.as_ref()?.footprint;
     // What the run may use is known from its start; later there may have been more.
-    let whole = facts.may_use().max(peak);
+    let whole = facts.usable_memory().max(peak);
     Some((units::bytes_of(peak, whole), whole))
 }
 
 /// The labelled lines.
-pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, style: &TermStyle) -> String {
+pub(crate) fn block(
+    verdict: &Verdict,
+    facts: &Facts,
+    summary: &RunSummary,
+    style: &TermStyle,
+) -> String {
     let mut sheet = Sheet::new(style);
     sheet.rule();
-    sheet.text("ended", &ended(verdict, story, style));
+    sheet.text("ended", &ended(verdict, summary, style));
     for (label, text) in reasons(verdict) {
         sheet.text(label, &text);
     }
-    memory(&mut sheet, facts, story);
+    memory(&mut sheet, facts, summary);
     if let Some(cause) = verdict.causes.first() {
         // Changes to the script belong together: with one of two leaks mended it still runs out of memory.
         let changes = cause
@@ -107,8 +116,8 @@ pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, style: &Ter
             do_this(&mut sheet, if number == 0 { "do" } else { "also" }, remedy);
         }
     }
-    go_on(&mut sheet, verdict, facts, story);
-    if let Some(fault) = facts.told.faults.first() {
+    go_on(&mut sheet, verdict, facts, summary);
+    if let Some(fault) = facts.shim.faults.first() {
         sheet.text(
             "note",
             &format!("antifreeze did not see all of it: {fault}"),
@@ -124,10 +133,10 @@ pub(crate) fn block(verdict: &Verdict, facts: &Facts, story: &Story, style: &Ter
 }
 
 /// How much was held, over time.
-pub(crate) fn memory(sheet: &mut Sheet<'_>, facts: &Facts, story: &Story) {
-    if let Some((peak, whole)) = peak(facts, story) {
+pub(crate) fn memory(sheet: &mut Sheet<'_>, facts: &Facts, summary: &RunSummary) {
+    if let Some((peak, whole)) = peak(facts, summary) {
         let room = sheet.room().saturating_sub(peak.width() + 2);
-        let points = story.footprint.points(SPARK_POINTS.min(room));
+        let points = summary.footprint.points(SPARK_POINTS.min(room));
         sheet.whole("memory", &format!("{peak}  {}", sparkline(&points, whole)));
     }
 }
@@ -142,14 +151,14 @@ pub(crate) fn do_this(sheet: &mut Sheet<'_>, label: &str, remedy: &Remedy) {
 
 /// The command that continues from the last checkpoint, with what the script lacks for it. Where no command would
 /// continue, what was saved is said and no command is offered: it would begin at step 0.
-pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, story: &Story) {
+pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, summary: &RunSummary) {
     if matches!(
         verdict.end.kind,
         EndKind::Finished | EndKind::Running | EndKind::Detached
     ) {
         return;
     }
-    let Some(save) = last_save(facts, story, sheet.style) else {
+    let Some(save) = last_save(facts, summary, sheet.style) else {
         return;
     };
     let Some(continuation) = facts.continuation() else {
@@ -174,41 +183,41 @@ pub(crate) fn add_code(missing: &MissingCode) -> String {
     )
 }
 
-pub(crate) fn ended(verdict: &Verdict, story: &Story, style: &TermStyle) -> String {
+pub(crate) fn ended(verdict: &Verdict, summary: &RunSummary, style: &TermStyle) -> String {
     let mut sentences = vec![verdict.end.detail.clone()];
-    sentences.extend(besides(verdict, story, style));
+    sentences.extend(besides(verdict, summary, style));
     format!("{}.", sentences.join(". "))
 }
 
 /// What else is worth a sentence about how it ended, each without its full stop.
-pub(crate) fn besides(verdict: &Verdict, story: &Story, style: &TermStyle) -> Vec<String> {
+pub(crate) fn besides(verdict: &Verdict, summary: &RunSummary, style: &TermStyle) -> Vec<String> {
     let mut sentences = Vec::new();
     if verdict.end.kind == EndKind::MachineDied
-        && let Some(until) = story.until()
+        && let Some(until) = summary.until()
     {
         sentences.push(format!(
             "The last look was at {}",
             style.clock(timestamp(until))
         ));
     }
-    match story.refusals.count {
+    match summary.refusals.count {
         0 => {}
         1 if verdict.end.kind == EndKind::Walled => {}
         1 => sentences.push("One request was refused on the way".into()),
         number => sentences.push(format!("{number} requests were refused on the way")),
     }
-    if verdict.end.kind == EndKind::Finished && story.stop.is_some() {
+    if verdict.end.kind == EndKind::Finished && summary.stop.is_some() {
         sentences.push("What it was at was interrupted, because memory ran out".into());
     }
-    if story.pauses.count > 0 {
-        let total = units::duration(story.pauses.total);
-        let times = match story.pauses.count {
+    if summary.pauses.count > 0 {
+        let total = units::duration(summary.pauses.total);
+        let times = match summary.pauses.count {
             1 => String::new(),
             number => format!(" in {number} pauses"),
         };
         sentences.push(format!("It was paused for {total}{times}"));
     }
-    if let Some(worst) = story.worst_delay() {
+    if let Some(worst) = summary.worst_delay() {
         let delay = units::duration(worst);
         sentences.push(if worst < FELT {
             format!("Nothing stalled: worst delay {delay}")
@@ -280,7 +289,7 @@ pub(crate) fn resume_command(facts: &Facts) -> String {
 }
 
 /// "checkpoint.pt, 80 MB, at 02:11:50".
-pub(crate) fn last_save(facts: &Facts, story: &Story, style: &TermStyle) -> Option<String> {
+pub(crate) fn last_save(facts: &Facts, summary: &RunSummary, style: &TermStyle) -> Option<String> {
     if let Some(continuation) = facts.continuation() {
         let checkpoint = continuation.checkpoint;
         let size = checkpoint
@@ -294,7 +303,7 @@ pub(crate) fn last_save(facts: &Facts, story: &Story, style: &TermStyle) -> Opti
         ));
     }
     // What the trainer saved itself it has told more of.
-    if let Some(saved) = &facts.told.saved {
+    if let Some(saved) = &facts.shim.saved {
         let is_there = |path: &String| {
             facts
                 .checkpoints
@@ -316,7 +325,7 @@ pub(crate) fn last_save(facts: &Facts, story: &Story, style: &TermStyle) -> Opti
             saved.step
         ));
     }
-    let save = story.saves.last?;
+    let save = summary.saves.last?;
     let file = match save.file.as_bytes() {
         b"" => String::new(),
         file => format!("{}, ", sanitize::file_name(file)),

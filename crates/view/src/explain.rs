@@ -3,9 +3,9 @@
 
 use crate::closing::{do_this, ended, go_on, is_bad, memory, told};
 use crate::sheet::Sheet;
-use antifreeze_diagnose::ending::user_place;
-use antifreeze_diagnose::stacks::{Call, Thread, own};
+use antifreeze_diagnose::run::stacks::{Call, Thread, innermost_user_call};
 use antifreeze_diagnose::time::timestamp;
+use antifreeze_diagnose::verdict::place::user_place;
 use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Verdict};
 use antifreeze_diagnose::{Facts, Run};
 use antifreeze_text::{TermStyle, sanitize, units};
@@ -21,17 +21,17 @@ const SURE: f64 = 0.8;
 pub fn explain(run: &Run, style: &TermStyle) -> String {
     let Run {
         facts,
-        story,
+        summary,
         verdict,
         ..
     } = run;
     let mut sheet = Sheet::new(style);
     sheet.rule();
     if verdict.end.kind == EndKind::MachineDied {
-        let when = story.until().map_or_else(String::new, |until| {
+        let when = summary.until().map_or_else(String::new, |until| {
             format!(" at {}", style.clock(timestamp(until)))
         });
-        let step = story.steps.map_or_else(String::new, |steps| {
+        let step = summary.steps.map_or_else(String::new, |steps| {
             format!(", after {}", units::count(steps, "step"))
         });
         sheet.text("", &format!("The machine died under this run{when}{step}."));
@@ -39,7 +39,7 @@ pub fn explain(run: &Run, style: &TermStyle) -> String {
     if !facts.command.is_empty() {
         sheet.with_note("run", &facts.command_line(), &format!("({})", verdict.run));
     }
-    sheet.text("ended", &ended(verdict, story, style));
+    sheet.text("ended", &ended(verdict, summary, style));
     let is_stuck = verdict.end.kind == EndKind::Running && !facts.stacks.threads.is_empty();
     causes(&mut sheet, verdict, facts, is_stuck);
     ruled_out(&mut sheet, verdict);
@@ -53,10 +53,10 @@ pub fn explain(run: &Run, style: &TermStyle) -> String {
         }
     }
     stacks(&mut sheet, run);
-    memory(&mut sheet, facts, story);
+    memory(&mut sheet, facts, summary);
     remedies(&mut sheet, &verdict.causes);
-    go_on(&mut sheet, verdict, facts, story);
-    if let Some(fault) = facts.told.faults.first() {
+    go_on(&mut sheet, verdict, facts, summary);
+    if let Some(fault) = facts.shim.faults.first() {
         let fault = format!("antifreeze did not see all of it: {fault}");
         sheet.text("note", &fault);
     }
@@ -80,7 +80,7 @@ fn causes(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, is_stuck: boo
     }
     for (number, cause) in verdict.causes.iter().take(CAUSES).enumerate() {
         let label = match number {
-            _ if cause.code.is_about_speed() => "slow",
+            _ if cause.code.slows_run() => "slow",
             0 => "why",
             // Both can be so.
             _ if cause.confidence >= 0.5 => "also",
@@ -135,7 +135,7 @@ fn at(thread: &Thread, run: &Run) -> String {
         format!("{} ({file})", sanitize::escape(call.function.as_bytes()))
     };
     let inner = thread.stack.first();
-    let own = own(&thread.stack).filter(|own| Some(*own) != inner);
+    let own = innermost_user_call(&thread.stack).filter(|own| Some(*own) != inner);
     let place: Vec<String> = [inner, own].into_iter().flatten().map(named).collect();
     format!("process {}, {which}: {}", thread.pid, place.join(" from "))
 }

@@ -50,7 +50,7 @@ pub fn opening(facts: &Facts, means: Means, glyphs: Glyphs) -> String {
 }
 
 fn allowance(facts: &Facts) -> String {
-    let may_use = units::bytes(facts.may_use());
+    let may_use = units::bytes(facts.usable_memory());
     if facts.binding_budget().is_some() {
         return format!("may use {may_use} (budget)");
     }

@@ -58,7 +58,7 @@ pub fn report(run: &Run, samples: impl IntoIterator<Item = Sample>, style: &Term
 
 /// How it ended, as a sentence without its full stop.
 fn headline(run: &Run) -> String {
-    let time = units::duration(run.story.duration());
+    let time = units::duration(run.summary.duration());
     match run.verdict.end.kind {
         EndKind::Finished => format!("Finished well in {time}"),
         EndKind::Running => format!("Still running, for {time}"),
@@ -89,7 +89,7 @@ fn footer(html: &mut Html, run: &Run, style: &TermStyle) {
     html.raw(env!("CARGO_PKG_VERSION"))
         .raw(" from the record in ");
     html.leaf("code", "", &style.path(&run.facts.record));
-    let zone = style.zone_name(timestamp(run.story.begin()));
+    let zone = style.zone_name(timestamp(run.summary.begin()));
     html.text(&format!(". Times are those of {zone}."))
         .raw("</p></footer>");
 }

@@ -3,10 +3,10 @@
 use crate::closing;
 use crate::sentence::{Detail, rung_name, sentence, shown_rung};
 use antifreeze_diagnose::Facts;
-use antifreeze_diagnose::story::{Peak, Story};
+use antifreeze_diagnose::run::summary::{Peak, RunSummary};
 use antifreeze_diagnose::time::{between, timestamp};
-use antifreeze_diagnose::verdict::{EndKind, Verdict, written};
-use antifreeze_diagnose::words::process;
+use antifreeze_diagnose::verdict::phrases::process;
+use antifreeze_diagnose::verdict::{EndKind, Verdict, format_timestamp};
 use antifreeze_record::event::{Event, Rung};
 use antifreeze_sense::Stamp;
 use antifreeze_text::layout::{cut, pad, wrap};
@@ -40,12 +40,12 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    pub fn new(facts: &Facts, story: &Story, verdict: &Verdict) -> RunRow {
-        let start = story.begin();
+    pub fn new(facts: &Facts, summary: &RunSummary, verdict: &Verdict) -> RunRow {
+        let start = summary.begin();
         RunRow {
             run: verdict.run.clone(),
-            started: written(start),
-            seconds: story.duration().as_secs_f64(),
+            started: format_timestamp(start),
+            seconds: summary.duration().as_secs_f64(),
             end: verdict.end.kind,
             peak_bytes: verdict.peak.tree_bytes,
             command: verdict.command.clone(),
@@ -98,17 +98,17 @@ pub fn table(rows: &[RunRow], style: &TermStyle) -> String {
 pub fn show(
     verdict: &Verdict,
     facts: &Facts,
-    story: &Story,
+    summary: &RunSummary,
     events: impl IntoIterator<Item = Event>,
     style: &TermStyle,
 ) -> String {
     let sections = [
-        Some(closing::block(verdict, facts, story, style)),
+        Some(closing::block(verdict, facts, summary, style)),
         ruled_out(verdict),
         happenings(facts, events, style),
-        rungs(facts, story),
-        training(facts, verdict, story),
-        largest(story, style),
+        rungs(facts, summary),
+        training(facts, verdict, summary),
+        largest(summary, style),
         output(facts),
     ];
     let text: Vec<String> = sections.into_iter().flatten().collect();
@@ -158,8 +158,8 @@ fn happenings(
     titled("what happened", kept.into())
 }
 
-fn rungs(facts: &Facts, story: &Story) -> Option<String> {
-    let list: Vec<String> = rung_times(facts, story)
+fn rungs(facts: &Facts, summary: &RunSummary) -> Option<String> {
+    let list: Vec<String> = rung_times(facts, summary)
         .into_iter()
         .map(|(rung, time)| format!("  {}  {}", pad(rung_name(rung), 10), units::duration(time)))
         .collect();
@@ -167,12 +167,12 @@ fn rungs(facts: &Facts, story: &Story) -> Option<String> {
 }
 
 /// How long the run stood on each rung but the first, of those that it stood on.
-pub(crate) fn rung_times(facts: &Facts, story: &Story) -> Vec<(Rung, Duration)> {
+pub(crate) fn rung_times(facts: &Facts, summary: &RunSummary) -> Vec<(Rung, Duration)> {
     let time = |shown: Rung| {
         let same = Rung::ALL
             .into_iter()
             .filter(|rung| shown_rung(*rung, facts) == shown);
-        same.map(|rung| story.rungs.time(rung)).sum()
+        same.map(|rung| summary.rungs.time(rung)).sum()
     };
     Rung::ALL
         .into_iter()
@@ -183,8 +183,8 @@ pub(crate) fn rung_times(facts: &Facts, story: &Story) -> Vec<(Rung, Duration)> 
 }
 
 /// What the trainer said of itself.
-fn training(facts: &Facts, verdict: &Verdict, story: &Story) -> Option<String> {
-    let told = &facts.told;
+fn training(facts: &Facts, verdict: &Verdict, summary: &RunSummary) -> Option<String> {
+    let told = &facts.shim;
     let mut list = Vec::new();
     if let Some(hello) = &told.hello {
         let batch = hello.batch.map(|items| format!("batches of {items}"));
@@ -220,7 +220,7 @@ fn training(facts: &Facts, verdict: &Verdict, story: &Story) -> Option<String> {
             None => format!("{}{pace}", units::count(count, "step")),
         });
     }
-    for (name, share, peak) in story.phases.told() {
+    for (name, share, peak) in summary.phases.observed() {
         list.push(format!(
             "{}  {} of the time, at most {}",
             pad(name, 16),
@@ -240,8 +240,8 @@ fn training(facts: &Facts, verdict: &Verdict, story: &Story) -> Option<String> {
     )
 }
 
-fn largest(story: &Story, style: &TermStyle) -> Option<String> {
-    let peak = story.peak.as_ref()?;
+fn largest(summary: &RunSummary, style: &TermStyle) -> Option<String> {
+    let peak = summary.peak.as_ref()?;
     let mut list: Vec<String> = peak
         .largest
         .iter()
@@ -256,7 +256,7 @@ fn largest(story: &Story, style: &TermStyle) -> Option<String> {
     if peak.shared() > 0 {
         list.push(format!("  {}", shared_note(peak)));
     }
-    let into = units::duration(between(story.begin(), peak.at));
+    let into = units::duration(between(summary.begin(), peak.at));
     titled(
         &format!(
             "largest processes at the peak ({}, {into} in)",

@@ -3,9 +3,9 @@
 //! for what another event already tells.
 
 use crate::lacks;
-use antifreeze_diagnose::ending::user_place;
-use antifreeze_diagnose::words::{process, reason};
-use antifreeze_diagnose::{Facts, Told};
+use antifreeze_diagnose::verdict::phrases::{process, reason};
+use antifreeze_diagnose::verdict::place::user_place;
+use antifreeze_diagnose::{Facts, ShimReport};
 use antifreeze_record::event::{Event, EventKind, Rung, Trigger};
 use antifreeze_sense::{Pid, ProcessName};
 use antifreeze_text::{sanitize, signal, units};
@@ -33,7 +33,7 @@ pub fn sentence(event: &Event, facts: &Facts, detail: Detail) -> Option<String> 
 pub(crate) fn told(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
     use Detail::{Normal, Quiet, Verbose};
     // What the trainer had said by then: the sentence is the same while the run lasts and ever after.
-    let known = || facts.told.as_of(event.at);
+    let known = || facts.shim.known_at(event.at);
     Some(match event.kind {
         EventKind::Started { guard, root, .. } => {
             (Verbose, format!("the guard (pid {}) watches the run (pid {})", guard.0, root.0))
@@ -134,7 +134,7 @@ fn rung(
     growth: i64,
     forecast_ms: Option<u64>,
     facts: &Facts,
-    known: &Told,
+    known: &ShimReport,
 ) -> (Detail, String) {
     let reason = match (trigger, forecast_ms) {
         (Trigger::TreeGrowth, Some(millis)) => format!(
@@ -156,7 +156,7 @@ fn rung(
 }
 
 /// "`outputs` (train.py:14) holds 3.2 GB", of the name that grows, where it is known.
-fn holder(known: &Told, facts: &Facts) -> Option<String> {
+fn holder(known: &ShimReport, facts: &Facts) -> Option<String> {
     let suspect = known.suspect()?;
     let holder = suspect.holder;
     let place = user_place(holder.file.as_bytes(), *holder.lines.first()?, facts);
@@ -215,7 +215,7 @@ fn walled(pid: Pid, name: ProcessName, bytes: u64, facts: &Facts) -> String {
 }
 
 /// What the trainer itself said of its save.
-fn by_trainer(known: &Told) -> String {
+fn by_trainer(known: &ShimReport) -> String {
     let Some(saved) = &known.saved else {
         return String::new();
     };

@@ -47,7 +47,7 @@ fn a_warning_tells_growth_and_time_left() {
         "memory grows 41 MB a second; full in about 2 min 10 s"
     );
     let kind = rung_event(Rung::Calm, Rung::Warn, Trigger::ReserveBroken, None);
-    assert_eq!(normally(kind), "less than the 1.5 GB kept for you is left");
+    assert_eq!(normally(kind), "less than the reserve of 1.5 GB is free");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn an_end_by_the_guard_is_told_even_to_the_quiet() {
     };
     assert_eq!(
         say(stop, Detail::Quiet).unwrap(),
-        "asked the run to end (SIGTERM to pid 9): the machine swaps as fast as it can and gets little done"
+        "asked the run to end (SIGTERM to pid 9): the machine is thrashing swap"
     );
     let kill = EventKind::KillSent {
         pid: Pid(9),
@@ -201,7 +201,7 @@ fn an_end_by_the_guard_is_told_even_to_the_quiet() {
     };
     assert_eq!(
         say(kill, Detail::Quiet).unwrap(),
-        "ended the run by force (SIGKILL to pid 9): it had not ended in time"
+        "ended the run by force (SIGKILL to pid 9): it did not end in time"
     );
 }
 

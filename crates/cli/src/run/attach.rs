@@ -128,7 +128,7 @@ impl Tether {
             "page": format!("/proc/{guard}/fd/{fd}:/proc/{front}/fd/{fd}"),
             "run": facts.record,
             "strip": strip,
-            "may_use": facts.may_use(),
+            "may_use": facts.usable_memory(),
         });
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{words}");

@@ -19,7 +19,7 @@ use super::target::Target;
 use crate::report::Report;
 use crate::store::Run;
 use crate::usage;
-use antifreeze_diagnose::{Again, Facts, Told, lacks_brake};
+use antifreeze_diagnose::{Facts, Restart, ShimReport, lacks_brake};
 use antifreeze_guard::hands::cgroup;
 use antifreeze_guard::undo;
 use antifreeze_guard::writer::complete_tails;
@@ -124,7 +124,7 @@ pub struct Closed {
     pub status: u8,
     /// The signal that has ended the command.
     pub signal: Option<i32>,
-    pub again: Again,
+    pub again: Restart,
     /// The script asked for a checkpoint to continue from.
     pub can_resume: bool,
     /// Of the signals, as it was before.
@@ -290,7 +290,7 @@ impl Front {
         }
         Closed {
             not_started: Some(message),
-            ..self.closed(super::OWN_FAILURE, Again::No)
+            ..self.closed(super::OWN_FAILURE, Restart::NotApplicable)
         }
     }
 
@@ -467,7 +467,7 @@ impl Front {
             | EventKind::CheckpointSaved { .. }
             | EventKind::CheckpointMissed { .. } = event.kind
             {
-                self.facts.told = Told::read(&self.facts.record);
+                self.facts.shim = ShimReport::read(&self.facts.record);
             }
             if let EventKind::NoProgress { .. } = event.kind {
                 self.look_where_it_stands();
@@ -624,7 +624,7 @@ impl Front {
         let errno = self.shared.head().exec_errno.load(Acquire);
         if errno != 0 {
             let status = self.not_started(errno);
-            return self.closed(status, Again::No);
+            return self.closed(status, Restart::NotApplicable);
         }
         let again = self.closing_words(json);
         let (status, signal) = match self.root_status() {
@@ -639,14 +639,18 @@ impl Front {
         }
     }
 
-    fn closed(mut self, status: u8, again: Again) -> Closed {
+    fn closed(mut self, status: u8, again: Restart) -> Closed {
         self.let_screen_finish();
         let abandoned = self.abandoned.is_some();
         Closed {
             status,
             signal: None,
-            again: if abandoned { Again::No } else { again },
-            can_resume: abandoned || Told::read(&self.facts.record).resumes.is_some(),
+            again: if abandoned {
+                Restart::NotApplicable
+            } else {
+                again
+            },
+            can_resume: abandoned || ShimReport::read(&self.facts.record).resumes.is_some(),
             signal_mask: self.signals.before(),
             not_started: None,
         }
@@ -701,7 +705,7 @@ impl Front {
         }
     }
 
-    fn closing_words(&mut self, json: Option<&Path>) -> Again {
+    fn closing_words(&mut self, json: Option<&Path>) -> Restart {
         let run = Run {
             is_here: true,
             id: self.facts.run.clone(),

@@ -5,8 +5,8 @@
 //! continued itself, newest first, for scripts that load several kinds.
 
 use crate::store::{Run, Store};
-use antifreeze_diagnose::Told;
-use antifreeze_diagnose::checkpoints::{self, Checkpoint};
+use antifreeze_diagnose::ShimReport;
+use antifreeze_diagnose::run::checkpoints::{self, Checkpoint};
 use antifreeze_record::Record;
 use antifreeze_sense::regular_file;
 use antifreeze_text::sanitize;
@@ -79,7 +79,7 @@ impl Source {
 
     /// Returns the run as the error where it has no checkpoint that can be loaded.
     fn of(run: Run) -> Result<Source, Run> {
-        let told = Told::read(&run.folder);
+        let told = ShimReport::read(&run.folder);
         let mut saves = vec![run.saves()];
         saves.extend(ancestors(&run.folder));
         let found = saves.iter().find_map(|folder| {

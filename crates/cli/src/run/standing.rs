@@ -4,7 +4,7 @@
 //! We may read them where the kernel lets nobody but an ancestor (Yama): the command is our guard's child. Nothing is
 //! stopped for it.
 
-use antifreeze_diagnose::waits::{self, For, Look, Main};
+use antifreeze_diagnose::run::wait_states::{self, MainThread, WaitSnapshot, WaitingOn};
 use antifreeze_sense::Stamp;
 use py_spy::config::LockingStrategy;
 use py_spy::{Config, PythonSpy, StackTrace};
@@ -29,7 +29,10 @@ pub fn look(root: u32, folder: PathBuf) {
         // Those who were asked for their stacks are done with it by then.
         std::thread::sleep(LATER);
         let pids = tree(root);
-        let _ = append(&folder.join(waits::FILE), &format!("{}\n", line(&pids)));
+        let _ = append(
+            &folder.join(wait_states::FILE),
+            &format!("{}\n", line(&pids)),
+        );
         write_stacks(&pids, &folder);
     };
     let _ = std::thread::Builder::new()
@@ -72,7 +75,7 @@ fn threads(pid: u32) -> impl Iterator<Item = PathBuf> {
 }
 
 fn line(pids: &[u32]) -> String {
-    let look = Look {
+    let snapshot = WaitSnapshot {
         at: Stamp::now().monotonic_ns,
         switches: pids
             .iter()
@@ -81,13 +84,13 @@ fn line(pids: &[u32]) -> String {
             .sum(),
         mains: pids
             .iter()
-            .map(|pid| Main {
+            .map(|pid| MainThread {
                 pid: *pid,
                 waits: waits_for(*pid),
             })
             .collect(),
     };
-    serde_json::to_string(&look).unwrap_or_default()
+    serde_json::to_string(&snapshot).unwrap_or_default()
 }
 
 fn switches(thread: &Path) -> u64 {
@@ -101,11 +104,11 @@ fn switches(thread: &Path) -> u64 {
 }
 
 /// The call that the main thread of a process is in, and what it is for.
-fn waits_for(pid: u32) -> For {
+fn waits_for(pid: u32) -> WaitingOn {
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
     let mut words = call.split_whitespace();
     let Some(number) = words.next().and_then(|word| word.parse().ok()) else {
-        return For::Nothing;
+        return WaitingOn::Nothing;
     };
     let first = words
         .next()
@@ -118,36 +121,36 @@ fn waits_for(pid: u32) -> For {
 }
 
 /// By the number of a call, its first argument, and what a descriptor leads to.
-fn kind_of(number: i64, first: Option<u64>, leads_to: impl Fn(u64) -> String) -> For {
+fn kind_of(number: i64, first: Option<u64>, leads_to: impl Fn(u64) -> String) -> WaitingOn {
     let of_descriptor = |descriptor: Option<u64>| match descriptor {
-        Some(0) => For::Input,
-        Some(descriptor) if leads_to(descriptor).starts_with("socket:") => For::Network,
-        Some(descriptor) if leads_to(descriptor).starts_with("pipe:") => For::Pipe,
-        _ => For::Other,
+        Some(0) => WaitingOn::Input,
+        Some(descriptor) if leads_to(descriptor).starts_with("socket:") => WaitingOn::Network,
+        Some(descriptor) if leads_to(descriptor).starts_with("pipe:") => WaitingOn::Pipe,
+        _ => WaitingOn::Other,
     };
     match number {
-        libc::SYS_futex => For::Lock,
+        libc::SYS_futex => WaitingOn::Lock,
         libc::SYS_read | libc::SYS_readv | libc::SYS_recvfrom | libc::SYS_recvmsg => {
             of_descriptor(first)
         }
-        libc::SYS_wait4 | libc::SYS_waitid => For::Child,
-        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => For::Time,
+        libc::SYS_wait4 | libc::SYS_waitid => WaitingOn::Child,
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => WaitingOn::Time,
         libc::SYS_pselect6 => select(first),
-        libc::SYS_ppoll | libc::SYS_epoll_pwait => For::Poll,
+        libc::SYS_ppoll | libc::SYS_epoll_pwait => WaitingOn::Poll,
         #[cfg(target_arch = "x86_64")]
         libc::SYS_select => select(first),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll | libc::SYS_epoll_wait => For::Poll,
-        _ => For::Other,
+        libc::SYS_poll | libc::SYS_epoll_wait => WaitingOn::Poll,
+        _ => WaitingOn::Other,
     }
 }
 
 /// By how many descriptors it looks at: none but the first is what is typed, none at all is the clock.
-fn select(descriptors: Option<u64>) -> For {
+fn select(descriptors: Option<u64>) -> WaitingOn {
     match descriptors {
-        Some(0) => For::Time,
-        Some(1) => For::Input,
-        _ => For::Poll,
+        Some(0) => WaitingOn::Time,
+        Some(1) => WaitingOn::Input,
+        _ => WaitingOn::Poll,
     }
 }
 
@@ -242,14 +245,14 @@ mod tests {
             _ => "/home/a/data.bin".to_owned(),
         };
         let kind = |number, first| kind_of(number, Some(first), leads_to);
-        assert_eq!(kind(libc::SYS_futex, 0x7f00), For::Lock);
-        assert_eq!(kind(libc::SYS_read, 0), For::Input);
-        assert_eq!(kind(libc::SYS_read, 3), For::Network);
-        assert_eq!(kind(libc::SYS_read, 4), For::Pipe);
-        assert_eq!(kind(libc::SYS_read, 5), For::Other);
-        assert_eq!(kind(libc::SYS_pselect6, 0), For::Time);
-        assert_eq!(kind(libc::SYS_pselect6, 1), For::Input);
-        assert_eq!(kind(libc::SYS_pselect6, 9), For::Poll);
+        assert_eq!(kind(libc::SYS_futex, 0x7f00), WaitingOn::Lock);
+        assert_eq!(kind(libc::SYS_read, 0), WaitingOn::Input);
+        assert_eq!(kind(libc::SYS_read, 3), WaitingOn::Network);
+        assert_eq!(kind(libc::SYS_read, 4), WaitingOn::Pipe);
+        assert_eq!(kind(libc::SYS_read, 5), WaitingOn::Other);
+        assert_eq!(kind(libc::SYS_pselect6, 0), WaitingOn::Time);
+        assert_eq!(kind(libc::SYS_pselect6, 1), WaitingOn::Input);
+        assert_eq!(kind(libc::SYS_pselect6, 9), WaitingOn::Poll);
     }
 
     /// A child that waits is seen with what it waits for, and its threads hardly wake.
@@ -261,20 +264,21 @@ mod tests {
             .spawn()
             .unwrap();
         let began = Instant::now();
-        while waits_for(child.id()) != For::Input && began.elapsed() < Duration::from_secs(20) {
+        while waits_for(child.id()) != WaitingOn::Input && began.elapsed() < Duration::from_secs(20)
+        {
             std::thread::sleep(Duration::from_millis(20));
         }
-        let look: Look = serde_json::from_str(&line(&tree(child.id()))).unwrap();
+        let snapshot: WaitSnapshot = serde_json::from_str(&line(&tree(child.id()))).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(
-            look.mains,
-            [Main {
+            snapshot.mains,
+            [MainThread {
                 pid: child.id(),
-                waits: For::Input
+                waits: WaitingOn::Input
             }]
         );
-        assert!(look.switches > 0 && look.at > 0);
+        assert!(snapshot.switches > 0 && snapshot.at > 0);
     }
 
     /// Of a Python without the shim, in the words that `faulthandler` would use.

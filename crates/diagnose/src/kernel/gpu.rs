@@ -95,7 +95,7 @@ fn address(word: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::said::*;
+    use super::super::testing::*;
     use super::*;
 
     #[test]

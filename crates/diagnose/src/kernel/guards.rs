@@ -102,7 +102,7 @@ pub fn nohang_signal(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::said::*;
+    use super::super::testing::*;
     use super::*;
 
     #[test]

@@ -158,7 +158,7 @@ pub enum Guard {
 
 impl Kind {
     /// None for a line that tells of no death, as nearly all do.
-    pub fn of(line: &Line) -> Option<Kind> {
+    pub fn from_line(line: &Line) -> Option<Kind> {
         let text = line.text.as_str();
         match &line.source {
             Source::Program(name) => {

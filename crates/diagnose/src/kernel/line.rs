@@ -308,5 +308,4 @@ fn sender(text: &str) -> Option<(Source, &str)> {
 }
 
 #[cfg(test)]
-#[path = "line_tests.rs"]
 mod tests;

@@ -272,5 +272,4 @@ fn starts_with_one_of(text: &str, beginnings: &[&str]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "machine_tests.rs"]
 mod tests;

@@ -111,7 +111,7 @@ pub fn join(earlier: &mut Kind, later: &Kind) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::said::*;
+    use super::super::testing::*;
     use super::*;
 
     #[test]

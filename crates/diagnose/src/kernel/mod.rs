@@ -1,9 +1,12 @@
-//! The system log after a death: what the kernel, and guards other than ours, say killed a run
-//! or a machine. A log is anybody's bytes: it is read once, line by line, in bounded memory.
+//! The kernel's log: incidents such as OOM kills, crashes and hardware errors, and kills by other guards. A log is
+//! untrusted; it is read once, line by line, in bounded memory.
 
+pub(crate) mod attribution;
 mod clock;
+mod collector;
 mod gpu;
 mod guards;
+pub(crate) mod hardware_relevance;
 pub mod incident;
 mod journal;
 mod kmsg;
@@ -12,12 +15,11 @@ mod machine;
 mod memory;
 mod process;
 mod pstore;
-mod reading;
-#[cfg(test)]
-mod said;
 mod scan;
 pub mod sources;
 mod tail;
+#[cfg(test)]
+mod testing;
 pub mod xid;
 
 pub use incident::{Constraint, Guard, Incident, Kind, Severity};
@@ -26,24 +28,24 @@ pub use sources::{Boot, Log, from_file, gather};
 pub use xid::{Class, Xid, xid};
 
 use clock::Calendar;
+use collector::IncidentCollector;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use reading::Reading;
 
-/// The latest incidents in a log, in its order. `reference` is a moment that no line is later
-/// than: where lines bear no year, it is supplied from there.
+/// The latest incidents in a log, in its order. No line is later than `reference`, which supplies the year where lines
+/// have none.
 pub fn incidents(text: &[u8], reference: Timestamp) -> Vec<Incident> {
     incidents_in(text, reference, TimeZone::system())
 }
 
-/// What the kernel says in a program's output: kills, crashes and panics, in words that nobody else uses, or below a
-/// stamp of its own.
-pub fn pasted<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Incident> {
+/// Incidents from lines of the kernel in a program's output: kills, crashes and panics, in words that only the kernel
+/// uses, or with a stamp of its own.
+pub fn incidents_in_output<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Incident> {
     let calendar = Calendar::new(Timestamp::now(), TimeZone::system());
-    let mut reading = Reading::default();
+    let mut collector = IncidentCollector::default();
     for line in lines.filter_map(|line| Line::parse(line.as_bytes(), &calendar)) {
         let is_stamped = line.since_boot.is_some() || line.at.is_some();
-        let is_told = match Kind::of(&line) {
+        let is_reported = match Kind::from_line(&line) {
             _ if line.source != Source::Kernel => false,
             Some(Kind::OomKill { constraint, .. }) => {
                 is_stamped || constraint != Constraint::Unknown
@@ -52,21 +54,21 @@ pub fn pasted<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Incident> {
             Some(Kind::Oops { .. } | Kind::Lockup) => is_stamped,
             _ => false,
         };
-        if is_told {
-            reading.take(line, false);
+        if is_reported {
+            collector.add_line(line, false);
         }
     }
-    reading.found()
+    collector.into_incidents()
 }
 
 fn incidents_in(text: &[u8], reference: Timestamp, zone: TimeZone) -> Vec<Incident> {
     let calendar = Calendar::new(reference, zone);
-    let mut reading = Reading::default();
+    let mut collector = IncidentCollector::default();
     for raw in text.split(|byte| *byte == b'\n') {
         if let Some(line) = Line::parse(raw, &calendar) {
             let indented = raw.first().is_some_and(u8::is_ascii_whitespace);
-            reading.take(line, indented);
+            collector.add_line(line, indented);
         }
     }
-    reading.found()
+    collector.into_incidents()
 }

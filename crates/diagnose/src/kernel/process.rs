@@ -43,7 +43,7 @@ fn library(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::said::*;
+    use super::super::testing::*;
     use super::*;
     use antifreeze_sense::Pid;
 

@@ -52,7 +52,7 @@ pub fn read(
         })
         .chain(moved.iter().map(|part| (part, false)))
     {
-        let Ok(text) = File::open(&part.path).and_then(tail::of_file) else {
+        let Ok(text) = File::open(&part.path).and_then(tail::read_file) else {
             continue;
         };
         let mut told = incidents(&text, Timestamp::now());

@@ -5,7 +5,7 @@
 
 use super::incident::{Incident, Kind};
 use super::{incidents, journal, kmsg, pstore, tail};
-use crate::printed::as_utf8;
+use crate::output::utf16;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
 use std::fs::File;
@@ -59,7 +59,7 @@ pub fn gather(boot: Boot, root: &Path) -> Log {
 
 /// A log that a person saved; any of the formats, of any boots.
 pub fn from_file(path: &Path) -> io::Result<Log> {
-    let text = as_utf8(tail::of_file(File::open(path)?)?);
+    let text = utf16::to_utf8(tail::read_file(File::open(path)?)?);
     if text.starts_with(&[0x1f, 0x8b]) {
         let why = "it is compressed: unpack it with gunzip first";
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
@@ -136,8 +136,8 @@ impl Log {
 /// The file, after the one that was put aside when it had grown.
 fn log_file(root: &Path, name: &str) -> io::Result<Vec<u8>> {
     let folder = root.join("var/log");
-    let newest = tail::of_file(File::open(folder.join(name))?)?;
-    let older = File::open(folder.join(format!("{name}.1"))).and_then(tail::of_file);
+    let newest = tail::read_file(File::open(folder.join(name))?)?;
+    let older = File::open(folder.join(format!("{name}.1"))).and_then(tail::read_file);
     let mut text = older.unwrap_or_default();
     text.extend(newest);
     Ok(text)
@@ -176,5 +176,4 @@ fn boot_time(root: &Path) -> Option<Timestamp> {
 }
 
 #[cfg(test)]
-#[path = "sources_tests.rs"]
 mod tests;

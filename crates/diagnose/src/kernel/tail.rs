@@ -52,7 +52,7 @@ fn drop_first_line(bytes: &mut Vec<u8>) {
     bytes.drain(..end.map_or(bytes.len(), |end| end + 1));
 }
 
-pub fn of_file(mut file: File) -> io::Result<Vec<u8>> {
+pub fn read_file(mut file: File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let limit = u64::try_from(LIMIT).unwrap_or(u64::MAX);
     let skips = length.saturating_sub(limit);
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn an_endless_file_comes_to_an_end() {
-        let zeros = of_file(File::open("/dev/zero").unwrap()).unwrap();
+        let zeros = read_file(File::open("/dev/zero").unwrap()).unwrap();
         assert!(zeros.len() <= LIMIT);
     }
 }

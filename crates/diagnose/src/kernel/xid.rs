@@ -31,11 +31,11 @@ pub fn xid(code: u32) -> Option<&'static Xid> {
     KNOWN.get(index)
 }
 
-const SUSPECT_CODE: &str = "start the program again; if it comes back, look for an index out of range or a kernel of your own";
+const SUSPECT_CODE: &str = "start the program again; if it happens again, look for an index out of range or a kernel of your own";
 const RESET: &str = "reset the GPU (nvidia-smi --gpu-reset) or reboot";
 const RESET_OR_REPLACE: &str =
-    "reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, have the GPU replaced";
-const RESET_AND_UPDATE: &str = "reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, try another driver version";
+    "reset the GPU (nvidia-smi --gpu-reset) or reboot; if it happens again, have the GPU replaced";
+const RESET_AND_UPDATE: &str = "reset the GPU (nvidia-smi --gpu-reset) or reboot; if it happens again, try another driver version";
 
 /// In order of their codes.
 const KNOWN: [Xid; 21] = [

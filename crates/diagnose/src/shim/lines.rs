@@ -1,9 +1,9 @@
-//! Reads the lines of the shim's report files, as python/antifreeze/_shim/report.py describes them. A line that cannot be
+//! Parses the lines of the shim's report files, as python/antifreeze/_shim/report.py describes them. A line that cannot be
 //! parsed is skipped.
 
 use super::{
     BatchFacts, Change, Changed, Hello, Holders, Loaded, Model, Numbers, OutOfMemory, Saved,
-    ScriptChanges, Split, Told,
+    ScriptChanges, ShimReport, Split,
 };
 use antifreeze_sense::regular_file;
 use serde::Deserialize;
@@ -11,8 +11,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
-/// No file is read further; the shim itself writes no more.
-const LONGEST: u64 = 2 << 20;
+/// So much of a file is read; the shim writes no more.
+const MAX_BYTES: u64 = 2 << 20;
 
 #[derive(Deserialize)]
 struct Timed {
@@ -58,12 +58,12 @@ enum Line {
     Other,
 }
 
-impl Told {
-    /// From a run's folder. What cannot be read was not said.
-    pub fn read(folder: &Path) -> Told {
-        let mut told = Told::default();
+impl ShimReport {
+    /// Reads all report files in a run's folder; files that cannot be read are skipped.
+    pub fn read(folder: &Path) -> ShimReport {
+        let mut report = ShimReport::default();
         let Ok(entries) = std::fs::read_dir(folder) else {
-            return told;
+            return report;
         };
         let mut files: Vec<_> = entries
             .flatten()
@@ -76,22 +76,22 @@ impl Told {
         files.sort();
         for (process, file) in files.into_iter().enumerate() {
             if let Ok(file) = regular_file::open(&file) {
-                told.hear(process, BufReader::new(file.take(LONGEST)));
+                report.add_lines(process, BufReader::new(file.take(MAX_BYTES)));
             }
         }
-        told.know_all();
-        told
+        report.finish();
+        report
     }
 
-    /// What is said in these lines.
-    pub fn said(lines: &[u8]) -> Told {
-        let mut told = Told::default();
-        told.hear(0, lines);
-        told.know_all();
-        told
+    /// Parses the lines of one report file.
+    pub fn parse(lines: &[u8]) -> ShimReport {
+        let mut report = ShimReport::default();
+        report.add_lines(0, lines);
+        report.finish();
+        report
     }
 
-    fn hear(&mut self, process: usize, lines: impl BufRead) {
+    fn add_lines(&mut self, process: usize, lines: impl BufRead) {
         for line in lines.split(b'\n').map_while(Result::ok) {
             let Ok(Timed { t, line }) = serde_json::from_slice(&line) else {
                 continue;
@@ -114,7 +114,7 @@ impl Told {
                 Line::Resumes { step, kinds } => {
                     self.resumes = Some(step);
                     for kind in kinds {
-                        // A later version may know more of them.
+                        // A newer version may know more kinds.
                         let kind = serde_json::from_value(kind.into()).ok();
                         self.accepted_kinds
                             .extend(kind.filter(|kind| !self.accepted_kinds.contains(kind)));
@@ -139,8 +139,8 @@ impl Told {
         }
     }
 
-    fn know_all(&mut self) {
-        // Stable: of two that were said in the same millisecond by one process, the second counts.
+    fn finish(&mut self) {
+        // The sort is stable: of two lines of one process in the same millisecond the second counts.
         self.changes.sort_by_key(|change| change.at);
         (self.holders, self.saved, self.not_saved) = self.known_until(Duration::MAX);
     }

@@ -1,32 +1,35 @@
-//! Which names of the script fill the memory, judged from the looks that the shim reported.
+//! Finds the variable of the script that fills the memory, from the lists of holders that the shim reported.
 
-use super::{Changed, Holder, Holders, ROUNDING, Told};
+use super::{Changed, Holder, Holders, ROUNDING, ShimReport};
 use antifreeze_sense::Stamp;
 use antifreeze_text::units;
 use std::time::Duration;
 
-/// One part of so many, of all that is resident, is most of it: half a gigabyte may be the framework itself.
-const MOST: u64 = 3;
-/// A graph of so many nodes was not made by one step of a model that memory is short for.
+/// A variable holds most of the memory from one part in so many of the resident size on: half a gigabyte may be the
+/// framework itself.
+const MOST_PART: u64 = 3;
+/// A graph of so many nodes was not made by a single step.
 const MANY_NODES: u64 = 100;
-/// Steps after which a container with as many elements got one in each; if it holds more than one part in so
-/// many of the memory.
-const ENOUGH_STEPS: u64 = 20;
-/// Of what the suspect grew by, one part in so many is a leak of its own.
+/// After so many steps a container with as many elements got one in each step,
+const MIN_STEPS: u64 = 20;
+/// if it holds more than one part in so many of the resident size.
+const NOTABLE_PART: u64 = 10;
+/// Growth by one part in so many of the suspect's growth is a leak of its own.
 const SMALL_PART: i64 = 10;
-const MUCH: u64 = 10;
 
-/// Who fills the memory, as far as was seen from inside.
+/// The variable that fills the memory.
 #[derive(Clone, Debug)]
 pub struct Suspect<'a> {
+    /// The variable.
     pub holder: &'a Holder,
-    pub how: How,
-    /// All names of the same look.
+    /// How it fills the memory.
+    pub kind: SuspectKind,
+    /// All variables of the same list.
     names: &'a [Holder],
 }
 
 impl Suspect<'_> {
-    /// "holds 129 elements, 516 MB, 4 MB more with each step".
+    /// Describes it: "holds 129 elements, 516 MB, 4 MB more with each step".
     pub fn does(&self) -> String {
         let Holder { bytes, length, .. } = *self.holder;
         let number = match length {
@@ -34,12 +37,16 @@ impl Suspect<'_> {
             number => format!("{}, ", units::count(number, "element")),
         };
         let held = format!("holds {number}{}", units::bytes(bytes));
-        match self.how {
-            How::Step(more) => format!("{held}, {} more with each step", units::bytes(more)),
-            How::Second(more) => format!("{held}, and grows {}", units::growth_rate(more)),
-            How::Holds => held,
-            How::Graphs if length == 0 => "keeps the graph of every step".into(),
-            How::Graphs => format!(
+        match self.kind {
+            SuspectKind::GrowsPerStep(more) => {
+                format!("{held}, {} more with each step", units::bytes(more))
+            }
+            SuspectKind::GrowsPerSecond(more) => {
+                format!("{held}, and grows {}", units::growth_rate(more))
+            }
+            SuspectKind::HoldsMost => held,
+            SuspectKind::KeepsGraphs if length == 0 => "keeps the graph of every step".into(),
+            SuspectKind::KeepsGraphs => format!(
                 "keeps {} and the graph of each",
                 units::count(length, "element")
             ),
@@ -47,25 +54,27 @@ impl Suspect<'_> {
     }
 }
 
+/// How a variable fills the memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum How {
-    /// By so many bytes with each step, or each second where steps are not seen.
-    Step(u64),
-    Second(f64),
-    /// Small itself, it keeps the graph of every step, with all that is in it.
-    Graphs,
-    /// It was looked at once, and held most.
-    Holds,
+pub enum SuspectKind {
+    /// It grows by so many bytes with each step.
+    GrowsPerStep(u64),
+    /// It grows by so many bytes a second, where steps are not known.
+    GrowsPerSecond(f64),
+    /// It is small, but keeps the graph of every step with all tensors in it.
+    KeepsGraphs,
+    /// It was measured once, and held the most.
+    HoldsMost,
 }
 
-impl Told {
-    /// The name that grew most between two looks, or keeps the graphs of all steps; of a single look,
-    /// the container that the script adds to and that holds most of the memory.
+impl ShimReport {
+    /// The variable that grew most between two lists, or keeps the graphs of all steps; in a single list, the container
+    /// that the script adds to and that holds most of the memory.
     pub fn suspect(&self) -> Option<Suspect<'_>> {
         self.holders.as_ref()?.suspect()
     }
 
-    /// The same of the last look until a moment that found one.
+    /// The suspect of the last list until a moment that has one.
     pub fn suspect_before(&self, moment: Stamp) -> Option<Suspect<'_>> {
         let until = Duration::from_nanos(moment.monotonic_ns) + ROUNDING;
         let looks = self
@@ -86,7 +95,7 @@ impl Holders {
         let names = holders.names.as_slice();
         let grown = || holders.names.iter().filter(|holder| holder.grown > 0);
         let most = grown().map(|holder| holder.grown).max().unwrap_or(0);
-        // Of names that grow alike the one to which the script adds is meant.
+        // Of variables that grow alike the one that the script adds to counts.
         let adds_as_much =
             |holder: &&Holder| !holder.lines.is_empty() && holder.grown >= most / 10 * 9;
         let grower = grown()
@@ -94,15 +103,19 @@ impl Holders {
             .max_by_key(|holder| holder.grown);
         let grower = grower.map(|outer| holders.entry_of(outer, |holder| holder.grown));
         let grower = grower.or_else(|| grown().max_by_key(|holder| holder.grown));
-        // What has grown by too little to be it does not speak for another.
+        // Growth that is too small to explain the process's growth does not count.
         let explains = |holder: &&Holder| holder.grown.saturating_mul(3) >= holder.more;
         if let Some(holder) = grower.filter(explains) {
             let grown = holder.grown.unsigned_abs();
-            let how = match holder.steps {
-                0 => How::Second(grown as f64 / holder.seconds.max(0.001)),
-                steps => How::Step(grown / steps),
+            let kind = match holder.steps {
+                0 => SuspectKind::GrowsPerSecond(grown as f64 / holder.seconds.max(0.001)),
+                steps => SuspectKind::GrowsPerStep(grown / steps),
             };
-            return Some(Suspect { holder, how, names });
+            return Some(Suspect {
+                holder,
+                kind,
+                names,
+            });
         }
         let adds = |holder: &&Holder| !holder.lines.is_empty();
         let most = holders.names.iter().filter(adds);
@@ -110,38 +123,50 @@ impl Holders {
         let keeps_pace = |holder: &&Holder| {
             let is_first_look = holder.seconds == 0.0;
             is_first_look
-                && holders.step >= ENOUGH_STEPS
+                && holders.step >= MIN_STEPS
                 && holder.length.abs_diff(holders.step) <= 1
-                && holder.bytes > holders.resident / MUCH
+                && holder.bytes > holders.resident / NOTABLE_PART
         };
         if let Some(holder) = most
             .clone()
             .filter(keeps_pace)
             .max_by_key(|holder| holder.bytes)
         {
-            let how = How::Step(holder.bytes / holder.length.max(1));
-            return Some(Suspect { holder, how, names });
+            let kind = SuspectKind::GrowsPerStep(holder.bytes / holder.length.max(1));
+            return Some(Suspect {
+                holder,
+                kind,
+                names,
+            });
         }
         if let Some(holder) = most
             .clone()
-            .filter(|holder| holder.is_filled() && holder.bytes > holders.resident / MOST)
+            .filter(|holder| holder.is_filled() && holder.bytes > holders.resident / MOST_PART)
             .max_by_key(|holder| holder.bytes)
             .map(|outer| holders.entry_of(outer, |holder| holder.bytes.cast_signed()))
         {
-            let how = How::Holds;
-            return Some(Suspect { holder, how, names });
+            let kind = SuspectKind::HoldsMost;
+            return Some(Suspect {
+                holder,
+                kind,
+                names,
+            });
         }
         let holder = most
             .filter(|holder| holder.new_nodes > 0 || holder.seconds == 0.0)
             .max_by_key(|holder| holder.nodes)?;
-        let how = How::Graphs;
-        (holder.nodes >= MANY_NODES).then_some(Suspect { holder, how, names })
+        let kind = SuspectKind::KeepsGraphs;
+        (holder.nodes >= MANY_NODES).then_some(Suspect {
+            holder,
+            kind,
+            names,
+        })
     }
 }
 
 impl Holders {
-    /// The innermost entry of a container that the script adds to and that has nearly all of what the container has by
-    /// this measure: `log['outputs']` rather than `log`.
+    /// The innermost entry of a container that the script adds to and that has nearly all of the container by this measure:
+    /// `log['outputs']` rather than `log`.
     fn entry_of<'a>(&'a self, outer: &'a Holder, measure: impl Fn(&Holder) -> i64) -> &'a Holder {
         let entries = self.names.iter().filter(|holder| {
             is_entry(&outer.name, &holder.name)
@@ -155,7 +180,7 @@ impl Holders {
     }
 }
 
-/// Whether a name is an entry of a container of another name, or an attribute of it.
+/// Whether a name is an entry or attribute of another: `log['outputs']` of `log`.
 fn is_entry(outer: &str, inner: &str) -> bool {
     inner
         .strip_prefix(outer)
@@ -163,7 +188,7 @@ fn is_entry(outer: &str, inner: &str) -> bool {
 }
 
 impl<'a> Suspect<'a> {
-    /// Others that grow beside the suspect, by more than a tenth of what it grew by, on lines of their own.
+    /// Other variables that grow by more than a tenth of the suspect's growth, on other lines.
     pub fn accomplices(&self) -> Vec<&'a Holder> {
         let (main, suspect) = (self.holder, self);
         let same_thing = |one: &Holder, other: &Holder| {
@@ -175,11 +200,13 @@ impl<'a> Suspect<'a> {
         let is_large = |bytes: u64| bytes.saturating_mul(SMALL_PART.unsigned_abs()) > main.bytes;
         let mut found: Vec<&Holder> = Vec::new();
         for holder in self.names {
-            let grows = match suspect.how {
-                // What was looked at once is known by its size alone.
-                How::Holds => holder.is_filled() && is_large(holder.bytes),
-                How::Step(_) if main.seconds == 0.0 => holder.is_filled() && is_large(holder.bytes),
-                How::Graphs => {
+            let grows = match suspect.kind {
+                // After a single list only the size is known.
+                SuspectKind::HoldsMost => holder.is_filled() && is_large(holder.bytes),
+                SuspectKind::GrowsPerStep(_) if main.seconds == 0.0 => {
+                    holder.is_filled() && is_large(holder.bytes)
+                }
+                SuspectKind::KeepsGraphs => {
                     holder.grown > 0 && holder.grown.saturating_mul(SMALL_PART) > holder.more
                 }
                 _ => holder.grown > 0 && holder.grown.saturating_mul(SMALL_PART) > main.grown,

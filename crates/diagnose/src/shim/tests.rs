@@ -8,8 +8,8 @@ fn at(seconds: u64) -> Stamp {
     }
 }
 
-fn told(lines: &str) -> Told {
-    Told::said(lines.as_bytes())
+fn told(lines: &str) -> ShimReport {
+    ShimReport::parse(lines.as_bytes())
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn the_newest_look_counts_and_the_fastest_grower_is_named() {
         (suspect.holder.name.as_str(), suspect.holder.lines[0]),
         ("history", 12)
     );
-    assert_eq!(suspect.how, How::Step(50));
+    assert_eq!(suspect.kind, SuspectKind::GrowsPerStep(50));
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn a_look_that_names_nothing_leaves_the_suspect_of_the_one_before() {
     assert!(told.suspect().is_none());
     let named = told.suspect_before(at(6)).unwrap();
     assert_eq!(
-        (named.holder.name.as_str(), named.how),
-        ("kept", How::Holds)
+        (named.holder.name.as_str(), named.kind),
+        ("kept", SuspectKind::HoldsMost)
     );
     assert!(told.suspect_before(at(4)).is_none());
 }
@@ -102,10 +102,10 @@ fn a_single_look_names_a_container_with_an_element_for_each_step() {
     let how = |step, seconds| {
         told(&line(step, seconds))
             .suspect()
-            .map(|suspect| suspect.how)
+            .map(|suspect| suspect.kind)
     };
-    assert_eq!(how(30, 0), Some(How::Step(10)));
-    assert_eq!(how(31, 0), Some(How::Step(10)));
+    assert_eq!(how(30, 0), Some(SuspectKind::GrowsPerStep(10)));
+    assert_eq!(how(31, 0), Some(SuspectKind::GrowsPerStep(10)));
     assert_eq!(how(35, 0), None);
     assert_eq!(how(30, 9), None, "in nine seconds it did not grow");
 }
@@ -119,8 +119,8 @@ fn who_keeps_graphs_is_named_where_bytes_do_not_tell() {
     ));
     let suspect = told.suspect().unwrap();
     assert_eq!(
-        (suspect.holder.name.as_str(), suspect.how),
-        ("losses", How::Graphs)
+        (suspect.holder.name.as_str(), suspect.kind),
+        ("losses", SuspectKind::KeepsGraphs)
     );
 }
 
@@ -142,8 +142,8 @@ fn what_was_known_at_a_moment_does_not_change_with_what_comes_later() {
         + r#"{"what":"not-saved","t":10,"step":9,"why":"the disk is full"}"#
         + "\n";
     let told = told(&lines);
-    let elements = |told: &Told| told.holders.as_ref().map(|holders| holders.names[0].length);
-    let step = |told: &Told| told.saved.as_ref().map(|saved| saved.step);
+    let elements = |told: &ShimReport| told.holders.as_ref().map(|holders| holders.names[0].length);
+    let step = |told: &ShimReport| told.saved.as_ref().map(|saved| saved.step);
     for (moment, length, saved, why) in [
         (4, None, None, None),
         (5, Some(5), None, None),
@@ -151,7 +151,7 @@ fn what_was_known_at_a_moment_does_not_change_with_what_comes_later() {
         (9, Some(9), Some(6), None),
         (10, Some(9), Some(6), Some("the disk is full")),
     ] {
-        let then = told.as_of(at(moment));
+        let then = told.known_at(at(moment));
         assert_eq!(
             (elements(&then), step(&then), then.not_saved.as_deref()),
             (length, saved, why),
@@ -166,7 +166,7 @@ fn what_was_known_at_a_moment_does_not_change_with_what_comes_later() {
             })
             .map(|line| format!("{line}\n"))
             .collect();
-        assert_eq!(elements(&Told::said(cut.as_bytes())), length);
+        assert_eq!(elements(&ShimReport::parse(cut.as_bytes())), length);
     }
 }
 
@@ -180,7 +180,7 @@ fn the_last_save_is_the_newest_whose_file_is_there() {
         format!(r#"{{"what":"saved","t":{step},"path":"{path}","step":{step}}}"#) + "\n"
     };
     let mut told = told(&(line(1) + &line(2) + &line(3)));
-    let step = |told: &mut Told| {
+    let step = |told: &mut ShimReport| {
         told.forget_deleted_saves();
         told.saved.as_ref().map(|saved| saved.step)
     };
@@ -188,7 +188,7 @@ fn the_last_save_is_the_newest_whose_file_is_there() {
     std::fs::write(path(2), b"a save").unwrap();
     assert_eq!((step(&mut told), told.saves_deleted), (Some(2), false));
     // What was said of it at the time was true then.
-    assert_eq!(told.as_of(at(9)).saved.unwrap().step, 3);
+    assert_eq!(told.known_at(at(9)).saved.unwrap().step, 3);
 }
 
 #[test]
@@ -199,12 +199,12 @@ fn of_two_processes_the_later_save_counts_whatever_their_numbers() {
     };
     std::fs::write(folder.path().join("shim-1.jsonl"), line(9, 90)).unwrap();
     std::fs::write(folder.path().join("shim-2.jsonl"), line(5, 50)).unwrap();
-    assert_eq!(Told::read(folder.path()).saved.unwrap().step, 90);
+    assert_eq!(ShimReport::read(folder.path()).saved.unwrap().step, 90);
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_read(bytes: Vec<u8>) {
-        Told::said(&bytes);
+        ShimReport::parse(&bytes);
     }
 }

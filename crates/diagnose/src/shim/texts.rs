@@ -1,9 +1,9 @@
-//! Every text of a report that a person or a script wrote.
+//! Lists every text of a report that a person or a script wrote, so that it can be redacted.
 
-use super::{Changed, Saved, ScriptChange, Told};
+use super::{Changed, Saved, ScriptChange, ShimReport};
 
-impl Told {
-    /// Everything in it that a person or a script has written.
+impl ShimReport {
+    /// Changes every text that a person or a script wrote.
     pub fn each_text(&mut self, mut change: impl FnMut(&mut String)) {
         if let Some(hello) = &mut self.hello {
             change(&mut hello.framework);

@@ -3,7 +3,7 @@
 use crate::scenes::{EXIT_1, GB, Scene};
 use crate::{blames, is_healthy, spares};
 use antifreeze_diagnose::Code;
-use antifreeze_diagnose::stacks::Stacks;
+use antifreeze_diagnose::run::stacks::Stacks;
 use antifreeze_sense::{Reading, Sample};
 
 fn failed(error: &str) -> Scene {
@@ -95,7 +95,7 @@ fn what_is_not_installed_is_named_with_how_to_get_it() {
         ),
         (
             "ModuleNotFoundError: No module named 'torch.nn'; 'torch' is not a package",
-            "`torch.py` of your own",
+            "`torch.py` hides the package",
             "import torch",
         ),
     ] {
@@ -166,12 +166,12 @@ Current thread 0x1 (most recent call first):
   File \"/usr/lib/python3/dist-packages/somenet/ops.py\", line 3 in multiply
   File \"train.py\", line 12 in step
 ";
-    shown.facts.stacks = Stacks::of(7, dump);
+    shown.facts.stacks = Stacks::parse(7, dump);
     blames(&shown, Code::NativeCrash, 0.9);
     let cause = &shown.verdict().causes[0];
     let location = cause.location.as_ref().unwrap();
     assert_eq!((location.file.as_str(), location.line), ("train.py", 12));
-    assert_eq!(cause.remedies[0].text, "update, or reinstall, somenet");
+    assert_eq!(cause.remedies[0].text, "update or reinstall somenet");
     is_healthy(
         &Scene::new()
             .steady(60, GB)
@@ -198,8 +198,8 @@ fn a_kill_from_outside_is_told_and_a_cluster_named() {
 fn a_signal_that_is_sent_for_one_reason_is_told_with_it() {
     for (number, why, paste) in [
         (1, "its terminal was closed", "nohup "),
-        (24, "processor time", "ulimit -S -t"),
-        (25, "a file would have grown", "ulimit -S -f"),
+        (24, "CPU time limit", "ulimit -S -t"),
+        (25, "exceeded the size limit", "ulimit -S -f"),
     ] {
         let scene = Scene::new().steady(60, GB).ended(60, number);
         blames(&scene, Code::KilledExternally, 0.9);

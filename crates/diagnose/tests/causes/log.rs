@@ -3,7 +3,7 @@
 use crate::scenes::{EXIT_1, GB, Scene};
 use crate::{blames, is_healthy, rules_out, spares};
 use antifreeze_diagnose::kernel::{Log, incidents};
-use antifreeze_diagnose::{Code, Since};
+use antifreeze_diagnose::{Code, RunState};
 
 /// With these lines in the log, at a second of the run, which begins 1000 s after the boot.
 pub fn logged(mut scene: Scene, second: u64, lines: &[&str]) -> Scene {
@@ -22,7 +22,7 @@ pub fn logged(mut scene: Scene, second: u64, lines: &[&str]) -> Scene {
 /// The machine went down under a run of five minutes.
 fn died() -> Scene {
     let mut scene = Scene::new().steady(300, 4 * GB);
-    scene.facts.since = Since::Rebooted;
+    scene.facts.state = RunState::Rebooted;
     scene
 }
 

@@ -1,17 +1,17 @@
 //! Each cause in a made-up run in which it is the cause, and in one that looks much like it and is not.
 
-mod alone;
-mod cards;
+mod attribution;
 mod code;
+mod error_words;
+mod gpus;
+mod hardware_relevance;
 mod log;
 mod memory;
 mod numbers;
-mod pace;
-mod parts;
-mod reading;
-mod said;
+mod output_only;
 mod scenes;
-mod whose;
+mod speed;
+mod tracebacks;
 
 use antifreeze_diagnose::Code;
 use scenes::Scene;

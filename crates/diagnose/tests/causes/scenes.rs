@@ -1,6 +1,6 @@
 //! Runs made up for the tests, second by second, with fixed clocks.
 
-use antifreeze_diagnose::{Facts, Story, Told, Verdict};
+use antifreeze_diagnose::{Facts, RunSummary, ShimReport, Verdict};
 use antifreeze_record::event::{Event, EventKind};
 use antifreeze_sense::{Gpus, Phase, Pid, Process, ProcessName, Reading, Sample, Stamp};
 
@@ -154,7 +154,7 @@ impl Scene {
 
     /// What the trainer said of itself, one JSON object a line.
     pub fn said(mut self, lines: &str) -> Scene {
-        self.facts.told = Told::said(lines.as_bytes());
+        self.facts.shim = ShimReport::parse(lines.as_bytes());
         self
     }
 
@@ -187,8 +187,8 @@ impl Scene {
         self
     }
 
-    pub fn story(&self) -> Story {
-        Story::tell(
+    pub fn summary(&self) -> RunSummary {
+        RunSummary::build(
             &self.facts,
             self.samples.iter().copied(),
             self.events.iter().copied(),
@@ -196,6 +196,6 @@ impl Scene {
     }
 
     pub fn verdict(&self) -> Verdict {
-        Verdict::reach(&self.facts, &self.story())
+        Verdict::reach(&self.facts, &self.summary())
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
     if events.is_empty() {
         return;
     }
-    let long = run.story.duration() > DAY;
+    let long = run.summary.duration() > DAY;
     html.raw("<section id=\"events\"><h2>What happened</h2>");
     if run.events.len() > events.len() && events.len() == ROWS {
         html.leaf(
@@ -52,7 +52,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
             style.clock(timestamp(event.at))
         };
         html.leaf("td", "time", &time);
-        let into = between(run.story.begin(), event.at);
+        let into = between(run.summary.begin(), event.at);
         html.leaf("td", "time", &units::duration(into));
         html.raw("<td>").prose(&cut(&text, COLUMNS));
         html.raw("</td></tr>");
@@ -64,7 +64,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
 
 /// How long the guard stood on each rung but the first.
 fn rungs(html: &mut Html, run: &Run) {
-    let stood = rung_times(&run.facts, &run.story);
+    let stood = rung_times(&run.facts, &run.summary);
     if stood.is_empty() {
         return;
     }

@@ -4,10 +4,10 @@
 use super::html::Html;
 use crate::runs::shared_note;
 use antifreeze_diagnose::Run;
-use antifreeze_diagnose::ending::{user_file, user_place};
 use antifreeze_diagnose::shim::Holder;
 use antifreeze_diagnose::time::{between, timestamp};
-use antifreeze_diagnose::words::process;
+use antifreeze_diagnose::verdict::phrases::process;
+use antifreeze_diagnose::verdict::place::{user_file, user_place};
 use antifreeze_text::{TermStyle, sanitize, units};
 
 /// The smaller holders explain nothing.
@@ -17,11 +17,11 @@ const LINES: usize = 200;
 
 pub(crate) fn memory(html: &mut Html, run: &Run, style: &TermStyle) {
     let peak = run
-        .story
+        .summary
         .peak
         .as_ref()
         .filter(|peak| !peak.largest.is_empty());
-    let holders = run.facts.told.holders.as_ref();
+    let holders = run.facts.shim.holders.as_ref();
     let holders = holders.filter(|holders| !holders.names.is_empty());
     if peak.is_none() && holders.is_none() {
         return;
@@ -50,7 +50,7 @@ pub(crate) fn memory(html: &mut Html, run: &Run, style: &TermStyle) {
         html.raw("</tbody></table>");
     }
     if let Some(peak) = peak {
-        let into = units::duration(between(run.story.begin(), peak.at));
+        let into = units::duration(between(run.summary.begin(), peak.at));
         let when = format!(
             "The largest processes at the peak, {} ({into} in)",
             style.clock(timestamp(peak.at))
@@ -107,7 +107,7 @@ fn grew(holder: &Holder) -> String {
 }
 
 pub(crate) fn training(html: &mut Html, run: &Run) {
-    let told = &run.facts.told;
+    let told = &run.facts.shim;
     let steps = &run.verdict.steps;
     let mut list: Vec<(&'static str, String)> = Vec::new();
     if let Some(hello) = &told.hello {
@@ -157,7 +157,7 @@ pub(crate) fn machine(html: &mut Html, run: &Run, style: &TermStyle) {
     if known.total > 0 {
         list.push(("memory", units::bytes(known.total)));
         list.push(("kept for you", units::bytes(known.reserve)));
-        list.push(("the run may use", units::bytes(known.may_use())));
+        list.push(("the run may use", units::bytes(known.usable_memory())));
     }
     list.extend(known.budget.map(|budget| ("budget", units::bytes(budget))));
     list.extend(
@@ -165,7 +165,7 @@ pub(crate) fn machine(html: &mut Html, run: &Run, style: &TermStyle) {
             .container
             .map(|limit| ("container limit", units::bytes(limit))),
     );
-    if let Some(last) = run.story.last.as_deref() {
+    if let Some(last) = run.summary.last.as_deref() {
         if last.cpu.core_count > 0 {
             list.push(("cores", last.cpu.core_count.to_string()));
         }

@@ -38,12 +38,12 @@ impl Times {
         samples: impl IntoIterator<Item = Sample>,
         style: &TermStyle,
     ) -> Times {
-        let story = &run.story;
+        let summary = &run.summary;
         let events = run.events.iter().map(|event| event.at.monotonic_ns);
-        let last = story.last.iter().map(|last| last.at.monotonic_ns);
-        let until = story.until().map_or(0, |until| until.monotonic_ns);
+        let last = summary.last.iter().map(|last| last.at.monotonic_ns);
+        let until = summary.until().map_or(0, |until| until.monotonic_ns);
         let (begin, end) = (
-            story.begin().monotonic_ns,
+            summary.begin().monotonic_ns,
             events.chain(last).fold(until, u64::max),
         );
         let axis = Axis::over(begin, end, reduce::MOST);
@@ -102,7 +102,7 @@ impl Times {
                 list.push(crate::lacks::missing(degradation, detail).1);
             }
         }
-        let faults = run.facts.told.faults.iter().take(FAULTS);
+        let faults = run.facts.shim.faults.iter().take(FAULTS);
         list.extend(faults.map(|fault| format!("antifreeze itself failed {fault}")));
         html.raw("<section id=\"unseen\"><h2>What could not be seen</h2><ul class=\"plain\">");
         for text in list {
@@ -114,7 +114,7 @@ impl Times {
 
 fn missing(chart: &Chart, run: &Run) -> &'static str {
     let reading = |sample: &Sample| chart.lines.first().map(|line| line.measure.reading(sample));
-    match run.story.last.as_deref().and_then(reading) {
+    match run.summary.last.as_deref().and_then(reading) {
         Some(Reading::Unavailable(why)) => why.describe(),
         Some(Reading::Value(_)) => "seen too briefly",
         None => "no look at the machine was recorded",
@@ -204,7 +204,7 @@ fn ruler(html: &mut Html, timeline: &Timeline, of: &str) {
 fn rules(run: &Run, shown: &Shown<'_>, axis: &Axis) -> Vec<Rule> {
     let mut rules = Vec::new();
     if run.facts.total > 0 {
-        let bound = run.facts.may_use();
+        let bound = run.facts.usable_memory();
         let level = bound as f64;
         rules.push(Rule {
             name: format!("may use {}", units::bytes(bound)),
@@ -231,10 +231,10 @@ fn rules(run: &Run, shown: &Shown<'_>, axis: &Axis) -> Vec<Rule> {
 /// The growth that was found, drawn where it was measured: over the later half of the time
 /// before anything was done about it.
 fn leak(run: &Run, track: &Track, axis: &Axis) -> Option<Rule> {
-    let story = &run.story;
-    let refused = story.refusals.first.map(|refusal| refusal.at);
-    let until: Option<Stamp> = refused.or(story.stopped_at);
-    let slope = story.footprint.growth_until(until)?.bytes_per_second;
+    let summary = &run.summary;
+    let refused = summary.refusals.first.map(|refusal| refusal.at);
+    let until: Option<Stamp> = refused.or(summary.stopped_at);
+    let slope = summary.footprint.growth_until(until)?.bytes_per_second;
     let to = until
         .map_or(axis.seconds(), |until| axis.since(until))
         .min(axis.seconds());

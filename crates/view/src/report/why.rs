@@ -16,13 +16,13 @@ const MOST: usize = 12;
 pub(crate) fn header(html: &mut Html, run: &Run, title: &str, style: &TermStyle) {
     let Run {
         facts,
-        story,
+        summary,
         verdict,
         ..
     } = run;
     html.raw("<header><p class=\"brand\"><b>antifreeze</b> · run ");
     html.text(&verdict.run).raw("</p>").leaf("h1", "", title);
-    let besides = besides(verdict, story, style);
+    let besides = besides(verdict, summary, style);
     if !besides.is_empty() {
         html.leaf("p", "lead", &format!("{}.", besides.join(". ")));
     }
@@ -31,12 +31,12 @@ pub(crate) fn header(html: &mut Html, run: &Run, title: &str, style: &TermStyle)
         html.leaf("code", "", &facts.command_line())
     });
     fact(html, "started", |html| {
-        html.text(&style.date(timestamp(story.begin())))
+        html.text(&style.date(timestamp(summary.begin())))
     });
     fact(html, "took", |html| {
-        html.text(&units::duration(story.duration()))
+        html.text(&units::duration(summary.duration()))
     });
-    if let Some((peak, _)) = peak(facts, story) {
+    if let Some((peak, _)) = peak(facts, summary) {
         fact(html, "peak memory", |html| html.text(&peak));
     }
     if let Some(count) = verdict.steps.count {
@@ -172,7 +172,7 @@ fn next(html: &mut Html, run: &Run, style: &TermStyle) {
         run.verdict.end.kind,
         EndKind::Finished | EndKind::Running | EndKind::Detached
     );
-    let save = last_save(&run.facts, &run.story, style);
+    let save = last_save(&run.facts, &run.summary, style);
     if !ended && save.is_none() {
         return;
     }
@@ -182,7 +182,7 @@ fn next(html: &mut Html, run: &Run, style: &TermStyle) {
             html.leaf("p", "", &sentence(&format!("last save: {save}")));
         }
         None => {
-            let why = run.facts.told.not_saved.as_ref();
+            let why = run.facts.shim.not_saved.as_ref();
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
             html.leaf("p", "", &format!("No save was seen{why}."));
         }

@@ -2,7 +2,7 @@
 
 use crate::report::assert_harmless;
 use crate::shown::style;
-use antifreeze_diagnose::{Facts, Run, Since, Story, Verdict};
+use antifreeze_diagnose::{Facts, Run, RunState, RunSummary, Verdict};
 use antifreeze_record::event::{Degradation, Event, EventKind, Rung, ShortText, Trigger};
 use antifreeze_sense::{Pid, Process, ProcessName, Reading, Sample, Stamp};
 use antifreeze_text::{Glyphs, TermStyle};
@@ -127,7 +127,11 @@ fn sample() -> impl Strategy<Value = Sample> {
 }
 
 fn facts() -> impl Strategy<Value = Facts> {
-    let since = prop::sample::select(vec![Since::StillGuarded, Since::GuardGone, Since::Rebooted]);
+    let since = prop::sample::select(vec![
+        RunState::StillGuarded,
+        RunState::GuardGone,
+        RunState::Rebooted,
+    ]);
     let sizes = (
         any::<u64>(),
         any::<u64>(),
@@ -144,7 +148,7 @@ fn facts() -> impl Strategy<Value = Facts> {
         .prop_map(
             |(started, since, (total, reserve, budget, swap), command, last_output)| Facts {
                 started,
-                since,
+                state: since,
                 total,
                 reserve,
                 budget,
@@ -170,14 +174,14 @@ proptest! {
         width in 0usize..120,
     ) {
         let events: Vec<Event> = events.into_iter().map(|(at, kind)| Event { at, kind }).collect();
-        let story = Story::tell(&facts, samples.iter().copied(), events.iter().copied());
-        let verdict = Verdict::reach(&facts, &story);
+        let summary = RunSummary::build(&facts, samples.iter().copied(), events.iter().copied());
+        let verdict = Verdict::reach(&facts, &summary);
         let style = TermStyle { width, ..style() };
-        let shown = antifreeze_view::show(&verdict, &facts, &story, events.iter().copied(), &style);
+        let shown = antifreeze_view::show(&verdict, &facts, &summary, events.iter().copied(), &style);
         prop_assert!(is_harmless(&shown), "{}", shown);
-        let closing = antifreeze_view::closing(&verdict, &facts, &story, &style);
+        let closing = antifreeze_view::closing(&verdict, &facts, &summary, &style);
         prop_assert!(is_harmless(&closing), "{}", closing);
-        let row = RunRow::new(&facts, &story, &verdict);
+        let row = RunRow::new(&facts, &summary, &verdict);
         prop_assert!(is_harmless(&antifreeze_view::table(&[row], &style)));
 
         let mut speaker = Speaker::new(Detail::Verbose, Glyphs::Ascii);
@@ -186,7 +190,7 @@ proptest! {
             prop_assert!(line.is_ascii() && !line.contains(char::is_control), "{}", line);
         }
         for pair in samples.windows(2) {
-            let rung = story.rungs.highest;
+            let rung = summary.rungs.highest;
             let line = antifreeze_view::status(pair.first(), &pair[1], rung, &facts, &style);
             prop_assert!(!line.contains(char::is_control));
         }
@@ -194,7 +198,7 @@ proptest! {
         let json = serde_json::to_string(&verdict).unwrap();
         prop_assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict.clone());
 
-        let mut run = Run { facts, story, verdict, events };
+        let mut run = Run { facts, summary, verdict, events };
         run.facts.stacks.text = b"\x1b[2J".to_vec();
         assert_harmless(&antifreeze_view::report(&run, samples, &style));
     }

@@ -2,7 +2,7 @@
 
 use crate::scenes::{EXIT_1, GB, MB, Scene};
 use crate::shown::{Shown, style};
-use antifreeze_diagnose::Since;
+use antifreeze_diagnose::RunState;
 use antifreeze_diagnose::verdict::{Code, EndKind};
 use antifreeze_record::event::{EventKind, Rung, ShortText, Trigger};
 use antifreeze_sense::{Pid, ProcessName, Reading};
@@ -112,7 +112,7 @@ fn paused_and_resumed() -> Scene {
 
 fn machine_died() -> Scene {
     let mut scene = Scene::new().steady(10_920, 6 * GB);
-    scene.facts.since = Since::Rebooted;
+    scene.facts.state = RunState::Rebooted;
     scene
 }
 
@@ -285,7 +285,7 @@ fn causes_that_look_alike_are_both_named_and_neither_is_sure() {
 fn one_large_request_is_blamed_on_its_size() {
     let cause = &caught_and_finished().verdict().causes[0];
     assert_eq!(cause.code, Code::BatchTooLarge);
-    assert_eq!(cause.summary, "asked for 9 GB at once while it held 6 GB");
+    assert_eq!(cause.summary, "requested 9 GB at once while it held 6 GB");
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn the_kernels_own_kill_is_told_apart() {
 fn the_table_of_runs() {
     let rows: Vec<RunRow> = [leak_walled(), finished_well(), machine_died(), hostile()]
         .iter()
-        .map(|scene| RunRow::new(&scene.facts, &scene.story(), &scene.verdict()))
+        .map(|scene| RunRow::new(&scene.facts, &scene.summary(), &scene.verdict()))
         .collect();
     assert_snapshot!(table(&rows, &style()));
     for width in 0..100 {
@@ -365,7 +365,7 @@ fn code_of_two_lines_is_shown_on_two_lines() {
     let scene = leak_walled();
     let mut verdict = scene.verdict();
     verdict.causes[0].remedies[0].code = Some("    kept.append(x)\n    del kept[:-5]".into());
-    let text = antifreeze_view::show(&verdict, &scene.facts, &scene.story(), [], &style());
+    let text = antifreeze_view::show(&verdict, &scene.facts, &scene.summary(), [], &style());
     let lines = "\n             kept.append(x)\n             del kept[:-5]\n";
     assert!(text.contains(lines), "{text}");
 }
@@ -380,13 +380,13 @@ fn a_verdict_that_someone_else_wrote_cannot_drive_the_terminal() {
     verdict.causes[0].summary = evil.clone();
     verdict.causes[0].remedies[0].code = Some(evil.clone());
     verdict.ruled_out[0].why = evil;
-    let text = antifreeze_view::show(&verdict, &scene.facts, &scene.story(), [], &style());
+    let text = antifreeze_view::show(&verdict, &scene.facts, &scene.summary(), [], &style());
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     let mut verdict = finished_well().verdict();
     verdict.end.kind = EndKind::Failed;
     verdict.end.detail = "\u{1b}[2J".into();
     let scene = finished_well();
-    let text = antifreeze_view::closing(&verdict, &scene.facts, &scene.story(), &style());
+    let text = antifreeze_view::closing(&verdict, &scene.facts, &scene.summary(), &style());
     assert!(!text.contains('\u{1b}'), "{text}");
 }
 

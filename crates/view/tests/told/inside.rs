@@ -2,7 +2,7 @@
 
 use crate::scenes::{EXIT_1, GB, MB, Scene};
 use crate::shown::Shown;
-use antifreeze_diagnose::checkpoints::{Checkpoint, Kind};
+use antifreeze_diagnose::run::checkpoints::{Checkpoint, Kind};
 use antifreeze_diagnose::verdict::Code;
 use antifreeze_sense::Phase;
 use insta::assert_snapshot;

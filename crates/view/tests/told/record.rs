@@ -3,7 +3,7 @@
 use crate::scenes::{EXIT_1, GB, MB, Scene};
 use crate::shown::style;
 use antifreeze_diagnose::verdict::EndKind;
-use antifreeze_diagnose::{Now, Run, Since};
+use antifreeze_diagnose::{ReadContext, Run, RunState};
 use antifreeze_record::codec::{encode_event, encode_sample};
 use antifreeze_record::{FrameKind, LevelSizes, RecordHead, RecordWriter, SCHEMA};
 use antifreeze_sense::Reading;
@@ -40,7 +40,7 @@ fn write(folder: &Path, scene: &Scene) -> io::Result<()> {
     log.sync()
 }
 
-const AFTERWARDS: Now = Now {
+const AFTERWARDS: ReadContext = ReadContext {
     boot: BOOT,
     guarded: false,
     is_here: true,
@@ -56,11 +56,11 @@ fn a_run_on_disk_reads_like_the_run_that_was() {
     write(folder.path(), &scene).unwrap();
     let run = Run::open(folder.path(), Vec::new(), AFTERWARDS).unwrap();
     assert_eq!(run.verdict, scene.verdict());
-    assert_eq!(run.facts.may_use(), scene.facts.may_use());
+    assert_eq!(run.facts.usable_memory(), scene.facts.usable_memory());
     assert_eq!(run.events.len(), scene.events.len());
-    let told = antifreeze_view::closing(&run.verdict, &run.facts, &run.story, &style());
+    let told = antifreeze_view::closing(&run.verdict, &run.facts, &run.summary, &style());
     assert!(
-        told.contains("ended    by running out of room after 1 min (exit code 1)"),
+        told.contains("ended    by running out of memory after 1 min (exit code 1)"),
         "{told}"
     );
 }
@@ -70,21 +70,21 @@ fn a_record_without_an_end_is_judged_by_boot_and_guard() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &Scene::new().steady(60, GB)).unwrap();
     for (boot, guarded, since, kind) in [
-        (BOOT, true, Since::StillGuarded, EndKind::Running),
-        (BOOT, false, Since::GuardGone, EndKind::Unknown),
-        ([8; 16], false, Since::Rebooted, EndKind::MachineDied),
+        (BOOT, true, RunState::StillGuarded, EndKind::Running),
+        (BOOT, false, RunState::GuardGone, EndKind::Unknown),
+        ([8; 16], false, RunState::Rebooted, EndKind::MachineDied),
     ] {
         let run = Run::open(
             folder.path(),
             Vec::new(),
-            Now {
+            ReadContext {
                 boot,
                 guarded,
                 is_here: true,
             },
         )
         .unwrap();
-        assert_eq!((run.facts.since, run.verdict.end.kind), (since, kind));
+        assert_eq!((run.facts.state, run.verdict.end.kind), (since, kind));
     }
 }
 
@@ -109,7 +109,7 @@ fn a_record_in_a_container_tells_what_the_container_left() {
     let run = Run::open(folder.path(), Vec::new(), AFTERWARDS).unwrap();
     assert_eq!(run.facts.container, Some(8 * GB));
     // What is left below the limit, what the run has taken already, less the reserve.
-    assert_eq!(run.facts.may_use(), 5 * GB + 400 * MB - 1_500 * MB);
+    assert_eq!(run.facts.usable_memory(), 5 * GB + 400 * MB - 1_500 * MB);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::scenes::{EXIT_1, GB, MB, Scene, at};
 use crate::shown::style;
-use antifreeze_diagnose::{Run, Since};
+use antifreeze_diagnose::{Run, RunState};
 use antifreeze_record::event::{Event, EventKind, Rung, ShortText, Trigger};
 use antifreeze_sense::{Phase, Pid, Process, ProcessName, Reading};
 use insta::assert_snapshot;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 fn page(scene: &Scene) -> String {
     let mut facts = scene.facts.clone();
     facts.stacks.text = b"Thread 1 <main>".to_vec();
-    let run = Run::judge(facts, scene.samples.iter().copied(), scene.events.clone());
+    let run = Run::diagnose(facts, scene.samples.iter().copied(), scene.events.clone());
     antifreeze_view::report(&run, scene.samples.iter().copied(), &style())
 }
 
@@ -176,7 +176,7 @@ fn the_page_forbids_all_but_itself() {
 #[test]
 fn a_run_without_a_single_look_has_a_report() {
     let mut scene = Scene::new();
-    scene.facts.since = Since::Rebooted;
+    scene.facts.state = RunState::Rebooted;
     let page = page(&scene);
     assert_harmless(&page);
     assert!(page.contains("Nothing of it was recorded."));

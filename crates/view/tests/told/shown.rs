@@ -15,14 +15,14 @@ impl Shown for Scene {
     }
 
     fn closing_as(&self, style: &TermStyle) -> String {
-        antifreeze_view::closing(&self.verdict(), &self.facts, &self.story(), style)
+        antifreeze_view::closing(&self.verdict(), &self.facts, &self.summary(), style)
     }
 
     fn show(&self) -> String {
         antifreeze_view::show(
             &self.verdict(),
             &self.facts,
-            &self.story(),
+            &self.summary(),
             self.events.iter().copied(),
             &style(),
         )
