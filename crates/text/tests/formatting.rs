@@ -16,14 +16,14 @@ fn repository() -> PathBuf {
 /// The files that a formatter visits, which it lists in verbose mode. `--check` leaves them as they are.
 fn visited_by(command: &mut Command) -> BTreeSet<PathBuf> {
     let output = command.current_dir(repository()).output().unwrap();
-    let listing = String::from_utf8(output.stdout).unwrap();
+    let listing = String::from_utf8(output.stdout.clone()).unwrap();
     let paths = listing
         .lines()
         .filter_map(|line| line.strip_prefix("Formatting "));
     let paths: BTreeSet<PathBuf> = paths
         .map(|path| repository().join(path).canonicalize().unwrap())
         .collect();
-    assert!(!paths.is_empty(), "{output:?}");
+    assert!(!paths.is_empty(), "{listing}");
     paths
 }
 
@@ -44,7 +44,7 @@ fn files_of_repository() -> BTreeSet<PathBuf> {
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
-    let names = String::from_utf8(output.stdout).unwrap();
+    let names = String::from_utf8(output.stdout.clone()).unwrap();
     let names = names.split('\0').filter(|name| !name.is_empty());
     names
         .map(|name| repository().join(name))
@@ -76,6 +76,6 @@ fn a_badly_formatted_file_is_reported() {
         .current_dir(folder)
         .output()
         .unwrap();
-    let listing = String::from_utf8(output.stdout).unwrap();
+    let listing = String::from_utf8(output.stdout.clone()).unwrap();
     assert!(!output.status.success() && listing.contains("detector.rs"));
 }
