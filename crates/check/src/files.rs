@@ -1,6 +1,7 @@
 //! Arguments to files. Folders are walked as a person would: without what git ignores,
 //! hidden files, and installed or built code. What is named is taken, whatever it is.
 
+use crate::ignored::Ignored;
 use ignore::{WalkBuilder, WalkState};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -56,14 +57,20 @@ pub fn find(arguments: &[PathBuf], is_excluded: impl Fn(&Path) -> bool + Sync) -
 
 fn walk(folder: &Path, is_excluded: &(impl Fn(&Path) -> bool + Sync), files: &mut Files) {
     // Who asks for the inside of installed code wants it, though git does not.
-    let is_inside = resolved(folder).ancestors().any(is_installed);
+    let top = resolved(folder);
+    let is_inside = top.ancestors().any(is_installed);
+    let ignored = (!is_inside).then(Ignored::new);
+    let is_left_out = |path: &Path, is_folder: bool| {
+        let below = path.strip_prefix(folder).unwrap_or(path);
+        let ignored = ignored.as_ref();
+        ignored.is_some_and(|ignored| ignored.leaves_out(&top.join(below), is_folder))
+    };
     let found = Mutex::new(files);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     // What is excluded is not entered, so its filter cannot be one of the walker's: those
-    // must live as long as the program.
+    // must live as long as the program. Its filters for git would read whatever has the name of such a file.
     let walker = WalkBuilder::new(folder)
-        .standard_filters(!is_inside)
-        .require_git(false)
+        .standard_filters(false)
         .threads(cores)
         .build_parallel();
     walker.run(|| {
@@ -81,7 +88,9 @@ fn walk(folder: &Path, is_excluded: &(impl Fn(&Path) -> bool + Sync), files: &mu
             let kind = entry.file_type();
             let is_folder = kind.is_some_and(|kind| kind.is_dir());
             if entry.depth() > 0
-                && ((is_folder && !is_inside && is_not_yours(path)) || is_excluded(path))
+                && ((is_folder && !is_inside && is_not_yours(path))
+                    || is_left_out(path, is_folder)
+                    || is_excluded(path))
             {
                 return WalkState::Skip;
             }
@@ -166,6 +175,24 @@ mod tests {
         std::fs::write(folder.path().join(".gitignore"), "ignored/\n").unwrap();
         let found = found(folder.path(), &[""]);
         assert_eq!(found, ["a.py", "b.py", "n.ipynb", "sub/c.py"]);
+    }
+
+    #[test]
+    fn a_pipe_or_an_endless_file_that_says_what_is_ignored_is_not_read() {
+        let folder = folder(&["project/sub/a.py", "project/.git/info/none"]);
+        let project = folder.path().join("project");
+        for name in [".gitignore", "sub/.ignore", ".git/info/exclude"] {
+            let status = std::process::Command::new("mkfifo")
+                .arg(project.join(name))
+                .status();
+            assert!(status.unwrap().success());
+        }
+        std::os::unix::fs::symlink("/dev/zero", project.join("sub/.gitignore")).unwrap();
+        let above = std::fs::File::create(folder.path().join(".ignore")).unwrap();
+        above.set_len(1 << 40).unwrap();
+        assert_eq!(found(folder.path(), &["project"]), ["project/sub/a.py"]);
+        let sub = found(folder.path(), &["project/sub"]);
+        assert_eq!(sub, ["project/sub/a.py"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod encoding;
 pub mod examine;
 pub mod files;
 mod fix;
+mod ignored;
 mod lens;
 mod measured;
 pub mod names;

@@ -27,12 +27,7 @@ enum Origin {
 
 /// The bytes of a file. The error says why there are none, beginning with a verb.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
-    // A shell passes the output of a command as a pipe in /dev/fd.
-    let is_passed = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
-    let file = match is_passed {
-        true => std::fs::File::open(path),
-        false => regular_file::open(path),
-    };
+    let file = regular_file::open_named(path);
     bytes_from(file.map_err(|error| cannot_be_read(&error))?, path)
 }
 
