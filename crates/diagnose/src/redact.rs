@@ -34,6 +34,11 @@ impl Redactor {
                 r"((?:[Bb]earer|[Bb]asic)[ \t]+)[0-9A-Za-z._~+/=-]{8,}".into(),
                 "${1}[removed]",
             ),
+            // A header whose value has quotes of its own.
+            (
+                r#"((?i:authorization)["']?[ \t]*[=:][ \t]*["']?(?i:digest|hawk|oauth)[ \t]).*"#.into(),
+                "${1}[removed]",
+            ),
             // Headers: whatever their form is, to the end of them.
             (
                 r#"((?i:authorization|cookie)["']?[ \t]*[=:][ \t]*["']?)[^"']+"#.into(),
@@ -53,9 +58,35 @@ impl Redactor {
                 format!(r#"([0-9A-Za-z_-]*{SECRET_NAMES}\\*["'][ \t]*:[ \t]*\[)[^\]]*"#),
                 "${1}[removed]",
             ),
-            // --token VALUE, --api-key=VALUE, "password": "VALUE", WANDB_API_KEY=VALUE
             (
-                format!(r#"([0-9A-Za-z_-]*{SECRET_NAMES}["']?[ \t]*[=:][ \t]*["']?)[^ \t"',;&\[]+"#),
+                format!(r#"([0-9A-Za-z_-]*{SECRET_NAMES}\\*["'][ \t]*:[ \t]*\{{)[^}}]*"#),
+                "${1}[removed]",
+            ),
+            // API_KEY: str = VALUE
+            (
+                format!(r#"([0-9A-Za-z_-]*{SECRET_NAMES}:[ \t]*[A-Za-z\[\]]+[ \t]*=[ \t]*["']?)[^ \t"',;&\[=]+"#),
+                "${1}[removed]",
+            ),
+            // --token VALUE, --api-key=VALUE, "password": "VALUE", WANDB_API_KEY=VALUE, token%3DVALUE
+            (
+                format!(
+                    r#"([0-9A-Za-z_-]*{SECRET_NAMES}["']?[ \t]*(?:[=:]|[-=]>|%3[Dd])[ \t]*["']?)[^ \t"',;&\[{{>]+"#
+                ),
+                "${1}[removed]",
+            ),
+            // DB_PASS=VALUE, --pass VALUE: as a word of its own it is the pass of a training
+            (
+                r#"((?:(?-u:\b)[0-9A-Z_]*_PASS["']?[ \t]*[=:][ \t]*["']?|--pass[ \t=]+))[^ \t"',;&\[]+"#.into(),
+                "${1}[removed]",
+            ),
+            // WANDB_API_KEY VALUE: words that may be anything, so the value has to look like one
+            (
+                r"((?-u:\b)[0-9A-Z_]*(?:API_KEY|ACCESS_KEY|TOKEN|SECRET|PASSWORD)[ \t]+)[A-Za-z_.-]*[0-9][0-9A-Za-z_./+=-]{11,}".into(),
+                "${1}[removed]",
+            ),
+            // huggingface_hub.login("VALUE")
+            (
+                r#"((?-u:\b)login\([ \t]*["'])[^"']+"#.into(),
                 "${1}[removed]",
             ),
             (
@@ -93,14 +124,15 @@ impl Redactor {
                 "${1}[removed]",
             ),
             // By their own form: Hugging Face, GitHub, GitLab, OpenAI and its like, Groq, Replicate, Slack, AWS, Google,
-            // Telegram, Discord, SendGrid, Twilio, Weights & Biases, JWT, JSON in base64 (Neptune), and addresses that are
+            // Telegram, Discord, SendGrid, Twilio, Weights & Biases, Stripe, DigitalOcean, Databricks, Mailgun, Notion,
+            // Linear, Pinecone, LangSmith, Perplexity, xAI, Together, Fireworks, Vault, age, RunPod, Anyscale, Shopify, JWT, JSON in base64 (Neptune), and addresses that are
             // secrets themselves.
             (
-                r"(?:hf_[0-9A-Za-z]{16,}|gh[pousr]_[0-9A-Za-z]{16,}|github_pat_[0-9A-Za-z_]{16,}|glpat-[0-9A-Za-z_-]{16,}|sk-[0-9A-Za-z_-]{16,}|xox[abprs]-[0-9A-Za-z-]{8,}|npm_[0-9A-Za-z]{16,}|pypi-[0-9A-Za-z_-]{16,}|dckr_pat_[0-9A-Za-z_-]{16,}|nvapi-[0-9A-Za-z_-]{16,}|ya29\.[0-9A-Za-z_.-]{16,}|A[KS]IA[0-9A-Z]{12,}|gsk_[0-9A-Za-z]{16,}|r8_[0-9A-Za-z]{16,}|[rs]k_(?:live|test)_[0-9A-Za-z]{8,}|(?:bot)?[0-9]{6,}:[0-9A-Za-z_-]{30,}|[MNO][0-9A-Za-z_-]{22,30}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,45}|SG\.[0-9A-Za-z_-]{16,}\.[0-9A-Za-z_-]{16,}|(?-u:\b)(?:SK|AC)[0-9a-f]{32}(?-u:\b)|wandb_v[0-9]+_[0-9A-Za-z_]{16,}|AIza[0-9A-Za-z_-]{30,}|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*|eyJ[0-9A-Za-z+/_-]{40,}=*)".into(),
+                r"(?:hf_[0-9A-Za-z]{16,}|gh[pousr]_[0-9A-Za-z]{16,}|github_pat_[0-9A-Za-z_]{16,}|gl[a-z]{2,6}-[0-9A-Za-z_-]{16,}|sk-[0-9A-Za-z_-]{16,}|xox[abeprs][.-][0-9A-Za-z.-]{8,}|xapp-[0-9A-Za-z-]{8,}|npm_[0-9A-Za-z]{16,}|pypi-[0-9A-Za-z_-]{16,}|dckr_pat_[0-9A-Za-z_-]{16,}|nvapi-[0-9A-Za-z_-]{16,}|ya29\.[0-9A-Za-z_.-]{16,}|A[KS]IA[0-9A-Z]{12,}|gsk_[0-9A-Za-z]{16,}|whsec_[0-9A-Za-z+/=]{16,}|do[opr]_v1_[0-9A-Za-z]{16,}|dapi[0-9a-f]{32}|key-[0-9A-Za-z]{32}|secret_[0-9A-Za-z]{40,}|ntn_[0-9A-Za-z]{16,}|lin_api_[0-9A-Za-z]{16,}|pcsk_[0-9A-Za-z_]{16,}|lsv2_[a-z]{2}_[0-9A-Za-z_]{16,}|pplx-[0-9A-Za-z]{16,}|xai-[0-9A-Za-z]{16,}|tgp_v1_[0-9A-Za-z_-]{16,}|fw_[0-9A-Za-z]{20,}|hv[bs]\.[0-9A-Za-z_-]{16,}|AGE-SECRET-KEY-1[0-9A-Z]{16,}|rpa_[0-9A-Z]{16,}|api_org_[0-9A-Za-z]{16,}|esecret_[0-9A-Za-z]{16,}|shp[a-z]{2}_[0-9a-f]{16,}|r8_[0-9A-Za-z]{16,}|[rs]k_(?:live|test)_[0-9A-Za-z]{8,}|(?:bot)?[0-9]{6,}:[0-9A-Za-z_-]{30,}|[MNO][0-9A-Za-z_-]{22,30}\.[0-9A-Za-z_-]{6}\.[0-9A-Za-z_-]{27,45}|SG\.[0-9A-Za-z_-]{16,}\.[0-9A-Za-z_-]{16,}|(?-u:\b)(?:SK|AC)[0-9a-f]{32}(?-u:\b)|wandb_v[0-9]+_[0-9A-Za-z_]{16,}|AIza[0-9A-Za-z_-]{30,}|eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*|eyJ[0-9A-Za-z+/_-]{40,}=*)".into(),
                 REMOVED,
             ),
             (
-                r#"((?:hooks\.slack\.com/(?:services|workflows)|discord(?:app)?\.com/api/webhooks)/)[^ \t"']+"#.into(),
+                r#"((?:hooks\.slack\.com/(?:services|workflows)|discord(?:app)?\.com/api/webhooks|hooks\.zapier\.com/hooks/catch|office\.com/webhook(?:b2)?|ntfy\.sh|hc-ping\.com)/)[^ \t"']+"#.into(),
                 "${1}[removed]",
             ),
             (
@@ -127,7 +159,7 @@ impl Redactor {
                 .into_iter()
                 .filter_map(|(name, by)| Some((name.filter(long_enough)?.to_owned(), by)))
                 .collect(),
-            is_secret_name: Regex::new(&format!("{SECRET_NAMES}$")).ok()?,
+            is_secret_name: Regex::new(&format!("(?:{SECRET_NAMES}|[-_]pass)$")).ok()?,
         })
     }
 
@@ -387,6 +419,33 @@ mod tests {
                 r#"{"token": ["s3cret", "s3cret"], "lr": 0.1}"#,
                 r#"{"token": [[removed]], "lr": 0.1}"#,
             ),
+            (
+                r#"{"credentials": {"user": "s3cret"}, "lr": 0.1}"#,
+                r#"{"credentials": {[removed]}, "lr": 0.1}"#,
+            ),
+            (
+                "proxy-authorization: Digest username=\"x\", response=\"s3cret\"",
+                "proxy-authorization: [removed]",
+            ),
+            (
+                "DB_PASS=s3cret --pass s3cret",
+                "DB_PASS=[removed] --pass [removed]",
+            ),
+            ("WANDB_API_KEY -> s3cret", "WANDB_API_KEY -> [removed]"),
+            (
+                "the HF_TOKEN s3cret00000000000 is used",
+                "the HF_TOKEN [removed] is used",
+            ),
+            ("callback%3Ftoken%3Ds3cret", "callback%3Ftoken%3D[removed]"),
+            ("login('s3cret')", "login('[removed]')"),
+            (
+                "whsec_ABCDEFGHIJKLMNOPQRST dapi0123456789abcdef0123456789abcdef lsv2_pt_ABCDEFGHIJKLMNOPQRST",
+                "[removed] [removed] [removed]",
+            ),
+            (
+                "https://hooks.zapier.com/hooks/catch/1/s3cret now",
+                "https://hooks.zapier.com/hooks/catch/[removed] now",
+            ),
         ] {
             assert_eq!(redactor().redact(text), expected, "{text}");
         }
@@ -408,6 +467,9 @@ mod tests {
             "login node: gpu-17",
             "checkpoint at 12:30:45, 100000:200000 of 300000",
             "see https://host.org/a:b/c",
+            "HF_TOKEN is not set; OPENAI_API_KEY missing",
+            "backward_pass: 0.4 s, second pass=3",
+            "gl_context-0123456789abcdef key-value pairs",
             "nfs4 server:/data on /data",
         ] {
             assert_eq!(redactor().redact(text), text);
