@@ -1,6 +1,6 @@
 //! Any bytes are a file: checking and fixing them never panics, as a script or a notebook.
 //!
-//! `cargo +nightly fuzz run check -- -max_total_time=300`, with `crates/lint/tests/scripts` as the corpus
+//! `RUSTC_BOOTSTRAP=1 cargo fuzz run check -- -max_total_time=300`, with `crates/lint/tests/scripts` as the corpus
 //! to begin with.
 #![no_main]
 

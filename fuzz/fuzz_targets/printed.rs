@@ -1,7 +1,7 @@
 //! Any bytes as what a run printed, with any as the system's log beside them: a verdict is reached, and nothing in it
 //! can steer a terminal. So are the files of a run that stood still, and what is sifted before it is given away.
 //!
-//! `cargo +nightly fuzz run printed -- -max_total_time=300`, with bench/faults/recorded to begin with.
+//! `RUSTC_BOOTSTRAP=1 cargo fuzz run printed -- -max_total_time=300`, with bench/faults/recorded to begin with.
 #![no_main]
 
 use antifreeze_diagnose::kernel::Log;

@@ -1,6 +1,6 @@
 //! Any bytes are a record: reading them never panics and gives frames in order.
 //!
-//! `cargo +nightly fuzz run record_reader`
+//! `RUSTC_BOOTSTRAP=1 cargo fuzz run record_reader`
 #![no_main]
 
 use antifreeze_record::codec::{decode_event, decode_sample};

@@ -4,7 +4,7 @@
 #![no_main]
 
 use antifreeze_diagnose::{Now, Run};
-use antifreeze_record::{Record, tail};
+use antifreeze_record::{Record, output_tail};
 use libfuzzer_sys::fuzz_target;
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -55,8 +55,8 @@ fuzz_target!(|bytes: &[u8]| {
         }
         rest = others;
     }
-    let mut last_output = tail::read(&folder.0.join("output")).unwrap_or_default();
-    last_output.extend(tail::read(&folder.0.join("errors")).unwrap_or_default());
+    let mut last_output = output_tail::read(&folder.0.join("output")).unwrap_or_default();
+    last_output.extend(output_tail::read(&folder.0.join("errors")).unwrap_or_default());
     let now = Now {
         boot: [1; 16],
         guarded: bytes.first() == Some(&1),
@@ -65,12 +65,12 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(run) = Run::open(&folder.0, last_output, now) else {
         return;
     };
-    let look = antifreeze_view::Look::default();
-    antifreeze_view::explain(&run, &look);
-    antifreeze_view::show(&run.verdict, &run.facts, &run.story, [], &look);
+    let style = antifreeze_view::TermStyle::default();
+    antifreeze_view::explain(&run, &style);
+    antifreeze_view::show(&run.verdict, &run.facts, &run.story, [], &style);
     let record = Record::open(&folder.0).ok();
     let samples = record.iter().flat_map(Record::samples);
-    antifreeze_view::report(&run, samples, &look);
+    antifreeze_view::report(&run, samples, &style);
 });
 
 /// A file that seems to be a terabyte long: a record of it is read up to its longest length, so it is rare.

@@ -60,10 +60,10 @@ fn walk(folder: &Path, is_excluded: &(impl Fn(&Path) -> bool + Sync), files: &mu
     let top = resolved(folder);
     let is_inside = top.ancestors().any(is_installed);
     let ignored = (!is_inside).then(Ignored::new);
-    let is_left_out = |path: &Path, is_folder: bool| {
+    let is_ignored = |path: &Path, is_folder: bool| {
         let below = path.strip_prefix(folder).unwrap_or(path);
         let ignored = ignored.as_ref();
-        ignored.is_some_and(|ignored| ignored.leaves_out(&top.join(below), is_folder))
+        ignored.is_some_and(|ignored| ignored.is_ignored(&top.join(below), is_folder))
     };
     let found = Mutex::new(files);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -89,7 +89,7 @@ fn walk(folder: &Path, is_excluded: &(impl Fn(&Path) -> bool + Sync), files: &mu
             let is_folder = kind.is_some_and(|kind| kind.is_dir());
             if entry.depth() > 0
                 && ((is_folder && !is_inside && is_not_yours(path))
-                    || is_left_out(path, is_folder)
+                    || is_ignored(path, is_folder)
                     || is_excluded(path))
             {
                 return WalkState::Skip;

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is longer was not written by a person.
-const LONGEST: usize = 256 << 10;
+/// Longer files are not ignore files that a person wrote.
+const MAX_BYTES: usize = 256 << 10;
 
 /// The rules of every folder that was asked about, and of those above it.
 pub struct Ignored {
@@ -37,7 +37,7 @@ impl Ignored {
     }
 
     /// Whether it is left out. The path has no links and is absolute.
-    pub fn leaves_out(&self, path: &Path, is_folder: bool) -> bool {
+    pub fn is_ignored(&self, path: &Path, is_folder: bool) -> bool {
         let rules = path.parent().map(|folder| self.rules(folder));
         let mut found = [Match::None, Match::None, Match::None];
         let mut is_outside = false;
@@ -121,7 +121,7 @@ fn rules_of(folder: &Path, file: &Path) -> Gitignore {
 
 fn text_of(file: &Path) -> Option<String> {
     let bytes = regular_file::read(file).ok()?;
-    (bytes.len() <= LONGEST).then(|| String::from_utf8_lossy(&bytes).into_owned())
+    (bytes.len() <= MAX_BYTES).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
             ("repository/below/other.py", false, true),
             ("repository/below/every.py", false, true),
         ] {
-            let found = ignored.leaves_out(&top.join(path), is_folder);
+            let found = ignored.is_ignored(&top.join(path), is_folder);
             assert_eq!(found, expected, "{path}");
         }
     }
@@ -178,7 +178,7 @@ mod tests {
         let pointer = format!("gitdir: {}\n", tree.display());
         write(top.join("tree/.git"), pointer).unwrap();
         let ignored = Ignored::new();
-        assert!(ignored.leaves_out(&top.join("tree/excluded.py"), false));
-        assert!(!ignored.leaves_out(&top.join("tree/a.py"), false));
+        assert!(ignored.is_ignored(&top.join("tree/excluded.py"), false));
+        assert!(!ignored.is_ignored(&top.join("tree/a.py"), false));
     }
 }

@@ -17,7 +17,7 @@ pub fn open(folder: &Path) -> io::Result<PathBuf> {
     // Before anything is made there: a link of another user would decide where.
     for part in folder.ancestors() {
         let link = part.symlink_metadata().ok().filter(Metadata::is_symlink);
-        if link.is_some_and(|link| !user.trusts_link(&About::from(&link))) {
+        if link.is_some_and(|link| !user.trusts_owner(&About::from(&link))) {
             return Err(refused(part));
         }
     }
@@ -26,6 +26,8 @@ pub fn open(folder: &Path) -> io::Result<PathBuf> {
             .recursive(true)
             .mode(0o700)
             .create(above)?;
+        // Before the mode of anything is set there: where another user could replace it, it would be that of another file.
+        user.check(&above.canonicalize()?)?;
     }
     let mode = mode();
     match DirBuilder::new().mode(mode).create(folder) {
@@ -34,10 +36,8 @@ pub fn open(folder: &Path) -> io::Result<PathBuf> {
         Err(error) => return Err(error),
     }
     let folder = folder.canonicalize()?;
-    for above in folder.ancestors().skip(1) {
-        if !user.trusts_above(&About::from(&above.metadata()?)) {
-            return Err(refused(above));
-        }
+    if let Some(above) = folder.parent() {
+        user.check(above)?;
     }
     if !user.owns_alone(&About::from(&folder.symlink_metadata()?)) {
         return Err(refused(&folder));
@@ -58,6 +58,13 @@ pub fn mode() -> u32 {
 pub fn is_own(path: &Path) -> bool {
     path.symlink_metadata()
         .is_ok_and(|about| !about.is_symlink() && User::this().owns_alone(&About::from(&about)))
+}
+
+/// Whether a file or folder is there and belongs neither to this user nor to root.
+pub fn belongs_to_another_user(path: &Path) -> bool {
+    let user = User::this();
+    path.metadata()
+        .is_ok_and(|about| !user.trusts_owner(&About::from(&about)))
 }
 
 fn refused(path: &Path) -> io::Error {
@@ -99,12 +106,23 @@ impl User {
         about.uid == self.uid && !self.is_open_to_others(about)
     }
 
-    fn trusts_above(self, about: &About) -> bool {
-        let is_sticky = about.mode & 0o1000 != 0;
-        (about.uid == 0 || about.uid == self.uid) && (is_sticky || !self.is_open_to_others(about))
+    /// Refuses a folder in which another user could replace something, or which another user could replace. The path has
+    /// no links.
+    fn check(self, folder: &Path) -> io::Result<()> {
+        for part in folder.ancestors() {
+            if !self.trusts_above(&About::from(&part.metadata()?)) {
+                return Err(refused(part));
+            }
+        }
+        Ok(())
     }
 
-    fn trusts_link(self, about: &About) -> bool {
+    fn trusts_above(self, about: &About) -> bool {
+        let is_sticky = about.mode & 0o1000 != 0;
+        self.trusts_owner(about) && (is_sticky || !self.is_open_to_others(about))
+    }
+
+    fn trusts_owner(self, about: &About) -> bool {
         about.uid == 0 || about.uid == self.uid
     }
 

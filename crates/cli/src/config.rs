@@ -178,16 +178,20 @@ impl Settings {
 /// The text of a file that belongs to this user, to root, or to the owner of the folder that the command is started in.
 /// Anybody may put a file into a folder like /tmp, above the folders of others.
 fn trusted_text(path: &Path, start: &Path) -> Option<String> {
-    let owner = path.metadata().ok()?.uid();
-    let is_trusted = owner == 0
-        || owner == rustix::process::geteuid().as_raw()
-        || start.metadata().is_ok_and(|about| about.uid() == owner);
-    if !is_trusted {
+    let file = regular_file::open(path).ok()?;
+    // Both count: a link of another user chooses which of this user's files is read.
+    let owners = [path.symlink_metadata().ok()?, file.metadata().ok()?].map(|about| about.uid());
+    let is_trusted = |owner: &u32| {
+        *owner == 0
+            || *owner == rustix::process::geteuid().as_raw()
+            || start.metadata().is_ok_and(|about| about.uid() == *owner)
+    };
+    if !owners.iter().all(is_trusted) {
         let path = sanitize::escape(path.as_os_str().as_bytes());
         complain(&format!("{path} belongs to another user and is not read"));
         return None;
     }
-    String::from_utf8(regular_file::read(path).ok()?).ok()
+    String::from_utf8(regular_file::read_from(file).ok()?).ok()
 }
 
 /// The error quotes the file, which may hold anything.
@@ -229,6 +233,11 @@ mod tests {
         std::fs::create_dir(&start).unwrap();
         std::fs::write(&file, "retries = 3").unwrap();
         std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
+        assert_eq!(Settings::read(&start).unwrap().retries, None);
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(folder.path().join("own.toml"), "retries = 3").unwrap();
+        std::os::unix::fs::symlink("own.toml", &file).unwrap();
+        std::os::unix::fs::lchown(&file, Some(65534), None).unwrap();
         assert_eq!(Settings::read(&start).unwrap().retries, None);
         // A user who works in the folder of another trusts that other user.
         std::os::unix::fs::chown(&start, Some(65534), None).unwrap();

@@ -2,7 +2,7 @@
 //! see the wall hold on any machine.
 
 use crate::args::{Arguments, Command};
-use crate::output::complain;
+use crate::output::{complain, replace};
 use crate::run;
 use crate::store::Store;
 use clap::Parser;
@@ -48,7 +48,7 @@ fn put_script() -> Result<PathBuf, String> {
     let folder = Store::locate()?.home().join("demo");
     let path = folder.join("train.py");
     std::fs::create_dir_all(&folder)
-        .and_then(|()| std::fs::write(&path, TRAINER))
+        .and_then(|()| replace(&path, TRAINER.as_bytes()))
         .map_err(|error| format!("writing {}: {error}", path.display()))?;
     Ok(path)
 }

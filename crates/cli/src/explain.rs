@@ -9,10 +9,10 @@ use crate::term_style::terminal_style;
 use antifreeze_diagnose::kernel::{Boot, Log, from_file, gather};
 use antifreeze_diagnose::redact::{Redactor, machine_name};
 use antifreeze_diagnose::{RunState, causes};
+use antifreeze_sense::regular_file;
 use antifreeze_view::labelled;
-use std::fs::File;
-use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileTypeExt;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Of a log, its end is what matters.
@@ -59,9 +59,11 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
         return print(report.json());
     }
     // A folder that is not ours to write to is explained all the same.
-    let page = arguments
-        .html
-        .or_else(|| own_page.filter(|page| replace(page, report.html(&style).as_bytes()).is_ok()));
+    let page = arguments.html.or_else(|| {
+        own_page.filter(|page| {
+            is_in_own_folder(page) && replace(page, report.html(&style).as_bytes()).is_ok()
+        })
+    });
     let told = report.explain(&style);
     let told = match unexplained {
         Some(run) => format!(
@@ -74,6 +76,14 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
         Some(page) => told + "\n" + &labelled("report", &style.path(&page), &style) + "\n",
         None => told + "\n",
     })
+}
+
+/// Whether the folder of a file is this user's. The page of a run holds what this user may read of the machine, which is
+/// not for the owner of another folder.
+fn is_in_own_folder(page: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let folder = page.parent().and_then(|folder| folder.metadata().ok());
+    folder.is_some_and(|folder| folder.uid() == own)
 }
 
 /// For what is to be given to somebody else.
@@ -118,18 +128,14 @@ fn died_before(run: &Run) -> Option<Run> {
 fn read_log(path: &Path) -> Result<Vec<u8>, String> {
     let read = || -> io::Result<Vec<u8>> {
         if path == Path::new("-") {
+            if regular_file::is_endless(io::stdin())? {
+                return Err(io::Error::other("it is a device"));
+            }
             return last_of(io::stdin().lock());
         }
-        let mut file = File::open(path)?;
+        let mut file = regular_file::open_named(path)?;
         // A pipe, as a shell's <(…) is one, has neither a length nor a place to go to.
         let about = file.metadata()?;
-        // Such as /dev/zero, which never ends.
-        if about.file_type().is_char_device()
-            && !file.is_terminal()
-            && path != Path::new("/dev/null")
-        {
-            return Err(io::Error::other("it is a device"));
-        }
         if !about.is_file() {
             return last_of(file);
         }

@@ -2,17 +2,21 @@
 
 use crate::output::{print, replace, write_named};
 use crate::report::Report;
-use antifreeze_text::TermStyle;
+use antifreeze_text::{TermStyle, sanitize};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// Of a run's name, so many characters are in the name of its bundle.
+const MAX_NAME_CHARS: usize = 64;
 
 /// Writes it where it was asked for, or here, and says what is in it.
 pub fn bundle(report: &Report, path: Option<PathBuf>, style: &TermStyle) -> Result<(), String> {
     let name = match report.name() {
         "" => "antifreeze".into(),
-        run => format!("antifreeze-{}", run.replace(['/', '\0'], "-")),
+        run => format!("antifreeze-{}", file_name(run)),
     };
     // The name of ours may be there already, as a link of somebody else's.
     let write_to = match path {
@@ -26,12 +30,19 @@ pub fn bundle(report: &Report, path: Option<PathBuf>, style: &TermStyle) -> Resu
         ("output.txt", report.output().to_vec()),
     ];
     write_to(&path, &archive(&name, &parts).map_err(failed(&path))?).map_err(failed(&path))?;
+    let shown = sanitize::escape(path.as_os_str().as_bytes());
     print(format!(
-        "wrote {}: the report, the verdict and the last output.\n\
+        "wrote {shown}: the report, the verdict and the last output.\n\
          Tokens, keys, passwords in addresses, and names of people and of this machine were taken out as far as \
-         they could be told; read it once before you give it away.\n",
-        path.display()
+         they could be told; read it once before you give it away.\n"
     ))
+}
+
+/// The run's name as a part of a file name. A record from elsewhere may hold any.
+fn file_name(run: &str) -> String {
+    let is_usual = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    let usual = |character| if is_usual(character) { character } else { '-' };
+    run.chars().map(usual).take(MAX_NAME_CHARS).collect()
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> String {

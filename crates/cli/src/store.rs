@@ -1,5 +1,6 @@
 //! Where runs are kept: one folder a run, bounded in number and size.
 
+use crate::code_folder;
 use antifreeze_diagnose::run::checkpoints::{self, Kind};
 use antifreeze_ipc::shared::Shared;
 use antifreeze_record::Record;
@@ -96,16 +97,22 @@ pub struct Guardian {
 }
 
 impl Store {
-    /// `ANTIFREEZE_HOME`, or the person's state folder.
+    /// `ANTIFREEZE_HOME`, or the person's state folder. `HOME` may still be that of the user who has become root: then it
+    /// is root's own, as the system's list of users says.
     pub fn locate() -> Result<Store, String> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let own_folder = |name| {
+            variable(name)
+                .map(PathBuf::from)
+                .filter(|folder| !code_folder::belongs_to_another_user(folder))
+        };
         let home = variable("ANTIFREEZE_HOME")
             .map(PathBuf::from)
+            .or_else(|| own_folder("XDG_STATE_HOME").map(|state| state.join("antifreeze")))
             .or_else(|| {
-                variable("XDG_STATE_HOME").map(|state| Path::new(&state).join("antifreeze"))
-            })
-            .or_else(|| {
-                variable("HOME").map(|home| Path::new(&home).join(".local/state/antifreeze"))
+                own_folder("HOME")
+                    .or_else(listed_home)
+                    .map(|home| home.join(".local/state/antifreeze"))
             })
             .ok_or("there is no home folder; set ANTIFREEZE_HOME to a folder for the records")?;
         let home = std::path::absolute(&home)
@@ -142,6 +149,16 @@ impl Store {
             .recursive(true)
             .mode(0o700)
             .create(&runs)?;
+        // Another user could put links in the place of what is written there.
+        if [&self.home, &runs]
+            .iter()
+            .any(|folder| code_folder::belongs_to_another_user(folder))
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "it belongs to another user",
+            ));
+        }
         loop {
             let id = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S-%3f").to_string();
             let folder = runs.join(&id);
@@ -243,6 +260,22 @@ impl Store {
     }
 }
 
+/// This user's home folder by /etc/passwd, unless it belongs to another user.
+fn listed_home() -> Option<PathBuf> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let own = rustix::process::geteuid().as_raw();
+    let home = users.lines().find_map(|line| home_of(line, own))?;
+    let home = PathBuf::from(home);
+    (home.is_absolute() && !code_folder::belongs_to_another_user(&home)).then_some(home)
+}
+
+/// The home folder in a line of /etc/passwd, if the line is about this user.
+fn home_of(line: &str, user: u32) -> Option<&str> {
+    let mut fields = line.split(':').skip(2);
+    let uid: u32 = fields.next()?.parse().ok()?;
+    (uid == user).then(|| fields.nth(2)).flatten()
+}
+
 impl Run {
     /// What is left of a run in this folder, wherever it is from.
     pub fn at(folder: &Path) -> Run {
@@ -313,8 +346,11 @@ impl Run {
 }
 
 impl Guardian {
-    /// The page of its run.
+    /// The page of its run. Only that of a guard of this user: the file that names the guard may be anybody's.
     pub fn page(&self) -> Result<Shared, String> {
+        if code_folder::belongs_to_another_user(Path::new(&format!("/proc/{}", self.pid))) {
+            return Err("the guard belongs to another user".into());
+        }
         let open = |fd: u32| {
             std::fs::OpenOptions::new()
                 .read(true)

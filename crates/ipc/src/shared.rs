@@ -6,7 +6,9 @@ use crate::state::{
     self, EVENT_BYTES, EVENTS, GuardedProcess, GuardedSlot, OUTPUT_BYTES, Output, State,
 };
 use antifreeze_sense::Pid;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create,
+};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::thread::futex;
@@ -55,8 +57,12 @@ impl Shared {
         Ok((shared, memory))
     }
 
-    /// Maps memory that is already there.
+    /// Maps memory that is already there. Memory that could be cut short while it is mapped is refused: a run's folder may
+    /// name anybody's.
     pub fn open(page: impl AsFd, state: impl AsFd) -> Result<Shared, Errno> {
+        if !keeps_its_size(&page) || !keeps_its_size(&state) {
+            return Err(Errno::INVAL);
+        }
         let bytes = |fd: &dyn AsFd| rustix::fs::fstat(fd.as_fd()).map(|stat| stat.st_size);
         if bytes(&page)? < HEAD_BYTES as i64 || bytes(&state)? < size_of::<State>() as i64 {
             return Err(Errno::INVAL);
@@ -286,6 +292,10 @@ fn sealed(name: &str, bytes: usize) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
+fn keeps_its_size(fd: impl AsFd) -> bool {
+    fcntl_get_seals(fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK | SealFlags::SEAL))
+}
+
 /// # Safety
 /// The file has at least so many bytes, and keeps them.
 unsafe fn map(fd: impl AsFd, bytes: usize) -> Result<*mut std::ffi::c_void, Errno> {
@@ -317,5 +327,22 @@ impl OutputRing for Output {
         let start = (passed % OUTPUT_BYTES as u64) as usize;
         let end = (start + (held as usize).min(OUTPUT_BYTES)).min(OUTPUT_BYTES);
         &self.ring[start..end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_can_be_cut_short_is_not_mapped() {
+        let (_, memory) = Shared::create().unwrap();
+        assert!(Shared::open(&memory.page, &memory.state).is_ok());
+        let unsealed = memfd_create("unsealed", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&unsealed, 1 << 30).unwrap();
+        assert!(Shared::open(&unsealed, &memory.state).is_err());
+        assert!(Shared::open(&memory.page, &unsealed).is_err());
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        assert!(Shared::open(&file, &memory.state).is_err());
     }
 }

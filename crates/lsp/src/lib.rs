@@ -45,11 +45,14 @@ pub fn serve(surroundings: &impl Surroundings) -> Result<(), String> {
     drop(connection);
     // Standard input is still open when an editor died in mid-word; that is its own business.
     if served.is_ok() {
-        threads
+        return threads
             .join()
-            .map_err(|error| format!("talking to the editor: {error}"))?;
+            .map_err(|error| format!("talking to the editor: {error}"));
     }
-    served
+    served.map_err(|error| match threads.trouble() {
+        Some(trouble) => format!("talking to the editor: {trouble}"),
+        None => error,
+    })
 }
 
 fn serve_on(connection: &Connection, surroundings: &impl Surroundings) -> Result<(), String> {

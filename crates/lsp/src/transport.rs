@@ -3,6 +3,7 @@
 
 use lsp_server::{Connection, Message};
 use std::io::{self, BufRead, Read, Write};
+use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, spawn};
 
 const LONGEST: u64 = 128 << 20;
@@ -10,33 +11,51 @@ const LONGEST_LINE: u64 = 1 << 12;
 const MOST_LINES: usize = 32;
 
 pub struct Threads {
-    reader: JoinHandle<io::Result<()>>,
+    reader: JoinHandle<()>,
     writer: JoinHandle<io::Result<()>>,
+    /// Why no more messages are read.
+    trouble: Arc<OnceLock<String>>,
 }
 
 impl Threads {
+    /// Why the reader gave up, if it did.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.get().map(String::as_str)
+    }
+
     /// Waits for both. To be called after the connection was dropped.
     pub fn join(self) -> io::Result<()> {
-        for thread in [self.reader, self.writer] {
-            thread
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))?;
+        let panicked = || io::Error::other("a thread panicked");
+        self.reader.join().map_err(|_| panicked())?;
+        self.writer.join().unwrap_or_else(|_| Err(panicked()))?;
+        match self.trouble.get() {
+            Some(trouble) => Err(io::Error::other(trouble.clone())),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
 pub fn stdio() -> (Connection, Threads) {
     let (server, Connection { sender, receiver }) = Connection::memory();
+    let trouble = Arc::new(OnceLock::new());
+    let reader_trouble = Arc::clone(&trouble);
     let reader = spawn(move || {
         let mut stdin = io::stdin().lock();
-        while let Some(message) = read(&mut stdin)? {
+        loop {
+            let message = match read(&mut stdin) {
+                Ok(Some(message)) => message,
+                Ok(None) => break,
+                Err(error) => {
+                    // Before the channel closes, which the server takes for the end of the editor.
+                    let _ = reader_trouble.set(error.to_string());
+                    break;
+                }
+            };
             let is_exit = matches!(&message, Message::Notification(word) if word.method == "exit");
             if sender.send(message).is_err() || is_exit {
                 break;
             }
         }
-        Ok(())
     });
     let writer = spawn(move || {
         let mut stdout = io::stdout().lock();
@@ -46,7 +65,12 @@ pub fn stdio() -> (Connection, Threads) {
         }
         Ok(())
     });
-    (server, Threads { reader, writer })
+    let threads = Threads {
+        reader,
+        writer,
+        trouble,
+    };
+    (server, threads)
 }
 
 /// None at the end of the input.

@@ -80,8 +80,9 @@ impl BlockFile {
     /// Opens a file, or makes it, in the best way that its file system takes.
     pub fn open(path: &Path, best: WriteMode) -> io::Result<BlockFile> {
         let mut way = best;
+        let always = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = loop {
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | way.flags();
+            let flags = always | way.flags();
             match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
                 Ok(fd) => break fd,
                 Err(Errno::INVAL) => way = way.next().ok_or(Errno::INVAL)?,

@@ -8,6 +8,7 @@
 use super::signals::spawn_thread;
 use antifreeze_ipc::relay::{Way, copy_tail};
 use antifreeze_ipc::state::Output;
+use antifreeze_text::sanitize;
 use antifreeze_view::{Cursor, LineTracker};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -214,9 +215,11 @@ impl Screen {
         (goal, status)
     }
 
-    /// Says one line, or several, with our name before it.
+    /// Says one line, or several, with our name before it. Names of files and variables in it may be anybody's: no escape
+    /// sequence in them reaches the terminal.
     pub fn say(&self, text: &str) {
-        self.write(&format!("antifreeze: {text}\n"));
+        let lines: Vec<String> = sanitize::code_lines(text).collect();
+        self.write(&format!("antifreeze: {}\n", lines.join("\n")));
     }
 
     /// Writes whole lines of our own, as soon as there is a place for them.

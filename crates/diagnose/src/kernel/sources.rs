@@ -6,6 +6,7 @@
 use super::incident::{Incident, Kind};
 use super::{incidents, journal, kmsg, pstore, tail};
 use crate::output::utf16;
+use antifreeze_sense::regular_file;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
 use std::fs::File;
@@ -59,7 +60,7 @@ pub fn gather(boot: Boot, root: &Path) -> Log {
 
 /// A log that a person saved; any of the formats, of any boots.
 pub fn from_file(path: &Path) -> io::Result<Log> {
-    let text = utf16::to_utf8(tail::read_file(File::open(path)?)?);
+    let text = utf16::to_utf8(tail::read_file(regular_file::open_named(path)?)?);
     if text.starts_with(&[0x1f, 0x8b]) {
         let why = "it is compressed: unpack it with gunzip first";
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));

@@ -9,6 +9,8 @@ use std::path::Path;
 
 /// So much of the end of each file is read. A dump of many threads takes some kilobytes.
 const MAX_BYTES: u64 = 256 << 10;
+/// Total size of all dumps that are read. A folder from another machine may contain any number.
+const MAX_TOTAL_BYTES: usize = 8 << 20;
 /// The beginning of a dump that was written in a crash.
 const FATAL: &[u8] = b"Fatal Python error: ";
 /// So many equal dumps in a row show that a thread does not move.
@@ -65,6 +67,9 @@ impl Stacks {
         let mut files: Vec<(u32, _)> = paths.filter_map(|path| Some((pid(&path)?, path))).collect();
         files.sort();
         for (pid, path) in files {
+            if stacks.text.len() >= MAX_TOTAL_BYTES {
+                break;
+            }
             let text = read_tail(&path).unwrap_or_default();
             if !text.is_empty() {
                 stacks.add_process(pid, &text);

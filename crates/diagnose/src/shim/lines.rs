@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// So much of a file is read; the shim writes no more.
 const MAX_BYTES: u64 = 2 << 20;
+/// Total size of all files that are read. A folder from another machine may contain any number.
+const MAX_TOTAL_BYTES: u64 = 32 * MAX_BYTES;
 
 #[derive(Deserialize)]
 struct Timed {
@@ -74,9 +76,13 @@ impl ShimReport {
             })
             .collect();
         files.sort();
+        let mut left = MAX_TOTAL_BYTES;
         for (process, file) in files.into_iter().enumerate() {
             if let Ok(file) = regular_file::open(&file) {
-                report.add_lines(process, BufReader::new(file.take(MAX_BYTES)));
+                let max_bytes = MAX_BYTES.min(left);
+                let mut lines = BufReader::new(file.take(max_bytes));
+                report.add_lines(process, &mut lines);
+                left -= max_bytes.saturating_sub(lines.get_ref().limit());
             }
         }
         report.finish();
