@@ -137,6 +137,20 @@ fn a_signal_ends_the_run_while_nobody_reads_what_the_command_left() {
     scene.until("nothing is left", LIMIT, || scene.living().is_empty());
 }
 
+#[test]
+fn a_signal_ends_a_command_that_waits_for_a_reader() {
+    let scene = Scene::new();
+    let mut child = run(&scene, "exec yes")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut [0; 4]).unwrap();
+    signal(&child, Signal::TERM);
+    assert_eq!(ends(&scene, &mut child), Some(128 + 15));
+    scene.until("nothing is left", LIMIT, || scene.living().is_empty());
+}
+
 fn is_named(pid: u32, name: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
 }

@@ -103,6 +103,16 @@ impl Shared {
         &self.state.output[stream & 1]
     }
 
+    /// Bytes of output that have been passed on, of both streams.
+    pub fn bytes_passed(&self) -> u64 {
+        let passed = |output: &Output| output.passed.load(Acquire);
+        self.state
+            .output
+            .iter()
+            .map(passed)
+            .fold(0, u64::wrapping_add)
+    }
+
     /// Asks the guard for a tick now.
     pub fn kick(&self) {
         let kick = &self.page().kick;

@@ -51,6 +51,8 @@ const MOST_RESTARTS: u32 = 5;
 const LEFTOVERS: Duration = Duration::from_millis(500);
 /// The record gets this long to be closed, on a disk that may be slow.
 const CLOSING: Duration = Duration::from_secs(15);
+/// A reader that has read nothing for this long is not waited for, where a signal has ended the command.
+const READER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Signals are looked for this often while our last lines are written.
 const FINISH_WAIT: Duration = Duration::from_millis(20);
 /// Events kept for the verdict of a run that could not be recorded.
@@ -106,6 +108,8 @@ pub struct Front {
     tether: Option<Tether>,
     /// It tells of itself what happens in it.
     tersely: bool,
+    /// The last signal for the command that ends a program by default.
+    ending_signal: Option<i32>,
     /// The signal that ended the wait for readers after the command's end.
     abandoned: Option<i32>,
 }
@@ -244,6 +248,7 @@ impl Front {
             target: None,
             tether: None,
             tersely: false,
+            ending_signal: None,
             abandoned: None,
         })
     }
@@ -275,7 +280,7 @@ impl Front {
             inherited::let_go();
         }
         while self.root_status().is_none() && !self.all_gone() {
-            self.turn();
+            self.turn(None);
         }
         self.pass_on_the_rest();
         self.screen.output_is_over();
@@ -294,18 +299,34 @@ impl Front {
     }
 
     /// Waits until the command's output is where it goes. A reader that does not read is waited for until a signal
-    /// comes that would have ended the command, which would wait here without us.
+    /// comes that would have ended the command, which would wait here without us. Where such a signal has ended the
+    /// command, it would have ended in the middle of a write without us, so the reader is waited for only while it reads.
     fn pass_on_the_rest(&mut self) {
         self.relays.finish();
+        let signal = self.signal_that_ended_command();
+        let mut read_at = (self.shared.bytes_passed(), Instant::now());
         while !self.relays.have_finished() && self.abandoned.is_none() {
-            self.turn();
+            self.turn(signal.map(|_| READER_TIMEOUT));
+            let passed = self.shared.bytes_passed();
+            if passed != read_at.0 {
+                read_at = (passed, Instant::now());
+            } else if read_at.1.elapsed() >= READER_TIMEOUT {
+                self.abandoned = self.abandoned.or(signal);
+            }
         }
         self.relays.leave(self.shared, self.abandoned.is_some());
     }
 
+    /// None also where the signal was not sent to us, or the command has handled it.
+    fn signal_that_ended_command(&self) -> Option<i32> {
+        let status = self.root_status()? as i32;
+        self.ending_signal
+            .filter(|signal| libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == *signal)
+    }
+
     /// As above, for our own lines.
     fn let_screen_finish(&mut self) {
-        while self.abandoned.is_none() && !self.screen.finish(FINISH_WAIT) {
+        while !self.screen.finish(FINISH_WAIT) && self.abandoned.is_none() {
             self.signals_arrived();
         }
     }
@@ -360,9 +381,9 @@ impl Front {
         }
     }
 
-    fn turn(&mut self) {
+    fn turn(&mut self, at_most: Option<Duration>) {
         let timeout = self.live.as_ref().map(|_| LIVE_EVERY);
-        self.wait(timeout);
+        self.wait(timeout.into_iter().chain(at_most).min());
         self.signals_arrived();
         self.heed();
         self.heed_target();

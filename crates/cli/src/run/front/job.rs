@@ -106,6 +106,9 @@ impl Front {
             // The command would be waiting where we wait, and end by it.
             self.abandoned.get_or_insert(signal);
         }
+        if ends_by_default(signal) {
+            self.ending_signal = Some(signal);
+        }
         let head = self.shared.head();
         let root = head.root_pid.load(Acquire) as i32;
         if stops(signal) && self.shared.guarded().any(|noted| noted.paused) {
