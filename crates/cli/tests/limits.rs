@@ -11,7 +11,7 @@ use support::{Ended, Scene};
 
 const LIMIT: Duration = Duration::from_secs(90);
 const ORDINARY_USER: &str = "65534";
-const PRINT_ALL: &str = "ulimit -n; ulimit -f; ulimit -t; echo all | cat";
+const PRINT_ALL: &str = "ulimit -n; ulimit -f; ulimit -t; ulimit -s; echo all | cat";
 
 /// What a command prints below limits, alone and under `antifreeze run`.
 fn both(limits: &str, as_user: bool) -> (Ended, Ended) {
@@ -56,7 +56,12 @@ fn is_as_alone(limits: &str, as_user: bool) -> Ended {
 
 #[test]
 fn a_soft_limit_is_the_commands_alone() {
-    for limits in ["ulimit -S -n 24", "ulimit -S -f 1", "ulimit -S -t 60"] {
+    for limits in [
+        "ulimit -S -n 24",
+        "ulimit -S -f 1",
+        "ulimit -S -t 60",
+        "ulimit -S -s 64",
+    ] {
         is_as_alone(limits, false).tells("antifreeze: guarding ");
     }
 }
