@@ -18,6 +18,7 @@ const MOST_VARIABLES: usize = 1024;
 const MOST_BYTES: usize = 4096;
 const LONGEST_PATH: usize = 1024;
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
+const PAGE: &[u8] = b"ANTIFREEZE_PAGE=";
 
 /// The path of the cushion as the loader was given it.
 static CUSHION: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
@@ -36,7 +37,32 @@ pub fn find() {
 pub fn is_cushion_reachable() -> bool {
     let path = CUSHION.load(Relaxed);
     // SAFETY: the loader's copy of the path, which stays.
-    path.is_null() || !sys::is_out_of_reach(unsafe { CStr::from_ptr(path) })
+    path.is_null() || !sys::is_out_of_reach(unsafe { CStr::from_ptr(path) }, false)
+}
+
+/// Whether a program that is started with these variables loads the cushion and finds the page. Not where the variables
+/// are others, or another `/proc` was mounted.
+///
+/// # Safety
+/// As [`is_due`].
+pub unsafe fn will_have_cushion(envp: Words) -> bool {
+    let _errno = sys::KeptErrno::new();
+    let cushion = CUSHION.load(Relaxed);
+    if cushion.is_null() {
+        return true;
+    }
+    // SAFETY: the loader's copy of the path, which stays.
+    let cushion = unsafe { CStr::from_ptr(cushion) }.to_bytes();
+    let is_separator = |byte: &u8| matches!(byte, b':' | b' ');
+    // SAFETY: the caller's promise.
+    let is_loaded = unsafe { variables(envp) }
+        .filter_map(|(_, text)| text.strip_prefix(PRELOAD))
+        .any(|names| names.split(is_separator).any(|name| name == cushion));
+    // SAFETY: as above.
+    is_loaded
+        && unsafe { variables(envp) }
+            .filter_map(|(_, text)| text.strip_prefix(PAGE))
+            .any(shared::is_reachable)
 }
 
 /// Whether the program at this path, started with these variables, is one to step aside for.

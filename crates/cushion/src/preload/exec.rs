@@ -10,7 +10,7 @@ use crate::aside::{self, Aside, Environment, Found, Words};
 use crate::limit::Limit;
 use crate::next::Next;
 use crate::page::Slot;
-use crate::{loader, pageout_signal, seccomp, shared, sys};
+use crate::{loader, pageout_signal, seccomp, shared, sys, terminal};
 
 type Execve = unsafe extern "C" fn(*const c_char, Words, Words) -> c_int;
 type Execv = unsafe extern "C" fn(*const c_char, Words) -> c_int;
@@ -50,7 +50,11 @@ pub unsafe extern "C" fn execve(path: *const c_char, argv: Words, envp: Words) -
     unsafe {
         start_aside(path, argv, envp, false)
             .or_else(|| start_without_cushion(&NEXT_EXECVE, path, argv, envp))
-            .unwrap_or_else(|| with_room(&NEXT_EXECVE, |next| next(path, argv, envp)))
+            .unwrap_or_else(|| {
+                with_terminal(envp, || {
+                    with_room(&NEXT_EXECVE, |next| next(path, argv, envp))
+                })
+            })
     }
 }
 
@@ -62,7 +66,11 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, argv: Words, envp: Words) 
     unsafe {
         start_aside(file, argv, envp, true)
             .or_else(|| start_without_cushion(&NEXT_EXECVPE, file, argv, envp))
-            .unwrap_or_else(|| with_room(&NEXT_EXECVPE, |next| next(file, argv, envp)))
+            .unwrap_or_else(|| {
+                with_terminal(envp, || {
+                    with_room(&NEXT_EXECVPE, |next| next(file, argv, envp))
+                })
+            })
     }
 }
 
@@ -75,7 +83,9 @@ pub unsafe extern "C" fn execv(path: *const c_char, argv: Words) -> c_int {
         let envp = sys::all_environment();
         start_aside(path, argv, envp, false)
             .or_else(|| start_without_cushion(&NEXT_EXECVE, path, argv, envp))
-            .unwrap_or_else(|| with_room(&NEXT_EXECV, |next| next(path, argv)))
+            .unwrap_or_else(|| {
+                with_terminal(envp, || with_room(&NEXT_EXECV, |next| next(path, argv)))
+            })
     }
 }
 
@@ -88,7 +98,9 @@ pub unsafe extern "C" fn execvp(file: *const c_char, argv: Words) -> c_int {
         let envp = sys::all_environment();
         start_aside(file, argv, envp, true)
             .or_else(|| start_without_cushion(&NEXT_EXECVPE, file, argv, envp))
-            .unwrap_or_else(|| with_room(&NEXT_EXECVP, |next| next(file, argv)))
+            .unwrap_or_else(|| {
+                with_terminal(envp, || with_room(&NEXT_EXECVP, |next| next(file, argv)))
+            })
     }
 }
 
@@ -223,7 +235,9 @@ unsafe fn start_without_cushion(
     // SAFETY: the caller's promise.
     let envp = unsafe { environment.fill(envp) }?;
     // SAFETY: as above.
-    Some(with_room(next, |next| unsafe { next(name, argv, envp) }))
+    let start = || with_room(next, |next| unsafe { next(name, argv, envp) });
+    // SAFETY: as above.
+    Some(unsafe { with_terminal(envp, start) })
 }
 
 fn is_cushion_reachable() -> bool {
@@ -267,6 +281,21 @@ unsafe fn spawn_aside(
         aside.step_back();
     }
     Some(code)
+}
+
+/// Starts a program with the real terminal, if it will not have the cushion or cannot reach the page.
+///
+/// # Safety
+/// `envp` as for execve(2).
+unsafe fn with_terminal(envp: Words, start: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    if seccomp::is_filtered() || unsafe { aside::will_have_cushion(envp) } {
+        return start();
+    }
+    let handed_over = terminal::hand_over();
+    let code = start();
+    handed_over.take_back();
+    code
 }
 
 /// Returns only when the program could not be started. Nothing but the stack and the page is written to: after

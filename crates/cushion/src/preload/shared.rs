@@ -29,13 +29,24 @@ pub fn open() {
     }
 }
 
-fn map(path: &[u8]) -> Option<*mut Head> {
-    let mut terminated = [0; PATH_BYTES];
-    terminated.get_mut(..path.len())?.copy_from_slice(path);
-    let terminated = terminated.get(..=path.len())?;
+fn terminated<'a>(path: &[u8], buffer: &'a mut [u8; PATH_BYTES]) -> Option<&'a CStr> {
+    *buffer = [0; PATH_BYTES];
+    buffer.get_mut(..path.len())?.copy_from_slice(path);
+    let terminated = buffer.get(..=path.len())?;
     // SAFETY: the path is a part of a C string, so the only NUL is the one behind it.
-    let path = unsafe { CStr::from_bytes_with_nul_unchecked(terminated) };
-    let file = sys::File::read_write(path)?;
+    Some(unsafe { CStr::from_bytes_with_nul_unchecked(terminated) })
+}
+
+/// Whether a program that is started now with these paths could map the page. Not as another user, or where another
+/// `/proc` was mounted.
+pub fn is_reachable(paths: &[u8]) -> bool {
+    paths.split(|byte| *byte == b':').any(|path| {
+        terminated(path, &mut [0; PATH_BYTES]).is_some_and(|path| !sys::is_out_of_reach(path, true))
+    })
+}
+
+fn map(path: &[u8]) -> Option<*mut Head> {
+    let file = sys::File::read_write(terminated(path, &mut [0; PATH_BYTES])?)?;
     // A mapping beyond the end of its file would be a SIGBUS in the trainer.
     if file.bytes() < HEAD_BYTES as u64 {
         return None;

@@ -32,6 +32,8 @@ mod number {
     pub const CLOSE: i64 = 3;
     pub const LSEEK: i64 = 8;
     pub const MMAP: i64 = 9;
+    pub const FCNTL: i64 = 72;
+    pub const DUP3: i64 = 292;
     pub const SCHED_YIELD: i64 = 24;
     pub const MADVISE: i64 = 28;
     pub const GETPID: i64 = 39;
@@ -39,12 +41,16 @@ mod number {
     pub const FUTEX: i64 = 202;
     pub const CLOCK_GETTIME: i64 = 228;
     pub const OPENAT: i64 = 257;
+    pub const FACCESSAT: i64 = 269;
     pub const PRLIMIT64: i64 = 302;
     pub const SECCOMP: i64 = 317;
 }
 
 #[cfg(target_arch = "aarch64")]
 mod number {
+    pub const DUP3: i64 = 24;
+    pub const FCNTL: i64 = 25;
+    pub const FACCESSAT: i64 = 48;
     pub const CLOSE: i64 = 57;
     pub const LSEEK: i64 = 62;
     pub const READ: i64 = 63;
@@ -65,10 +71,18 @@ mod number {
 pub const SECCOMP: i64 = number::SECCOMP;
 
 const AT_FDCWD: c_int = -100;
+const R_OK: c_int = 4;
+const W_OK: c_int = 2;
 const O_RDWR: c_int = 2;
 const O_NOCTTY: c_int = 0o400;
 const O_NONBLOCK: c_int = 0o4000;
 const O_CLOEXEC: c_int = 0o2_000_000;
+const O_ACCMODE: c_int = 3;
+const F_GETFL: c_int = 3;
+const F_SETFL: c_int = 4;
+const F_DUPFD_CLOEXEC: c_int = 1030;
+/// Copies of descriptors are numbered from here on, where no program expects one.
+const FIRST_COPY: c_int = 10;
 const SEEK_END: c_int = 2;
 const AT_PHDR: usize = 3;
 const PROT_READ: c_int = 1;
@@ -351,15 +365,23 @@ impl File {
         Self::open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
     }
 
+    /// A copy that the next program does not get.
+    pub fn duplicate_of(fd: c_int) -> Option<Self> {
+        let copy = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_COPY);
+        (copy >= 0).then_some(Self(copy))
+    }
+
+    /// From now on its calls wait, as those of a terminal that a program was started with.
+    pub fn wait_in_calls(&self) -> bool {
+        let flags = fcntl(self.0, F_GETFL, 0);
+        flags >= 0 && fcntl(self.0, F_SETFL, flags & !O_NONBLOCK) >= 0
+    }
+
     pub fn number(&self) -> c_int {
         self.0
     }
 
     fn open(path: &CStr, flags: c_int) -> Option<Self> {
-        Self::try_open(path, flags).ok()
-    }
-
-    fn try_open(path: &CStr, flags: c_int) -> Result<Self, c_int> {
         // SAFETY: the path ends in NUL.
         let fd = unsafe {
             let path = path.as_ptr() as usize;
@@ -368,10 +390,7 @@ impl File {
                 [AT_FDCWD as usize, path, flags as usize, 0, 0, 0],
             )
         };
-        match fd >= 0 {
-            true => Ok(Self(fd as c_int)),
-            false => Err(-fd as c_int),
-        }
+        (fd >= 0).then_some(Self(fd as c_int))
     }
 
     pub fn read<'a>(&self, buffer: &'a mut [u8]) -> &'a [u8] {
@@ -435,12 +454,42 @@ impl Drop for File {
     }
 }
 
-/// Whether a file is not there for this process. That no descriptor is left, for example, says nothing.
-pub fn is_out_of_reach(path: &CStr) -> bool {
-    matches!(
-        File::try_open(path, O_CLOEXEC),
-        Err(ENOENT | EACCES | ENOTDIR)
-    )
+fn fcntl(fd: c_int, command: c_int, argument: c_int) -> c_int {
+    // SAFETY: the commands of this file take numbers.
+    unsafe {
+        let words = [fd as usize, command as usize, argument as usize, 0, 0, 0];
+        call(number::FCNTL, words) as c_int
+    }
+}
+
+/// Whether a descriptor is for reading and writing.
+pub fn is_writable(fd: c_int) -> bool {
+    let flags = fcntl(fd, F_GETFL, 0);
+    flags >= 0 && flags & O_ACCMODE == O_RDWR
+}
+
+/// Makes `to`, which the next program gets, another name of what is open as `from`.
+pub fn duplicate_to(from: c_int, to: c_int) -> bool {
+    // SAFETY: plain numbers; the caller replaces a descriptor on purpose.
+    unsafe { call(number::DUP3, [from as usize, to as usize, 0, 0, 0, 0]) >= 0 }
+}
+
+/// Whether a file is not there for the next program of this process. Capabilities do not count: a program that gives up
+/// its user, such as setpriv(1), may still have them, and the next program does not. Another error, such as too little
+/// memory, says nothing.
+pub fn is_out_of_reach(path: &CStr, is_written: bool) -> bool {
+    let mode = if is_written { R_OK | W_OK } else { R_OK };
+    // SAFETY: the path ends in NUL.
+    let code = unsafe {
+        let path = path.as_ptr() as usize;
+        call(
+            number::FACCESSAT,
+            [AT_FDCWD as usize, path, mode as usize, 0, 0, 0],
+        )
+    };
+    [ENOENT, EACCES, ENOTDIR]
+        .iter()
+        .any(|errno| code == -(*errno as isize))
 }
 
 /// Sleeps while `word` holds `value`, at most `nanoseconds`. May wake early.

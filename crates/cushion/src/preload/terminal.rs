@@ -6,6 +6,12 @@
 //! is made on here. So `less` finds its keyboard by `ttyname(2)`, a program that draws switches the keyboard to single
 //! keys by `tcsetattr(1, …)`, a shell has job control by `tcsetpgrp(2, …)`, and the size after SIGWINCH is the new one.
 //!
+//! Programs also write to the real terminal itself, by `/dev/tty` or by what `ttyname` says: zsh its prompt, `getpass` its
+//! question. What was printed before has to be there first, so calls that change the terminal's owner, or that wait for
+//! output by their definition, wait until the front has passed it on ([`drain_before`]).
+//!
+//! A program that will not have the cushion or cannot reach the page is given the real terminal ([`hand_over`]).
+//!
 //! Nothing is opened and no call is made but for a descriptor that is a terminal, in a run whose output goes to one.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
@@ -14,7 +20,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use crate::next::Next;
 use crate::page::Head;
-use crate::{shared, sys};
+use crate::{seccomp, shared, sys};
 
 /// Requests of ioctl(2) that are made on the real terminal, the same on every architecture that we run on.
 mod request {
@@ -22,6 +28,7 @@ mod request {
     pub const TCSETS: u64 = 0x5402;
     pub const TCSETSW: u64 = 0x5403;
     pub const TCSETSF: u64 = 0x5404;
+    pub const TCSBRK: u64 = 0x5409;
     pub const TCFLSH: u64 = 0x540b;
     pub const TIOCGPGRP: u64 = 0x540f;
     pub const TIOCSPGRP: u64 = 0x5410;
@@ -47,6 +54,8 @@ const PROCESSING: c_uint = 0o77;
 /// The front answers within a millisecond.
 const DRAIN_TIMEOUT_NS: u64 = 200_000_000;
 const STDIN: c_int = 0;
+/// TCSANOW of tcsetattr(3); the others wait for the output.
+const AT_ONCE: c_int = 0;
 /// Major numbers of the terminals below /dev/pts: 8 with 256 each.
 const PTS_MAJORS: core::ops::Range<u32> = 136..144;
 
@@ -73,6 +82,8 @@ static NEXT_TCGETSID: Next<Tcgetpgrp> = unsafe { Next::new(c"tcgetsid") };
 // SAFETY: as above.
 static NEXT_TCFLUSH: Next<Tcsetpgrp> = unsafe { Next::new(c"tcflush") };
 // SAFETY: as above.
+static NEXT_TCDRAIN: Next<Tcgetpgrp> = unsafe { Next::new(c"tcdrain") };
+// SAFETY: as above.
 static NEXT_TTYNAME: Next<Ttyname> = unsafe { Next::new(c"ttyname") };
 // SAFETY: as above.
 static NEXT_TTYNAME_R: Next<TtynameR> = unsafe { Next::new(c"ttyname_r") };
@@ -88,16 +99,23 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     // Some programs pass the request as an int, and the C library of old took one: what is above is not looked at.
     let number = u64::from(request as u32);
     match number {
-        TCGETS | TCFLSH | TIOCGPGRP | TIOCSPGRP | TIOCGWINSZ | TIOCSWINSZ | FIONREAD | TIOCGSID
-        | TCGETS2 => {
+        TCGETS | TCFLSH | TIOCGPGRP | TIOCGWINSZ | TIOCSWINSZ | FIONREAD | TIOCGSID | TCGETS2 => {
             let real = RealTerminal::behind(fd);
             // SAFETY: passed on as it came, but for the terminal.
             unsafe { next(real.or(fd), request, argument) }
         }
-        TCSETS | TCSETSW | TCSETSF | TCSETS2 | TCSETSW2 | TCSETSF2 => {
+        TCSETS | TCSETS2 => {
             let real = RealTerminal::behind(fd);
             // SAFETY: the kernel reads modes at the same place.
-            unsafe { drain_before(real.or(fd), argument) };
+            if unsafe { changes_processing(real.or(fd), argument) } {
+                drain_before(real.or(fd));
+            }
+            // SAFETY: passed on as it came, but for the terminal.
+            unsafe { next(real.or(fd), request, argument) }
+        }
+        TCSETSW | TCSETSF | TCSETSW2 | TCSETSF2 | TIOCSPGRP | TCSBRK => {
+            let real = RealTerminal::behind(fd);
+            drain_before(real.or(fd));
             // SAFETY: passed on as it came, but for the terminal.
             unsafe { next(real.or(fd), request, argument) }
         }
@@ -126,7 +144,9 @@ pub unsafe extern "C" fn tcsetattr(fd: c_int, when: c_int, modes: *const c_void)
     };
     let real = RealTerminal::behind(fd);
     // SAFETY: the caller passes modes.
-    unsafe { drain_before(real.or(fd), modes) };
+    if when != AT_ONCE || unsafe { changes_processing(real.or(fd), modes) } {
+        drain_before(real.or(fd));
+    }
     // SAFETY: passed on as it came, but for the terminal.
     unsafe { next(real.or(fd), when, modes) }
 }
@@ -149,8 +169,10 @@ pub unsafe extern "C" fn tcsetpgrp(fd: c_int, group: c_int) -> c_int {
     let Some(next) = NEXT_TCSETPGRP.get() else {
         return unsupported();
     };
+    let real = RealTerminal::behind(fd);
+    drain_before(real.or(fd));
     // SAFETY: passed on as it came, but for the terminal.
-    unsafe { next(RealTerminal::behind(fd).or(fd), group) }
+    unsafe { next(real.or(fd), group) }
 }
 
 /// # Safety
@@ -173,6 +195,19 @@ pub unsafe extern "C" fn tcflush(fd: c_int, queue: c_int) -> c_int {
     };
     // SAFETY: passed on as it came, but for the terminal.
     unsafe { next(RealTerminal::behind(fd).or(fd), queue) }
+}
+
+/// # Safety
+/// As tcdrain(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tcdrain(fd: c_int) -> c_int {
+    let Some(next) = NEXT_TCDRAIN.get() else {
+        return unsupported();
+    };
+    let real = RealTerminal::behind(fd);
+    drain_before(real.or(fd));
+    // SAFETY: passed on as it came, but for the terminal.
+    unsafe { next(real.or(fd)) }
 }
 
 /// # Safety
@@ -203,7 +238,7 @@ pub unsafe extern "C" fn ttyname_r(fd: c_int, name: *mut c_char, bytes: usize) -
 pub fn resolve() {
     let _ = (NEXT_IOCTL.get(), NEXT_TCGETATTR.get(), NEXT_TCSETATTR.get());
     let _ = (NEXT_TCGETPGRP.get(), NEXT_TCSETPGRP.get());
-    let _ = (NEXT_TCGETSID.get(), NEXT_TCFLUSH.get());
+    let _ = (NEXT_TCGETSID.get(), NEXT_TCFLUSH.get(), NEXT_TCDRAIN.get());
     let _ = (NEXT_TTYNAME.get(), NEXT_TTYNAME_R.get());
 }
 
@@ -231,6 +266,16 @@ impl Descriptor {
     }
 }
 
+impl Descriptor {
+    /// Makes it so, where it is ours.
+    fn is_blocking_and_writable(&self) -> bool {
+        match self {
+            Descriptor::Stdin => sys::is_writable(STDIN),
+            Descriptor::Opened(file) => file.wait_in_calls(),
+        }
+    }
+}
+
 impl RealTerminal {
     fn behind(fd: c_int) -> Self {
         let _errno = sys::KeptErrno::new();
@@ -243,34 +288,87 @@ impl RealTerminal {
     }
 }
 
-/// Waits until what was printed has reached the real terminal, if the new modes would change what it makes of it. The
-/// modes may also be set by a descriptor of the real terminal, such as standard input.
+/// Whether new modes change what the real terminal makes of what is printed.
 ///
 /// # Safety
 /// `modes` must be a `struct termios`, of the kernel or of the C library, or null.
-unsafe fn drain_before(fd: c_int, modes: *const c_void) {
+unsafe fn changes_processing(fd: c_int, modes: *const c_void) -> bool {
     let _errno = sys::KeptErrno::new();
-    let (Some(head), Some(next)) = (shared::head(), NEXT_IOCTL.get()) else {
-        return;
+    let has_terminal = shared::head().is_some_and(is_on_terminal);
+    let Some(next) = NEXT_IOCTL.get().filter(|_| has_terminal) else {
+        return false;
     };
-    let terminals = || head.output_terminals.iter().map(|it| it.load(Acquire));
-    if modes.is_null() || terminals().all(|it| it == 0) {
-        return;
+    if modes.is_null() {
+        return false;
     }
     let mut now = MaybeUninit::<[c_uint; TERMIOS_WORDS]>::zeroed();
     let at = now.as_mut_ptr();
     // SAFETY: the kernel's structure is shorter than the words.
     if unsafe { next(fd, request::TCGETS, at) } != 0 {
-        return;
+        return false;
     }
     // SAFETY: the words were zeroed and then written to; the caller's promise for the modes.
     let (now, new) = unsafe {
         let new = modes.cast::<c_uint>();
         ((*at)[OUTPUT_FLAGS], *new.add(OUTPUT_FLAGS))
     };
-    let changes = (now ^ new) & PROCESSING != 0;
-    if changes && device_of(fd).is_some_and(|device| terminals().any(|it| it == device)) {
+    (now ^ new) & PROCESSING != 0
+}
+
+/// Waits until what was printed has reached the real terminal, if the descriptor is one of it.
+fn drain_before(fd: c_int) {
+    let _errno = sys::KeptErrno::new();
+    if let Some(head) = shared::head()
+        && !seccomp::is_filtered()
+        && is_real_terminal(head, fd)
+    {
         drain(head);
+    }
+}
+
+fn is_real_terminal(head: &Head, fd: c_int) -> bool {
+    let mut terminals = head.output_terminals.iter().map(|it| it.load(Acquire));
+    is_on_terminal(head) && device_of(fd).is_some_and(|device| terminals.any(|it| it == device))
+}
+
+fn is_on_terminal(head: &Head) -> bool {
+    head.output_terminals.iter().any(|it| it.load(Acquire) != 0)
+}
+
+/// Standard streams that were the pty and are the real terminal now, for a program that is about to be started.
+#[derive(Default)]
+pub struct HandedOver([Option<sys::File>; 3]);
+
+/// Gives the next program of this process the real terminal in place of the pty, where the keyboard is its standard input.
+/// Without the cushion it could not set modes or have job control. What it prints is not kept for the verdict.
+pub fn hand_over() -> HandedOver {
+    let _errno = sys::KeptErrno::new();
+    let mut handed_over = HandedOver::default();
+    if !shared::head().is_some_and(|head| is_real_terminal(head, STDIN)) {
+        return handed_over;
+    }
+    for (fd, before) in (STDIN..).zip(&mut handed_over.0) {
+        let Some(real) = find(fd) else {
+            continue;
+        };
+        drain_before(real.number());
+        let kept = sys::File::duplicate_of(fd);
+        if kept.is_some() && real.is_blocking_and_writable() && sys::duplicate_to(real.number(), fd)
+        {
+            *before = kept;
+        }
+    }
+    handed_over
+}
+
+impl HandedOver {
+    /// The program could not be started.
+    pub fn take_back(self) {
+        for (fd, before) in (STDIN..).zip(&self.0) {
+            if let Some(before) = before {
+                sys::duplicate_to(before.number(), fd);
+            }
+        }
     }
 }
 
@@ -304,6 +402,9 @@ fn find(fd: c_int) -> Option<Descriptor> {
     let is_real = |fd: c_int| device_of(fd) == Some(real);
     if is_real(STDIN) {
         return Some(Descriptor::Stdin);
+    }
+    if seccomp::is_filtered() {
+        return None;
     }
     let mut path = [0; 32];
     let controlling = sys::File::terminal(c"/dev/tty").filter(|file| is_real(file.number()));
