@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from ..entry import Entry, Send
+from .initial_state import AS_USER, ORDINARY_USER
 from .interpreter import PYTHON
 
 #: Control characters, as they are typed.
@@ -12,10 +13,33 @@ CTRL_C, CTRL_D, CTRL_Z = b"\x03", b"\x04", b"\x1a"
 
 
 def talk(name: str, *command: str, sends: Tuple[Send, ...], **more: object) -> Entry:
-    needs = (command[0],)
+    needs = more.pop("needs", (command[0],))
     more.setdefault("timeout", 40)
     more.setdefault("env", {"PS1": "$ ", "HISTFILE": "", "PAGER": "less", "LESS": ""})
     return Entry(name, command, needs=needs, terminal=True, sends=sends, loud=False, **more)  # type: ignore[arg-type]
+
+
+ROOT = ("root", "setpriv", "unshare")
+#: What shells without an editor of their own prompt with. That of busybox asks where the cursor is.
+PROMPT = rb"\$ (\x1b\[6n)?$"
+
+
+def job_control(name: str, *command: str, prompt: bytes = PROMPT, **more: object) -> Entry:
+    """A shell that starts a job, stops it, continues it, and interrupts it."""
+    return talk(
+        name,
+        *command,
+        brings=("job.sh",),
+        sends=(
+            Send(typed=b"bash job.sh\n", after=prompt),
+            Send(typed=CTRL_Z, after=rb"running"),
+            Send(typed=b"jobs\n", after=prompt),
+            Send(typed=b"fg\n", after=prompt),
+            Send(typed=CTRL_C, after=rb"resumed"),
+            Send(typed=b"exit 5\n", after=prompt),
+        ),
+        **more,
+    )
 
 
 ENTRIES = [
@@ -55,20 +79,65 @@ ENTRIES = [
         brings=("suspends.py",),
         sends=(Send(typed=CTRL_Z),),
     ),
+    job_control("job control in bash", "bash", "--norc", "--noediting", "-i"),
+    job_control("job control in dash", "dash", "-i"),
+    job_control("job control in a static busybox", "busybox", "sh", "-i"),
+    # It writes its prompt to the terminal itself, and what commands print to standard output.
+    job_control("job control in zsh", "zsh", "-f", prompt=rb"\$ \x1b\[K\x1b\[\?2004h$", masks=(r"\[\d\]  [+-] \d+",)),
+    # Without the cushion, which is in a folder that others may not read.
+    job_control("job control of another user", *AS_USER, "bash", "--norc", "--noediting", "-i", needs=ROOT,
+                owner=ORDINARY_USER),
+    # Without the page, which is not in this /proc.
+    job_control(
+        "job control in a PID namespace",
+        *("unshare", "--mount", "--pid", "--fork", "--mount-proc", "bash", "--norc", "--noediting", "-i"),
+        needs=ROOT,
+    ),
+    job_control(
+        "job control without variables",
+        *("env", "-i", "PATH=/usr/bin:/bin", "PS1=$ ", "bash", "--norc", "--noediting", "-i"),
+    ),
+    talk("less of another user", *AS_USER, "less", "/etc/services", needs=("less", *ROOT),
+         sends=(Send(typed=b" ", after=rb"services"), Send(typed=b"q", after=rb":"))),
     talk(
-        "job control inside of a shell",
-        "bash",
-        "--norc",
-        "--noediting",
-        "-i",
-        brings=("job.sh",),
+        "a question on the terminal itself",
+        PYTHON,
+        "-c",
+        "import getpass\nfor n in range(50): print('printed before', n)\nprint(len(getpass.getpass('word: ')))",
+        sends=(Send(typed=b"secret\n", after=rb"word: "),),
+    ),
+    talk(
+        "dialog",
+        *("sh", "-c", "dialog --stdout --menu choose 15 40 5 a A b B c C; echo $?"),
+        sends=(Send(typed=b"\x1b[B", after=rb"Cancel"), Send(typed=b"\r", after=rb"B")),
+    ),
+    talk(
+        "expect",
+        *("expect", "-c", "spawn -noecho sh -c {read line; echo got $line}; send one\\r; expect got; exit 3"),
+        sends=(),
+    ),
+    talk("watch", "watch", "-t", "-n", "100", "echo", "watched", sends=(Send(typed=CTRL_C, after=rb"watched"),)),
+    talk(
+        "perl in its debugger",
+        *("perl", "-d", "-e", "$x = 6 * 7; print $x;"),
+        sends=(Send(typed=b"n\n", after=rb"DB<1>"), Send(typed=b"p $x\n", after=rb"DB<1>"), Send(typed=b"q\n", after=rb"42")),
+        env={"PERL_RL": "Stub", "TERM": "dumb"},
+    ),
+    talk(
+        "gdb with a program that waits",
+        *("gdb", "-q", "-nx", "--args", "cat"),
         sends=(
-            Send(typed=b"bash job.sh\n", after=rb"\$ $"),
-            Send(typed=CTRL_Z, after=rb"running"),
-            Send(typed=b"jobs; fg\n", after=rb"Stopped.*\n\$ $"),
-            Send(typed=CTRL_C, after=rb"resumed"),
-            Send(typed=b"exit 5\n", after=rb"\n\$ $"),
+            Send(typed=b"run\n", after=rb"\(gdb\) "),
+            Send(typed=b"typed\n", after=rb"libthread_db.so"),
+            Send(typed=CTRL_C, after=rb"typed\r\ntyped"),
+            Send(typed=b"kill\n", after=rb"\(gdb\) "),
+            Send(typed=b"y\n", after=rb"y or n"),
+            Send(typed=b"quit\n", after=rb"\(gdb\) "),
         ),
+        masks=(r"process \d+", r"0x[0-9a-f]+"),
+        env={"INPUTRC": "/dev/null", "TERM": "dumb"},
+        timeout=60,
+        heavy=True,
     ),
     talk(
         "a Python prompt",

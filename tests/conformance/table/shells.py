@@ -101,6 +101,12 @@ ENTRIES = [
     limited("-S -n 24"),
     limited("-S -f 1"),
     *(of_user(limited(limit)) for limit in ("-n 24", "-f 1", "-u 20")),
+    *(limited(limit) for limit in ("-S -s 64", "-l 0", "-v 4000000", "-q 0", "-i 0")),
+    *(
+        Entry(f"a program that uses up ulimit {limit}", ("sh", "-c", "while :; do :; done"),
+              around=("bash", "-c", f'ulimit {limit}; exec "$@"', "bash"), heavy=True)
+        for limit in ("-t 1", "-S -t 1")
+    ),
     Entry(
         "a fork bomb of 200 short processes",
         ("bash", "-c", "for n in {1..200}; do (exit 0) & done; wait; echo done"),
