@@ -1,7 +1,6 @@
 """Reads the page that guard, front and cushion share.
 
-The layout is taken from the source, crates/ipc/src/page.rs: the fields of `Head` in their
-order, each aligned to its own size as `#[repr(C)]` does, up to the first array.
+The offsets are those that crates/ipc/src/page.rs asserts at compile time; types and constants are read from there too.
 """
 
 import os
@@ -15,17 +14,11 @@ TYPES = {"AtomicU32": "<I", "AtomicI32": "<i", "AtomicU64": "<Q"}
 
 
 def layout(source):
-    """Field of `Head` → (offset, format)."""
+    """Field of `Head` → (offset, format), for the fields whose offset page.rs asserts."""
     body = re.search(r"pub struct Head \{(.*?)^\}", source, re.S | re.M).group(1)
-    fields, offset = {}, 0
-    for name, kind in re.findall(r"^\s*pub (\w+): ([^,]+),", body, re.M):
-        if kind not in TYPES:
-            break
-        size = struct.calcsize(TYPES[kind])
-        offset = -(-offset // size) * size
-        fields[name] = (offset, TYPES[kind])
-        offset += size
-    return fields
+    types = dict(re.findall(r"^\s*pub (\w+): (\w+),", body, re.M))
+    offsets = re.findall(r"offset_of!\(Head, (\w+)\) == (\d+)\)", source)
+    return {name: (int(offset), TYPES[types[name]]) for name, offset in offsets}
 
 
 def constant(source, name):

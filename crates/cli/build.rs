@@ -1,5 +1,5 @@
-//! Builds what travels inside the binary: the guard, as its own small executable, and the
-//! cushion, as a preload library.
+//! Builds what is embedded in the binary: the guard (a small executable of its own), the cushion (a preload library), and
+//! the list of the Python files.
 //!
 //! Stable cargo has no artifact dependencies, so the guard is built by a second cargo with
 //! a target folder of its own (the outer one's is locked), in the profile made for it.
@@ -32,8 +32,49 @@ fn main() -> Result<(), String> {
         crates.join("../Cargo.toml").display()
     );
 
+    let package = crates.join("../python/antifreeze");
+    println!("cargo::rerun-if-changed={}", package.display());
+    write_python_list(&package, &out.join("python_files.rs"))?;
+
     compile::compile(&crates.join("cushion/src"), &out.join("cushion.so"))?;
     build_guard(&crates.join("guard/Cargo.toml"), &out)
+}
+
+/// Writes the Rust expression of all Python files of the package: `&[(path in the shim's folder, content), ...]`. The stub
+/// goes to a folder of its own, because that folder stands on `PYTHONPATH`.
+fn write_python_list(package: &Path, list: &Path) -> Result<(), String> {
+    let mut files = Vec::new();
+    add_python_files(package, &mut files)
+        .map_err(|error| format!("reading {}: {error}", package.display()))?;
+    files.sort();
+    let mut text = String::from("&[\n");
+    for path in files {
+        let name = path
+            .strip_prefix(package)
+            .map_err(|error| error.to_string())?;
+        let target = match name.strip_prefix("_stub") {
+            Ok(name) => Path::new("stub").join(name),
+            Err(_) => Path::new("library/antifreeze").join(name),
+        };
+        let path = path
+            .canonicalize()
+            .map_err(|error| format!("resolving {}: {error}", path.display()))?;
+        text += &format!("    ({target:?}, include_str!({path:?})),\n");
+    }
+    text += "]\n";
+    std::fs::write(list, text).map_err(|error| format!("writing {}: {error}", list.display()))
+}
+
+fn add_python_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            add_python_files(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "py") {
+            files.push(path);
+        }
+    }
+    Ok(())
 }
 
 fn build_guard(manifest: &Path, out: &Path) -> Result<(), String> {

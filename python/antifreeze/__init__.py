@@ -49,17 +49,17 @@ def on_checkpoint(function: Function) -> Function:
     """
     import functools
 
-    from ._shim import hooks
+    from ._shim import registry
 
     @functools.wraps(function)
     def save() -> Any:
         if not os.environ.get("ANTIFREEZE_SAVES"):
             return function()
-        from ._shim import files
+        from ._shim import save_path
 
-        return files.save_by_script(function)
+        return save_path.save_and_record(function)
 
-    hooks.on_checkpoint = function
+    registry.on_checkpoint = function
     return save  # type: ignore[return-value]
 
 
@@ -76,18 +76,18 @@ def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
     A script that saves in its own way (`on_checkpoint`) gives its own way to load: a function that is called
     with the path, and returns the step.
     """
-    from ._shim import checkpoints, hooks, report
+    from ._shim import checkpoints, event_log, registry
 
     if load is None:
         kinds = [checkpoints.TORCH, checkpoints.KERAS_WEIGHTS]
-    elif hooks.on_checkpoint is not None:
+    elif registry.on_checkpoint is not None:
         kinds = [checkpoints.SCRIPT]
     else:
         kinds = list(checkpoints.KINDS)
-    with report.safely("resuming"):
+    with event_log.suppress_faults("resuming"):
         import weakref
 
-        hooks.resumable.update({name: weakref.ref(thing) for name, thing in things.items()})
+        registry.resumable.update({name: weakref.ref(thing) for name, thing in things.items()})
     checkpoint = checkpoints.find(kinds)
     if checkpoint is None:
         step = 0
@@ -98,12 +98,12 @@ def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
         from ._shim import restore
 
         step = restore.restore(checkpoint.path, things)
-    with report.safely("resuming"):
-        from ._shim.trainer import trainer
+    with event_log.suppress_faults("resuming"):
+        from ._shim.trainer import get_trainer
 
-        hooks.has_resumed = True
-        trainer().steps.go_on_from(step)
-        report.tell("resumes", step=step, kinds=kinds)
+        registry.has_resumed = True
+        get_trainer().steps.resume_from(step)
+        event_log.log_event("resumes", step=step, kinds=kinds)
     return step
 
 
@@ -119,7 +119,7 @@ def last_save(kind: Optional[str] = None) -> Optional[str]:
     asks for another: "torch", "lightning", "transformers", "keras", "keras-weights", or "script" for what a function
     of `on_checkpoint` has saved.
     """
-    from ._shim import checkpoints, report
+    from ._shim import checkpoints, event_log
 
     if kind is not None and kind not in checkpoints.KINDS:
         raise ValueError(f"antifreeze.last_save: {kind!r} is no kind of checkpoint; there are {checkpoints.KINDS}")
@@ -127,16 +127,16 @@ def last_save(kind: Optional[str] = None) -> Optional[str]:
     checkpoint = checkpoints.find(kinds)
     if checkpoint is None:
         _warn_of_other_kinds("last_save", kinds)
-    with report.safely("resuming"):
-        report.tell("resumes", step=checkpoint.step if checkpoint is not None else 0, kinds=kinds)
+    with event_log.suppress_faults("resuming"):
+        event_log.log_event("resumes", step=checkpoint.step if checkpoint is not None else 0, kinds=kinds)
     return checkpoint.path if checkpoint is not None else None
 
 
 def _loadable_kinds() -> List[str]:
     """Kinds of checkpoints that the caller can load, by what the script has imported."""
-    from ._shim import checkpoints, hooks
+    from ._shim import checkpoints, registry
 
-    if hooks.on_checkpoint is not None:
+    if registry.on_checkpoint is not None:
         return [checkpoints.SCRIPT]
     ours = {
         "lightning": checkpoints.LIGHTNING, "transformers": checkpoints.TRANSFORMERS, "keras": checkpoints.KERAS,

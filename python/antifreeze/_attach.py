@@ -14,7 +14,7 @@ import time
 import warnings
 from typing import Any, List, Optional, Union
 
-from ._shim import landing, page
+from ._shim import emergency_limit, page
 
 Size = Union[int, str]
 
@@ -153,7 +153,7 @@ class _Front:
             self.may_use: int = said["may_use"]
             self._names.update(zip(_NAMES, (self._page, said["run"], os.path.join(said["run"], "saves"))))
             os.environ.update(self._names)
-            landing.strip = said["strip"]
+            emergency_limit.raise_bytes = said["strip"]
             _attend()
         except BaseException:
             self.leave(0)
@@ -179,7 +179,7 @@ class _Front:
 
     def _check(self):
         """Without a page that we understand, nothing that the guard asks for would reach us."""
-        version = page.version(self._page)
+        version = page.read_version(self._page)
         if version is None:
             raise RuntimeError(f"the guard's page cannot be read: {self._page!r}")
         if version != page.VERSION:
@@ -196,10 +196,10 @@ class _Front:
             return
         self.is_on = False
         atexit.unregister(self._end)
-        from ._shim.trainer import trainer
+        from ._shim.trainer import get_trainer
 
-        trainer().leave()
-        landing.strip = 0
+        get_trainer().detach_from_page()
+        emergency_limit.raise_bytes = 0
         for name, value in self._names.items():
             if os.environ.get(name) == value:
                 del os.environ[name]
@@ -224,9 +224,9 @@ class _Front:
 
     def _end_the_guard(self, status):
         """As the program would, had it not been killed: its guard goes on without it."""
-        if page.let_go(self._page, self._process.pid, status):
+        if page.release_guard(self._page, self._process.pid, status):
             until = time.monotonic() + PATIENCE
-            while page.version(self._page) is not None and time.monotonic() < until:
+            while page.read_version(self._page) is not None and time.monotonic() < until:
                 time.sleep(0.02)
         try:
             with open(_SCORE, "w") as file:
@@ -272,9 +272,9 @@ def _attend():
     """Has the shim look at the frameworks that are here, and at those that will be imported."""
     global _watcher
     from . import _shim
-    from ._shim.trainer import trainer
+    from ._shim.trainer import get_trainer
 
-    if not trainer().join():
+    if not get_trainer().attach_to_page():
         warnings.warn(
             "SIGURG is in use outside of Python, so that antifreeze cannot interrupt what fills the memory; large "
             "requests are still refused", stacklevel=5,

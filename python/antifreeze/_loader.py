@@ -12,7 +12,7 @@ import warnings
 from typing import Any, Iterator
 
 from . import MemoryPressure
-from ._memory import give_back
+from ._memory import free_unused_memory
 from ._shim import oom
 from ._tools import _bytes
 
@@ -139,7 +139,7 @@ class Wrapped:
             # They come in the order in which they were asked for.
             index = asked_for.popleft() if asked_for else None
         for pause in _PAUSES:
-            give_back()
+            free_unused_memory()
             time.sleep(pause)
             try:
                 batch = _fetch(self._loader, index)
@@ -150,7 +150,7 @@ class Wrapped:
             else:
                 self.stats.fetched_again += 1
                 return batch
-        raise oom.again(*refused, f"the loader found no memory for this batch, {len(_PAUSES) + 1} times")
+        raise oom.with_reason(*refused, f"the loader found no memory for this batch, {len(_PAUSES) + 1} times")
 
     def _look_before(self):
         context = getattr(self._loader, "multiprocessing_context", None)

@@ -1,4 +1,4 @@
-"""Gives memory back that nobody uses any more: after a request was refused, before it is made again."""
+"""Frees memory that is no longer in use: after a refused request, before it is tried again."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import gc
 import sys
 
 
-def give_back() -> None:
-    """Call it out of the `except`: inside, the error leads to all that did not fit."""
+def free_unused_memory() -> None:
+    """Call it outside of the `except` block: inside, the error's traceback holds everything that did not fit."""
     gc.collect()
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is not None and cuda.is_initialized():
         cuda.empty_cache()
-    trim()
+    trim_heap()
 
 
-def trim() -> None:
-    """Freed memory may stay with the allocator; this gives it back to the machine."""
+def trim_heap() -> None:
+    """Returns freed memory from the C allocator to the system."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError):
-        # Another C library.
+        # A C library without malloc_trim.
         pass

@@ -12,8 +12,8 @@ import types
 from typing import Any, List, Optional
 
 from . import _attach
-from ._memory import give_back, trim
-from ._shim import cells, holders, hooks, landing, oom, report
+from ._memory import free_unused_memory, trim_heap
+from ._shim import emergency_limit, event_log, holders, notebook_cells, oom, registry
 
 # Names that are told, and what they hold at least.
 MOST, LEAST = 3, 1_000_000
@@ -50,12 +50,12 @@ class Notebook:
         # This is called in a cell, as a rule, which is under way already and may be any.
         self._is_in_cell = False
         self._has_told = False
-        self._before = hooks.may_stop, hooks.ending
-        hooks.may_stop = self._may_stop
-        hooks.ending = "antifreeze ended this cell: it has almost used up its memory"
-        with report.safely("naming cells"):
-            cells.forget()
-            cells.tell()
+        self._before = registry.may_interrupt, registry.stop_message
+        registry.may_interrupt = self._may_stop
+        registry.stop_message = "antifreeze ended this cell: it has almost used up its memory"
+        with event_log.suppress_faults("naming cells"):
+            notebook_cells.reset()
+            notebook_cells.report_new_cells()
         shell.events.register("pre_run_cell", self._begins)
         shell.events.register("post_run_cell", self._ends)
         self._show, self._show_lines = shell.showtraceback, shell._showtraceback
@@ -63,7 +63,7 @@ class Notebook:
 
     def leave(self) -> None:
         shell = self._shell
-        hooks.may_stop, hooks.ending = self._before
+        registry.may_interrupt, registry.stop_message = self._before
         shell.events.unregister("pre_run_cell", self._begins)
         shell.events.unregister("post_run_cell", self._ends)
         # Unless somebody has put something of his own there since.
@@ -75,21 +75,21 @@ class Notebook:
     # When an exception may be raised.
 
     def _begins(self, info=None):
-        from ._shim.trainer import trainer
+        from ._shim.trainer import get_trainer
 
         # What was asked of the cell before is not meant for this one.
-        trainer().forget()
+        get_trainer().dismiss_requests()
         self._is_in_cell = True
-        with report.safely("naming cells"):
-            cells.begins(self._shell, getattr(info, "raw_cell", None))
+        with event_log.suppress_faults("naming cells"):
+            notebook_cells.report_running_cell(self._shell, getattr(info, "raw_cell", None))
 
     def _ends(self, result=None):
-        from ._shim.trainer import trainer
+        from ._shim.trainer import get_trainer
 
         self._is_in_cell = False
         self._forget_results()
-        if trainer().is_in_need():
-            trim()
+        if get_trainer().is_memory_short():
+            trim_heap()
 
     def _forget_results(self):
         """`%reset -f out` lets go of all results but the last three, which IPython keeps once more to know its own."""
@@ -114,7 +114,7 @@ class Notebook:
         error = (exc_tuple or sys.exc_info())[1]
         if not is_about_memory(error):
             return self._show(exc_tuple, *arguments, **named)
-        landing.open_up()
+        emergency_limit.raise_limit()
         for one in _behind(error):
             _cut(one.__traceback__)
         self._has_told = False
@@ -173,7 +173,7 @@ def release(error: BaseException) -> None:
         while trace is not None:
             _clear(trace.tb_frame)
             trace = trace.tb_next
-    give_back()
+    free_unused_memory()
 
 
 def _behind(error):

@@ -1,38 +1,39 @@
-"""Ranks that train one model together, where a step of one of them may be taken in parts."""
+"""Ranks that train one model together (DistributedDataParallel), where one of them may take a step in parts."""
 
 from __future__ import annotations
 
 import contextlib
 
 
-def number_of_ranks(torch):
+def world_size(torch):
     distributed = torch.distributed
-    is_one_of_many = distributed.is_available() and distributed.is_initialized()
-    return distributed.get_world_size() if is_one_of_many else 1
+    is_initialized = distributed.is_available() and distributed.is_initialized()
+    return distributed.get_world_size() if is_initialized else 1
 
 
 @contextlib.contextmanager
-def alone(torch):
-    """In it, a module that is run by several ranks runs as it would in one."""
+def bypass_ddp(torch):
+    """Inside it, a DistributedDataParallel module runs as its inner module would: nothing is communicated."""
     parallel = torch.nn.parallel.DistributedDataParallel
     forward = parallel.forward
-    parallel.forward = lambda self, *words, **named: self.module(*words, **named)
+    parallel.forward = lambda self, *args, **kwargs: self.module(*args, **kwargs)
     try:
         yield
     finally:
         parallel.forward = forward
 
 
-def smallest(torch, numbers, device):
-    """Of all ranks, of each of the numbers."""
+def all_reduce_min(torch, numbers, device):
+    """Returns the minimum of each number over all ranks."""
     distributed = torch.distributed
-    told = torch.tensor(numbers, dtype=torch.int64, device=device)
-    distributed.all_reduce(told, distributed.ReduceOp.MIN)
-    return told.tolist()
+    reduced = torch.tensor(numbers, dtype=torch.int64, device=device)
+    distributed.all_reduce(reduced, distributed.ReduceOp.MIN)
+    return reduced.tolist()
 
 
-def reduce_gradients(torch, parameters):
-    """The mean of all ranks, in pieces of some size. Whoever has no gradient has one of zeros: all take part."""
+def all_reduce_gradients(torch, parameters):
+    """Averages the gradients over all ranks, one parameter at a time. A missing gradient counts as zeros, because every
+    rank must take part."""
     distributed = torch.distributed
     ranks = distributed.get_world_size()
     parameters = [parameter for parameter in parameters if parameter.requires_grad]

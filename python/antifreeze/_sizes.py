@@ -9,7 +9,7 @@ import sys
 from typing import Any, Callable, Optional
 
 from . import MemoryPressure
-from ._memory import give_back
+from ._memory import free_unused_memory
 from ._shim import oom
 
 # Of what is available, left for everybody else where no guard sees to it.
@@ -62,7 +62,7 @@ def _fits_here(function, size):
     torch = sys.modules.get("torch")
     with _wall(), _as_if_never(torch):
         fits = _try(function, size)
-    give_back()
+    free_unused_memory()
     return fits
 
 
@@ -82,16 +82,16 @@ def _as_if_never(torch):
     if torch is None:
         yield
         return
-    from ._split import Known, _Before
+    from ._split import SplitCache, StepSnapshot
 
-    before, optimizers = _Before(torch, Known()), _Optimizers(torch)
+    before, optimizers = StepSnapshot(torch, SplitCache()), _Optimizers(torch)
     try:
-        with before.watching(False), optimizers.watching():
+        with before.recording(False), optimizers.watching():
             yield
     finally:
         optimizers.restore()
         before.restore()
-        before.give_back()
+        before.restore_gradients()
 
 
 class _Optimizers:

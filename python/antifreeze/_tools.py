@@ -302,12 +302,12 @@ def phase(name: str) -> Iterator[None]:
     if number is None:
         raise ValueError(f"no phase {name!r}; there are: {', '.join(PHASES)}")
     from ._shim.page import PHASE
-    from ._shim.trainer import trainer
+    from ._shim.trainer import get_trainer
 
-    words = trainer().steps.words
+    words = get_trainer().steps.words
     before = words[PHASE]
     words[PHASE] = number
     try:
         yield
     finally:
-        trainer().steps.words[PHASE] = before
+        get_trainer().steps.words[PHASE] = before

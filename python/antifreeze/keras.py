@@ -10,8 +10,8 @@ import keras
 
 from . import _callbacks
 from ._shim import checkpoints, holders
-from ._shim.files import folder as saves_folder
-from ._shim.trainer import OPTIMIZERS
+from ._shim.save_path import saves_folder
+from ._shim.trainer import OPTIMIZER_MODULES
 
 
 class Callback(keras.callbacks.Callback):
@@ -32,15 +32,15 @@ class Callback(keras.callbacks.Callback):
     def __init__(self, save: Optional[str] = None) -> None:
         super().__init__()
         self._path = save
-        self._owner: Optional[_callbacks.Owner] = None
+        self._owner: Optional[_callbacks.CheckpointOwner] = None
 
     def on_train_begin(self, logs: Any = None) -> None:
         steps, epochs = self.params.get("steps"), self.params.get("epochs")
-        _callbacks.plan(steps * epochs if steps and epochs else None)
-        _callbacks.go_on_from(_steps_made(self.model))
+        _callbacks.report_planned_steps(steps * epochs if steps and epochs else None)
+        _callbacks.resume_from(_steps_made(self.model))
         if self._path is not None:
             self._owner = _Owner(
-                checkpoints.KERAS, inspect.unwrap(type(self.model).fit), self._save, _is_whole, self.model,
+                checkpoints.KERAS, inspect.unwrap(type(self.model).fit), self._save, _is_consistent, self.model,
                 saves_at_step_end=True,
             )
             self._owner.begin()
@@ -58,7 +58,7 @@ class Callback(keras.callbacks.Callback):
         return {"path": path, "bytes": os.path.getsize(path), "by": "framework", "kind": checkpoints.KERAS}
 
 
-class _Owner(_callbacks.Owner):
+class _Owner(_callbacks.CheckpointOwner):
     def owns(self, trace: Any) -> bool:
         return super().owns(trace) or _is_filtered_fit(trace, self.loop, self.trainer_object)
 
@@ -80,5 +80,5 @@ def _steps_made(model):
     return int(iterations)
 
 
-def _is_whole(trace):
-    return not holders.passes_through(trace, OPTIMIZERS)
+def _is_consistent(trace):
+    return not holders.passes_through(trace, OPTIMIZER_MODULES)

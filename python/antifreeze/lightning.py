@@ -14,8 +14,8 @@ import torch
 
 from . import _callbacks, _split
 from ._shim import checkpoints, oom
-from ._shim.files import folder as saves_folder
-from ._shim.trainer import trainer as guarded
+from ._shim.save_path import saves_folder
+from ._shim.trainer import get_trainer
 
 if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
     import pytorch_lightning as lightning
@@ -55,22 +55,22 @@ class Callback(lightning.Callback):
         self, split: bool = True, items: Optional[Callable[[Any], float]] = None, batch_norm: str = "refuse"
     ) -> None:
         self._splits, self._items = split, items or _split.length
-        self._splitting = _callbacks.Splitting(batch_norm)
-        self._owner: Optional[_callbacks.Owner] = None
+        self._splitter = _callbacks.Splitter(batch_norm)
+        self._owner: Optional[_callbacks.CheckpointOwner] = None
         self._is_updating = False
         # The step that this training begins at; before it makes one there is nothing to save.
         self._began = 0
-        self._hooks = _callbacks.Hooks()
+        self._patches = _callbacks.MethodPatches()
         self._steps: Optional[_Steps] = None
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         # If another training has left something.
         self._end()
-        _callbacks.plan(trainer.estimated_stepping_batches)
+        _callbacks.report_planned_steps(trainer.estimated_stepping_batches)
         self._began = trainer.global_step
-        _callbacks.go_on_from(self._began)
+        _callbacks.resume_from(self._began)
         self._is_updating = False
-        self._owner = _callbacks.Owner(
+        self._owner = _callbacks.CheckpointOwner(
             checkpoints.LIGHTNING, type(trainer).fit, lambda: self._save(trainer), lambda trace: not self._is_updating,
             trainer,
         )
@@ -78,11 +78,11 @@ class Callback(lightning.Callback):
         is_alone = trainer.world_size == 1 and isinstance(trainer.strategy, lightning.strategies.SingleDeviceStrategy)
         fetches_itself = "dataloader_iter" in inspect.signature(pl_module.training_step).parameters
         if self._splits and is_alone and pl_module.automatic_optimization and not fetches_itself:
-            self._splitting.begin()
-            self._steps = _Steps(trainer, pl_module, self._splitting, self._items)
-            self._hooks.put(trainer.strategy, "training_step", self._steps.training_step)
-            self._hooks.put(trainer.strategy, "backward", self._steps.backward)
-            self._hooks.put(trainer.strategy.precision_plugin, "backward", self._steps.go_back)
+            self._splitter.begin()
+            self._steps = _Steps(trainer, pl_module, self._splitter, self._items)
+            self._patches.patch(trainer.strategy, "training_step", self._steps.training_step)
+            self._patches.patch(trainer.strategy, "backward", self._steps.backward)
+            self._patches.patch(trainer.strategy.precision_plugin, "backward", self._steps.go_back)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         if self._steps is not None:
@@ -92,11 +92,11 @@ class Callback(lightning.Callback):
         if self._owner is None or trainer.global_step == self._began:
             return
         # Ranks save together, when one of them is asked to.
-        is_spread, is_asked = trainer.world_size > 1, guarded().is_asked_to_save()
+        is_spread, is_asked = trainer.world_size > 1, get_trainer().is_save_requested()
         if is_spread and trainer.strategy.reduce_boolean_decision(is_asked, all=False):
-            guarded().save_now(sys._getframe(), self._owner.save)
-        if guarded().is_asked():
-            guarded().serve(sys._getframe(), self._owner.save)
+            get_trainer().save_now(sys._getframe(), self._owner.save)
+        if get_trainer().is_request_pending():
+            get_trainer().serve_requests(sys._getframe(), self._owner.save)
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
         self._is_updating = True
@@ -111,13 +111,13 @@ class Callback(lightning.Callback):
         # Ranks that do not fail would never come to this save, and it waits for them.
         is_alone = trainer.world_size == 1
         if self._owner is not None and is_alone and oom.is_out_of_memory(exception) and not self._is_updating:
-            guarded().save_at_end(sys._getframe(), self._owner.save)
+            get_trainer().save_at_end(sys._getframe(), self._owner.save)
         self._end()
 
     def _end(self):
         if self._owner is not None:
             self._owner.end()
-        self._hooks.off()
+        self._patches.restore()
         self._steps = None
 
     def _save(self, trainer):
@@ -143,8 +143,8 @@ class _Steps:
     are done where it goes forward, and the gradients are kept until it goes back: before that it wants to see the loss.
     """
 
-    def __init__(self, trainer, module, splitting, items):
-        self._trainer, self._module, self._splitting, self._items = trainer, module, splitting, items
+    def __init__(self, trainer, module, splitter, items):
+        self._trainer, self._module, self._splitter, self._items = trainer, module, splitter, items
         self._precision = trainer.strategy.precision_plugin
         self._train, self._back, self._go_back = (
             trainer.strategy.training_step, trainer.strategy.backward, self._precision.backward
@@ -164,9 +164,9 @@ class _Steps:
 
     def training_step(self, batch, *rest):
         self._gone, self._names = None, set()
-        if not self._splitting.is_needed(batch):
-            before, states = self._splitting.before(self._module), _states(self._metrics)
-            fits, result = self._splitting.tries(before, lambda: self._go_forward(batch, rest))
+        if not self._splitter.must_split(batch):
+            before, states = self._splitter.snapshot(self._module), _states(self._metrics)
+            fits, result = self._splitter.try_whole(before, lambda: self._go_forward(batch, rest))
             if fits:
                 self._gone = batch, rest, before, states, [weakref.ref(tensor) for tensor in _tensors(result)]
                 return result
@@ -177,9 +177,9 @@ class _Steps:
         if self._gone is None:
             return self._back(loss, *arguments, **named)
         (batch, rest, before, states, returned), self._gone = self._gone, None
-        fits, result = self._splitting.tries(before, lambda: self._back(loss, *arguments, **named))
+        fits, result = self._splitter.try_whole(before, lambda: self._back(loss, *arguments, **named))
         if fits:
-            self._splitting.went_well(before)
+            self._splitter.record_changes(before)
             return result
         _restore(states)
         # Those who called hold it, and with it all that did not fit.
@@ -194,24 +194,24 @@ class _Steps:
 
     def go_back(self, loss, *arguments, **named):
         """In `backward`; what it calls afterwards finds all gradients."""
-        aside = _callbacks.Aside(self._parameters())
+        stash = _callbacks.GradientStash(self._parameters())
         try:
             self._go_back(loss, *arguments, **named)
         except BaseException:
-            aside.give_back()
+            stash.restore()
             raise
-        aside.add()
+        stash.accumulate()
 
     def _go_forward(self, batch, rest):
         """As in `training_step`: `self.log` goes by where it is."""
-        module, log = self._module, _callbacks.Hooks()
-        log.put(module, "log", self._logs)
+        module, log = self._module, _callbacks.MethodPatches()
+        log.patch(module, "log", self._logs)
         before, module._current_fx_name = module._current_fx_name, "training_step"
         try:
             return self._train(batch, *rest)
         finally:
             module._current_fx_name = before
-            log.off()
+            log.restore()
 
     def _note(self, *arguments, **named):
         if self._logged is None:
@@ -249,12 +249,12 @@ class _Steps:
         def backward(loss):
             (loss if scale is None else loss * scale).backward()
 
-        aside = _callbacks.Aside(parameters)
+        stash = _callbacks.GradientStash(parameters)
         try:
-            mean = self._splitting.take(forward, self._numbered(batch), backward)
+            mean = self._splitter.run_split(forward, self._numbered(batch), backward)
             learnt = [(parameter, parameter.grad) for parameter in parameters if parameter.grad is not None]
         finally:
-            aside.give_back()
+            stash.restore()
         if whole is None or whole.is_empty():
             return None
         self._log_whole(whole)
@@ -296,8 +296,8 @@ class _Steps:
             type(callback).on_before_zero_grad is not lightning.Callback.on_before_zero_grad
             for callback in self._trainer.callbacks
         )
-        is_plain = type(self._module).optimizer_zero_grad is plain.optimizer_zero_grad and not is_looked_at
-        return is_plain and self.index % self._trainer.accumulate_grad_batches == 0
+        has_plain_optimizers = type(self._module).optimizer_zero_grad is plain.optimizer_zero_grad and not is_looked_at
+        return has_plain_optimizers and self.index % self._trainer.accumulate_grad_batches == 0
 
     def _scale(self):
         """By which losses are made larger, for numbers of half precision."""

@@ -12,8 +12,8 @@ import transformers
 
 from . import _callbacks, _split
 from ._shim import checkpoints, holders, oom
-from ._shim.files import folder as saves_folder
-from ._shim.trainer import OPTIMIZERS, CannotSave, trainer as guarded
+from ._shim.save_path import saves_folder
+from ._shim.trainer import OPTIMIZER_MODULES, CannotSave, get_trainer
 
 # What is not learnt from.
 IGNORED = -100
@@ -45,9 +45,9 @@ class Callback(transformers.TrainerCallback):
 
     def __init__(self, trainer: Optional[transformers.Trainer] = None, batch_norm: str = "refuse") -> None:
         self._trainer = trainer
-        self._splitting = _callbacks.Splitting(batch_norm)
-        self._hooks = _callbacks.Hooks()
-        self._owner: Optional[_callbacks.Owner] = None
+        self._splitter = _callbacks.Splitter(batch_norm)
+        self._patches = _callbacks.MethodPatches()
+        self._owner: Optional[_callbacks.CheckpointOwner] = None
         # The Trainer itself saves at the end of this step, because the guard asks for it.
         self._is_asked = False
         # The step after which the Trainer has begun to change the model, and the state that counts its steps.
@@ -59,44 +59,44 @@ class Callback(transformers.TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         # If another training has left something: one that is interrupted does not end.
-        self._hooks.off()
+        self._patches.restore()
         self._is_asked = False
         self._updates_from, self._state = None, state
-        _callbacks.plan(state.max_steps)
+        _callbacks.report_planned_steps(state.max_steps)
         self._began = state.global_step
-        _callbacks.go_on_from(self._began)
+        _callbacks.resume_from(self._began)
         trainer = self._trainer
-        self._owner = _callbacks.Owner(
-            checkpoints.TRANSFORMERS, transformers.Trainer.train, self._save, self._is_whole, trainer
+        self._owner = _callbacks.CheckpointOwner(
+            checkpoints.TRANSFORMERS, transformers.Trainer.train, self._save, self._is_consistent, trainer
         )
         self._owner.begin()
         if trainer is not None and args.world_size == 1 and not _goes_back_itself(trainer):
-            self._splitting.begin()
+            self._splitter.begin()
             self._hook(trainer)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         if self._owner is not None:
             self._owner.end()
-        self._hooks.off()
+        self._patches.restore()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        if self._owner is not None and state.global_step > self._began and guarded().is_asked():
-            guarded().serve(sys._getframe(), self._owner.save)
+        if self._owner is not None and state.global_step > self._began and get_trainer().is_request_pending():
+            get_trainer().serve_requests(sys._getframe(), self._owner.save)
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         self._updates_from, self._state = state.global_step, state
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        is_asked = guarded().is_asked_to_save()
+        is_asked = get_trainer().is_save_requested()
         if self._can_save(args) and self._owner is not None:
             if is_asked and not control.should_save:
-                guarded().save_now(sys._getframe(), self._owner.save)
+                get_trainer().save_now(sys._getframe(), self._owner.save)
                 is_asked = False
         elif args.world_size > 1:
             is_asked = _any_rank(is_asked, args.device)
         self._is_asked = is_asked
         if is_asked:
-            guarded().saving_begins()
+            get_trainer().saving_begins()
             control.should_save = True
 
     def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> None:
@@ -113,7 +113,7 @@ class Callback(transformers.TrainerCallback):
             except (checkpoints.Damaged, OSError) as error:
                 why = str(error)
         if was_asked:
-            guarded().saving_ends(saved, why)
+            get_trainer().saving_ends(saved, why)
 
     def _can_save(self, args):
         """Whether the callback can save outside the Trainer's loop, where a save that fails ends the training."""
@@ -124,8 +124,8 @@ class Callback(transformers.TrainerCallback):
         `on_step_end` that fails may be that of a callback before this one."""
         return self._updates_from is not None and self._state.global_step == self._updates_from
 
-    def _is_whole(self, trace):
-        return not self._is_updating() and not holders.passes_through(trace, OPTIMIZERS)
+    def _is_consistent(self, trace):
+        return not self._is_updating() and not holders.passes_through(trace, OPTIMIZER_MODULES)
 
     def _save(self):
         """Saves into a temporary folder first: neither an incomplete checkpoint nor the Trainer's own removal of older
@@ -135,21 +135,21 @@ class Callback(transformers.TrainerCallback):
             raise CannotSave("the Trainer saves at the end of its steps only, as it was not given to the callback")
         step, output = trainer.state.global_step, os.path.abspath(trainer.args.output_dir)
         name = f"checkpoint-{step}"
-        path, aside = os.path.join(output, name), os.path.join(output, f".antifreeze-{os.getpid()}")
+        path, stash = os.path.join(output, name), os.path.join(output, f".antifreeze-{os.getpid()}")
         is_ours = not os.path.isdir(path)
         if is_ours:
-            os.makedirs(aside, exist_ok=True)
-            ours = _callbacks.Hooks()
-            ours.put(trainer, "_get_output_dir", lambda trial=None: aside)
+            os.makedirs(stash, exist_ok=True)
+            patches = _callbacks.MethodPatches()
+            patches.patch(trainer, "_get_output_dir", lambda trial=None: stash)
             try:
                 checkpoints.replace(
                     path, checkpoints.TRANSFORMERS,
                     lambda temporary: trainer._save_checkpoint(trainer.model_wrapped, trial=None),
-                    os.path.join(aside, name),
+                    os.path.join(stash, name),
                 )
             finally:
-                ours.off()
-                checkpoints.remove(aside)
+                patches.restore()
+                checkpoints.remove(stash)
         checkpoints.point(saves_folder(), checkpoints.TRANSFORMERS, step, path, is_ours)
         return _saved(path)
 
@@ -157,7 +157,7 @@ class Callback(transformers.TrainerCallback):
         train = trainer.training_step
 
         def training_step(model, inputs, *rest, **named):
-            if not self._splitting.is_needed(inputs):
+            if not self._splitter.must_split(inputs):
                 # Some take out what they have used.
                 kept = copy.copy(inputs)
                 fits, loss = self._whole(trainer, model, lambda: train(model, inputs, *rest, **named))
@@ -166,23 +166,23 @@ class Callback(transformers.TrainerCallback):
                 inputs = kept
             return self._in_parts(trainer, train, model, inputs, *rest, **named)
 
-        self._hooks.put(trainer, "training_step", training_step)
+        self._patches.patch(trainer, "training_step", training_step)
 
     def _whole(self, trainer, model, take):
-        before = self._splitting.before(model)
+        before = self._splitter.snapshot(model)
         optimizer = trainer.optimizer
         groups = optimizer.param_groups if optimizer is not None else [{"params": model.parameters()}]
-        aside = _callbacks.Aside([parameter for group in groups for parameter in group["params"]])
+        stash = _callbacks.GradientStash([parameter for group in groups for parameter in group["params"]])
         fits = False
         try:
-            fits, loss = self._splitting.tries(before, take)
+            fits, loss = self._splitter.try_whole(before, take)
         finally:
             if fits:
-                aside.add()
+                stash.accumulate()
             else:
-                aside.give_back()
+                stash.restore()
         if fits:
-            self._splitting.went_well(before)
+            self._splitter.record_changes(before)
         return fits, loss
 
     def _in_parts(self, trainer, train, model, inputs, num_items_in_batch=None):
@@ -197,8 +197,8 @@ class Callback(transformers.TrainerCallback):
                 items = float(count)
             if items == 0:
                 return torch.zeros((), device=device, requires_grad=True), 0
-            caught, ours = [], _callbacks.Hooks()
-            ours.put(accelerator, "backward", lambda loss, **more: caught.append((loss, more)))
+            caught, patches = [], _callbacks.MethodPatches()
+            patches.patch(accelerator, "backward", lambda loss, **more: caught.append((loss, more)))
             try:
                 train(model, part, *([] if num_items_in_batch is None else [count]))
             except Exception as error:
@@ -206,7 +206,7 @@ class Callback(transformers.TrainerCallback):
                     raise _HasItsOwnWay from error
                 raise
             finally:
-                ours.off()
+                patches.restore()
             if len(caught) != 1:
                 raise _HasItsOwnWay
             [(loss, more)] = caught
@@ -215,10 +215,10 @@ class Callback(transformers.TrainerCallback):
 
         share = self._share(trainer, model, inputs, num_items_in_batch)
         try:
-            mean = self._splitting.take(forward, inputs, lambda loss: back(loss * share, **named))
+            mean = self._splitter.run_split(forward, inputs, lambda loss: back(loss * share, **named))
         except _HasItsOwnWay as error:
             reason = "its training_step does more than to go forward, and back once"
-            raise self._splitting.refused(reason) from error.__cause__
+            raise self._splitter.refused(reason) from error.__cause__
         # Of no label at all, a number.
         return torch.as_tensor(share * mean, device=device, dtype=None if torch.is_tensor(mean) else torch.float32)
 

@@ -14,7 +14,7 @@ if HAS_TORCH:
     from torch import nn
 
     import antifreeze
-    from antifreeze import _batch, _known
+    from antifreeze import _batch, _split_cache
 
 Pair = collections.namedtuple("Pair", "x y")
 
@@ -80,21 +80,21 @@ class CutTest(unittest.TestCase):
 
     def test_what_cannot_be_told_is_not_cut(self):
         for reason, batch in [
-            ("tensors of \\[5, 8\\]", {"x": torch.ones(8, 4), "mask": torch.ones(5, 5)}),
-            ("a list of 2 tensors of 2", [torch.ones(2, 7), torch.ones(2, 7)]),
+            ("tensors have \\[5, 8\\] items", {"x": torch.ones(8, 4), "mask": torch.ones(5, 5)}),
+            ("a list of 2 tensors of length 2", [torch.ones(2, 7), torch.ones(2, 7)]),
             ("a tuple of 2 numbers", {"x": torch.ones(2, 7), "size": (224, 224)}),
-            ("how to cut a set", (torch.ones(2), {"a", "b"})),
-            ("lists of \\[2, 3\\]", {"text": ["a", "b"], "ids": [1, 2, 3]}),
-            ("no tensor", object()),
+            ("how to split a set", (torch.ones(2), {"a", "b"})),
+            ("lists of lengths \\[2, 3\\]", {"text": ["a", "b"], "ids": [1, 2, 3]}),
+            ("it has no tensors", object()),
         ]:
-            with self.subTest(reason), self.assertRaisesRegex(_batch.CannotCut, reason):
+            with self.subTest(reason), self.assertRaisesRegex(_batch.CannotSplit, reason):
                 self.cut(batch, 1)
 
 
 @unittest.skipUnless(HAS_TORCH, "there is no torch")
 class TakenTwiceTest(unittest.TestCase):
     def setUp(self):
-        _known._known.clear()
+        _split_cache._caches.clear()
         self.model = nn.Linear(4, 1)
 
     def test_a_batch_that_cannot_be_cut_is_taken_whole(self):
@@ -106,7 +106,7 @@ class TakenTwiceTest(unittest.TestCase):
         batch = {"x": torch.ones(8, 4), "mask": torch.ones(5, 5)}
         antifreeze.step(forward, batch)
         narrow.most = 4
-        with self.assertRaisesRegex(RuntimeError, "can't allocate memory .*tensors of \\[5, 8\\]"):
+        with self.assertRaisesRegex(RuntimeError, "can't allocate memory .*tensors have \\[5, 8\\] items"):
             antifreeze.step(forward, batch)
 
     def test_what_takes_something_out_of_its_batch_finds_it_again(self):
@@ -127,7 +127,7 @@ class TakenTwiceTest(unittest.TestCase):
         def forward(x):
             return self.model(narrow.through(x.div_(255))).sum(), len(x)
 
-        with self.assertRaisesRegex(RuntimeError, "changed a tensor of its batch in place"):
+        with self.assertRaisesRegex(RuntimeError, "changed a tensor of the batch in place"):
             antifreeze.step(forward, torch.full((8, 4), 255.0))
         narrow.most = 8
         antifreeze.step(forward, torch.full((8, 4), 255.0))

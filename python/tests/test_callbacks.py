@@ -72,7 +72,7 @@ class Model(lightning.LightningModule):
     def training_step(self, batch, index):
         x, y = batch
         if how.get("log"):
-            # Before there may be no memory, and with a number of its own.
+            # Logged before the part that may be refused; `sized` has a batch size of its own.
             self.log("first", x[:, 0].mean(), on_step=True, on_epoch=True)
             self.log("sized", float(x[:, 1].mean()), on_step=False, on_epoch=True, batch_size=len(x))
             if self.training:
@@ -117,7 +117,7 @@ told(model, losses=seen, metrics=metrics, steps=trainer.global_step, before=befo
 AGAIN_LIGHTNING = NARROW + """
 import lightning
 from lightning.pytorch.callbacks import Callback
-from antifreeze._shim import hooks
+from antifreeze._shim import registry
 most = 10**9
 class Model(lightning.LightningModule):
     def __init__(self):
@@ -137,19 +137,19 @@ class Raises(Callback):
     def on_exception(self, trainer, module, error):
         # So that those after it never hear of it.
         raise error
-raises, ours = Raises(), antifreeze.lightning.Callback()
+raises, callback = Raises(), antifreeze.lightning.Callback()
 model, told = Model(), []
 data = torch.utils.data.DataLoader(torch.ones(32, 4), batch_size=8)
 def fit(model, **more):
     trainer = lightning.Trainer(
-        max_epochs=1, callbacks=[raises, ours], accelerator="cpu", logger=False, enable_checkpointing=False,
+        max_epochs=1, callbacks=[raises, callback], accelerator="cpu", logger=False, enable_checkpointing=False,
         enable_progress_bar=False, enable_model_summary=False, **more,
     )
     ran = ""
     try:
         trainer.fit(model, data)
         assert trainer.global_step == 4, trainer.global_step
-        assert hooks.owner is None or not hooks.owner.is_running()
+        assert registry.checkpoint_owner is None or not registry.checkpoint_owner.is_running()
         left = {"training_step", "backward", "log"} & {*vars(model), *vars(trainer.strategy)}
         left -= {"training_step"} if "compiled" in more else set()
         assert not left, left
@@ -163,7 +163,7 @@ fit(model)
 most = 10**9
 compiled = torch.compile(Model(), backend="eager")
 trainer = lightning.Trainer(
-    max_epochs=1, callbacks=[ours], accelerator="cpu", logger=False, enable_checkpointing=False,
+    max_epochs=1, callbacks=[callback], accelerator="cpu", logger=False, enable_checkpointing=False,
     enable_progress_bar=False, enable_model_summary=False,
 )
 trainer.fit(compiled, data)
@@ -240,7 +240,7 @@ told(model, losses=losses, steps=trainer.state.global_step)
 
 AGAIN_TRANSFORMERS = NARROW + """
 import transformers
-from antifreeze._shim import hooks
+from antifreeze._shim import registry
 transformers.logging.set_verbosity_error()
 small = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, vocab_size=30)
 data = [{"input_ids": torch.full((4,), 1 + number % 29), "labels": torch.tensor(number % 2)} for number in range(40)]
@@ -251,7 +251,7 @@ class Own(transformers.Trainer):
         if len(inputs["labels"]) > most:
             raise RuntimeError("can't allocate memory")
         if interrupts and self.state.global_step == 2:
-            itself.append(bool(hooks.owner and hooks.owner.is_running()))
+            itself.append(bool(registry.checkpoint_owner and registry.checkpoint_owner.is_running()))
             raise KeyboardInterrupt
         return super().compute_loss(model, inputs, *rest, **more)
 def make():
@@ -270,7 +270,7 @@ try:
     one.train()
 except KeyboardInterrupt:
     was_interrupted = True
-itself.append(bool(hooks.owner and hooks.owner.is_running()))
+itself.append(bool(registry.checkpoint_owner and registry.checkpoint_owner.is_running()))
 interrupts = False
 def train(trainer):
     trainer.train()
@@ -280,7 +280,7 @@ train(one)
 most = 3
 train(one)
 train(make())
-itself.append(bool(hooks.owner and hooks.owner.is_running()))
+itself.append(bool(registry.checkpoint_owner and registry.checkpoint_owner.is_running()))
 print("TOLD", json.dumps({"interrupted": was_interrupted, "saves_itself": itself, "steps": steps}))
 """
 
@@ -383,7 +383,7 @@ class LightningTest(CallbackTest):
     def test_batch_norm_is_refused_with_the_reason(self):
         _, ended, told = self.train(LIGHTNING, callback=True, most=5, norm=True)
         self.assertIsNone(told)
-        self.assertIn("BatchNorm would learn from parts", ended.stderr)
+        self.assertIn("BatchNorm would use the statistics of each part", ended.stderr)
         _, ended, told = self.train(LIGHTNING, callback=True, most=5, norm=True, options={"batch_norm": "allow"})
         self.assertIsNotNone(told, ended)
 
@@ -431,7 +431,7 @@ class TransformersTest(CallbackTest):
         self.assert_alike(told, whole)
         _, ended, told = self.train(TRANSFORMERS, **{**how, "own": "twice", "callback": True, "most": 3})
         self.assertIsNone(told)
-        self.assertIn("can't allocate memory (antifreeze did not take it in parts: its training_step", ended.stderr)
+        self.assertIn("can't allocate memory (antifreeze did not split it: its training_step", ended.stderr)
 
     def test_a_compiled_model(self):
         how = {"kind": "classes", "sgd": True, "compiles": True}
@@ -523,7 +523,7 @@ print("TOLD", {"step": int(again.optimizer.iterations)}["step"])
 
     AGAIN = """
 import json, keras, numpy, antifreeze
-from antifreeze._shim import hooks
+from antifreeze._shim import registry
 def make():
     model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
     model.compile("adam", "mse")
@@ -535,9 +535,10 @@ class Interrupts(keras.callbacks.Callback):
 class Asks(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         if batch == 1:
-            from antifreeze._shim.trainer import trainer
+            from antifreeze._shim.trainer import get_trainer
             import sys
-            owner = hooks.owner if hooks.owner is not None and hooks.owner.is_running() else trainer()
+            owner = registry.checkpoint_owner
+            owner = owner if owner is not None and owner.is_running() else get_trainer()
             saved.append(owner.save(sys._getframe())["path"].split("/")[-1])
 saved = []
 def fit(model, *callbacks):
@@ -548,7 +549,7 @@ def fit(model, *callbacks):
 one, other = make(), make()
 fit(one, antifreeze.keras.Callback(save="one.keras"), Interrupts())
 fit(other, antifreeze.keras.Callback(save="other.keras"), Asks())
-left = not hooks.owner.is_running()
+left = not registry.checkpoint_owner.is_running()
 # The one that was interrupted is not trained any more: what is, is saved.
 fit(one, antifreeze.keras.Callback(save="one.keras"), Interrupts())
 fit(other, Asks())
@@ -559,7 +560,7 @@ def own():
         file.write("saved")
     return "own"
 fit(one, antifreeze.keras.Callback(save="one.keras"), Asks())
-print("TOLD", json.dumps([saved, left, hooks.on_checkpoint is own.__wrapped__]))
+print("TOLD", json.dumps([saved, left, registry.on_checkpoint is own.__wrapped__]))
 """
 
     def test_one_fit_after_another(self):

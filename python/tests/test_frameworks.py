@@ -304,11 +304,11 @@ __import__("os")._exit(0)
     ASK_RANK_1 = """
 import os, antifreeze
 from antifreeze._shim import page
-from antifreeze._shim.trainer import trainer as guarded
+from antifreeze._shim.trainer import get_trainer
 def ask_rank_1(step):
     # As a guard does that asks one rank only.
     if step == 3 and os.environ["RANK"] == "1":
-        guarded()._words[page.SAVE_ASKED] += 1
+        get_trainer()._words[page.SAVE_ASKED] += 1
 """
 
     @needs("lightning")

@@ -262,11 +262,11 @@ class Guard(unittest.TestCase):
     LEAK = """
         import antifreeze, os, signal, sys, threading, time
         from antifreeze._shim import page
-        from antifreeze._shim.trainer import trainer
+        from antifreeze._shim.trainer import get_trainer
 
         def asked():
             # As the guard asks.
-            trainer()._words[page.STOP_ASKED] += 1
+            get_trainer()._words[page.STOP_ASKED] += 1
             try:
                 os.kill(os.getpid(), signal.SIGURG)
                 time.sleep(20)
@@ -274,7 +274,7 @@ class Guard(unittest.TestCase):
                 return "interrupted"
 
         def hears():
-            return bool(trainer()._words[page.LISTENS] & page.HEARS)
+            return bool(get_trainer()._words[page.LISTENS] & page.HEARS)
         """
 
     def test_one_that_was_started_by_a_thread_interrupts_the_script_as_well(self):

@@ -33,7 +33,7 @@ class EstimateTest(unittest.TestCase):
 
     def test_no_name_is_told_to_hold_more_than_the_process_has(self):
         told = []
-        with mock.patch.object(holders.report, "tell", lambda what, **fields: told.append(fields)):
+        with mock.patch.object(holders.event_log, "log_event", lambda what, **fields: told.append(fields)):
             with mock.patch.object(holders, "look", lambda frame: {"many": holders.Holding("", "", 1, 1 << 60, 0)}):
                 holders.Watch().look(1, None)
         self.assertLess(told[0]["names"][0]["bytes"], 2 * holders.resident())
@@ -48,7 +48,7 @@ class EstimateTest(unittest.TestCase):
                 watch.step(1, holders.WATCH_RUNG, frame)
             return {}
 
-        with mock.patch.object(holders.report, "tell", lambda what, **fields: None):
+        with mock.patch.object(holders.event_log, "log_event", lambda what, **fields: None):
             with mock.patch.object(holders, "look", look):
                 watch.look(1, None)
                 self.assertEqual(len(looks), 1)

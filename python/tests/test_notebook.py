@@ -59,8 +59,8 @@ GREEDY = {
 # As the guard would: asks the kernel's process to end what it is at.
 ASKED = """
 from antifreeze._shim import page
-from antifreeze._shim.trainer import trainer
-trainer()._words[page.STOP_ASKED] += 1
+from antifreeze._shim.trainer import get_trainer
+get_trainer()._words[page.STOP_ASKED] += 1
 """
 
 

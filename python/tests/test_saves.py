@@ -21,9 +21,9 @@ from unittest import mock
 
 import support  # noqa: F401, finds the package
 import antifreeze
-from antifreeze._shim import checkpoints, files, hooks
+from antifreeze._shim import checkpoints, registry, save_path
 from antifreeze._shim.checkpoints import KERAS, KERAS_WEIGHTS, KINDS, LIGHTNING, SCRIPT, TORCH, TRANSFORMERS
-from antifreeze._shim.trainer import CannotSave, trainer
+from antifreeze._shim.trainer import CannotSave, get_trainer
 
 SEQUENCES = 10_000
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -416,7 +416,7 @@ class RoomTest(unittest.TestCase):
                 with open(path, "wb") as file:
                     file.write(archive(TORCH, b"mark1;"))
 
-            files.write(TORCH, 1, size, write)
+            save_path.write_checkpoint(TORCH, 1, size, write)
 
     def test_a_small_checkpoint_fits_on_a_small_disk(self):
         self.saves(6_000_000, free=59_000_000)
@@ -438,7 +438,7 @@ class LastSaveTest(unittest.TestCase):
         environment = mock.patch.dict(os.environ, {"ANTIFREEZE_RESUME_SAVES": self.folder})
         environment.start()
         self.addCleanup(environment.stop)
-        self.addCleanup(setattr, hooks, "on_checkpoint", None)
+        self.addCleanup(setattr, registry, "on_checkpoint", None)
 
     def save(self, kind, step):
         content = archive(kind, b"mark1;") if kind in ARCHIVES else hdf5(b"mark1;")
@@ -497,7 +497,7 @@ class LastSaveTest(unittest.TestCase):
         save, paths = self.rotating()
         with mock.patch.dict(os.environ, {"ANTIFREEZE_SAVES": self.folder}):
             for count in range(1, 6):
-                trainer().steps.count = count
+                get_trainer().steps.count = count
                 self.assertEqual(save(), paths[-1])
                 self.assertEqual(antifreeze.last_save(), paths[-1])
         self.assertLess(len(checkpoints.scan(self.folder)), 4)

@@ -240,9 +240,9 @@ class PhaseTest(unittest.TestCase):
     def test_a_phase_stands_in_the_page_and_goes(self):
         script = """
             import antifreeze
-            from antifreeze._shim.trainer import trainer
+            from antifreeze._shim.trainer import get_trainer
             from antifreeze._shim.page import PHASE
-            now = lambda: trainer().steps.words[PHASE]
+            now = lambda: get_trainer().steps.words[PHASE]
             seen = [now()]
             with antifreeze.phase("evaluation"):
                 seen.append(now())

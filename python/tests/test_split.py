@@ -17,7 +17,7 @@ if HAS_TORCH:
     from torch import nn
 
     import antifreeze
-    from antifreeze import _known, _split
+    from antifreeze import _split, _split_cache
 
 
 def no_memory():
@@ -59,7 +59,7 @@ def grads(model):
 class SplitTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(7)
-        _known._known.clear()
+        _split_cache._caches.clear()
 
     def assert_same(self, model, whole, forward_of, batch, most, backward=False, **options):
         """Taken in parts, its gradients are those of the whole, and so is the loss."""
@@ -67,7 +67,7 @@ class SplitTest(unittest.TestCase):
         loss.backward()
         expected = grads(model)
         model.zero_grad()
-        _known._known.clear()
+        _split_cache._caches.clear()
         narrow = Narrow(most, backward)
         split = antifreeze.step(forward_of(model, narrow.through), batch, **options)
         self.assertGreater(narrow.refused, 0)
@@ -241,7 +241,7 @@ class SplitTest(unittest.TestCase):
         def forward(x):
             return model(narrow.through(x)).sum(), len(x)
 
-        with self.assertRaisesRegex(RuntimeError, "can't allocate memory .*BatchNorm would learn"):
+        with self.assertRaisesRegex(RuntimeError, "can't allocate memory .*BatchNorm would use"):
             antifreeze.step(forward, x)
         self.assertTrue(all(parameter.grad is None for parameter in model.parameters()))
         self.assertEqual(model[1].num_batches_tracked.item(), 0)
@@ -258,7 +258,7 @@ class SplitTest(unittest.TestCase):
         def forward(x):
             return model[-1](narrow.through(model[:-1](x))).sum(), len(x)
 
-        with self.assertRaisesRegex(RuntimeError, "BatchNorm would learn"):
+        with self.assertRaisesRegex(RuntimeError, "BatchNorm would use"):
             antifreeze.step(forward, x)
 
     def test_only_batch_norm_that_is_called_counts(self):
@@ -288,8 +288,8 @@ class SplitTest(unittest.TestCase):
             narrow.most = 100
             if is_known:
                 # As if the function had never called it.
-                [(_, known)] = next(iter(_known._known.values())).values()
-                known.norms = []
+                [(_, cache)] = next(iter(_split_cache._caches.values())).values()
+                cache.batch_norms = []
             antifreeze.step(forward, torch.randn(8, 4))
             self.assertEqual(model[1].num_batches_tracked.item(), 1 + is_known)
 
@@ -298,7 +298,7 @@ class SplitTest(unittest.TestCase):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = torch.jit.script(model)
-        with self.assertRaisesRegex(RuntimeError, "BatchNorm would learn"):
+        with self.assertRaisesRegex(RuntimeError, "BatchNorm would use"):
             antifreeze.step(lambda x: (model(narrow.through(x)).sum(), len(x)), torch.randn(8, 4))
 
     def test_two_models_of_one_function_do_not_share_what_fits(self):
@@ -334,7 +334,7 @@ class SplitTest(unittest.TestCase):
             return model(narrow.through(x)).sum(), len(x)
 
         model.weight.register_post_accumulate_grad_hook(acted.append)
-        with self.assertRaisesRegex(RuntimeError, "can't allocate memory .*a hook of a parameter acts"):
+        with self.assertRaisesRegex(RuntimeError, "can't allocate memory .*a hook on a parameter runs"):
             antifreeze.step(forward, torch.randn(8, 4))
         narrow.most = 8
         antifreeze.step(forward, torch.randn(8, 4))
@@ -379,7 +379,7 @@ class SplitTest(unittest.TestCase):
             held.append(weakref.ref(large))
             return (model(narrow.through(x)) * large[0]).sum(), len(x)
 
-        with mock.patch.object(_split, "give_back", side_effect=lambda: self.assertIsNone(held[-1]())):
+        with mock.patch.object(_split, "free_unused_memory", side_effect=lambda: self.assertIsNone(held[-1]())):
             antifreeze.step(forward, torch.randn(6, 4))
 
     def test_bad_batches_and_answers_are_told(self):
@@ -388,13 +388,13 @@ class SplitTest(unittest.TestCase):
         def does_not_fit(batch):
             raise MemoryError("no memory")
 
-        with self.assertRaisesRegex(MemoryError, "no tensor"):
+        with self.assertRaisesRegex(MemoryError, "has no tensors"):
             antifreeze.step(does_not_fit, {"name": "digits"})
-        with self.assertRaisesRegex(MemoryError, "tensors of \\[3, 4\\] items"):
+        with self.assertRaisesRegex(MemoryError, "tensors have \\[3, 4\\] items"):
             antifreeze.step(does_not_fit, (torch.ones(3), torch.ones(4)))
-        with self.assertRaisesRegex(TypeError, "the sum of the losses"):
+        with self.assertRaisesRegex(TypeError, "sum of the losses"):
             antifreeze.step(lambda x: (0.0, len(x)), torch.ones(2, 4))
-        with self.assertRaisesRegex(TypeError, "the sum of the losses"):
+        with self.assertRaisesRegex(TypeError, "sum of the losses"):
             antifreeze.step(lambda x: model(x).sum(), torch.ones(2, 4))
         with self.assertRaisesRegex(ValueError, "batch_norm"):
             antifreeze.step(lambda x: model(x).sum(), torch.ones(2, 4), batch_norm="maybe")
@@ -449,7 +449,7 @@ else:
 try:
     antifreeze.step(lambda batch: forward(batch), (x, y)) if rank == 1 else None
 except MemoryError as error:
-    assert "have to agree" in str(error), error
+    assert "must agree" in str(error), error
 with open(sys.argv[1] + str(rank), "w") as file:
     file.write("well")
 os._exit(0)

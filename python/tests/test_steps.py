@@ -8,8 +8,8 @@ from unittest import mock
 
 import support  # finds the package
 from antifreeze import MemoryPressure
-from antifreeze._shim import hooks, page, report, steps
-from antifreeze._shim.events import Mark
+from antifreeze._shim import event_log, page, registry, steps
+from antifreeze._shim.call_hooks import CallHook
 from antifreeze._shim.steps import Steps
 
 
@@ -19,9 +19,9 @@ class Optimizer:
 
 class SafelyTest(unittest.TestCase):
     def test_an_error_of_ours_ends_there_and_a_request_to_end_does_not(self):
-        with report.safely("a test"):
+        with event_log.suppress_faults("a test"):
             raise ValueError("ours")
-        with self.assertRaises(MemoryPressure), report.safely("a test"):
+        with self.assertRaises(MemoryPressure), event_log.suppress_faults("a test"):
             raise MemoryPressure("asked to end")
 
 
@@ -30,25 +30,25 @@ class IterationsTest(unittest.TestCase):
 
     def setUp(self):
         self.slot = page.Slot(bytearray(4 * page.WORDS), 0)
-        self.addCleanup(hooks.resumable.clear)
+        self.addCleanup(registry.resumable.clear)
 
     def loop(self, text, given="", before=0):
         """After each step: iterations that are complete by the count, and those that truly are."""
         optimizers = {name: Optimizer() for name in sorted({*text} - {" "})}
         for optimizer in optimizers.values():
             optimizer.param_groups = []
-        hooks.resumable.clear()
-        hooks.resumable.update({name: weakref.ref(optimizers[name]) for name in given})
+        registry.resumable.clear()
+        registry.resumable.update({name: weakref.ref(optimizers[name]) for name in given})
         self.ends = []
         self.steps = Steps(self.slot, lambda: self.ends.append(len(told)))
-        self.steps.go_on_from(before)
+        self.steps.resume_from(before)
         told = []
         iterations = text.split()
         for number, iteration in enumerate(iterations):
             for position, name in enumerate(iteration):
                 self.steps.optimizer_begins()
                 self.steps.optimizer_ends(optimizers[name])
-                told.append((self.steps.completed() - before, number + (position == len(iteration) - 1)))
+                told.append((self.steps.completed_iterations() - before, number + (position == len(iteration) - 1)))
         return told
 
     LOOPS = ("DDDDDG " * 6, "GDDDDD " * 6, "DG " * 9, "GD " * 9, "DDDGG " * 5, "ABC " * 5, "DDDDDDDDDG DDDG DG DDG DG DG ")
@@ -99,9 +99,9 @@ class StepsTest(unittest.TestCase):
         self.ends = []
         self.slot = page.Slot(bytearray(4 * page.WORDS), 0)
         self.steps = Steps(self.slot, lambda: self.ends.append(self.steps.count))
-        self.loader, self.back = Mark(self.steps.data_begins), Mark()
+        self.loader, self.back = CallHook(self.steps.data_begins), CallHook()
         self.steps.bind_data(self.loader)
-        self.steps.bind(self.back, "begin", page.BACKWARD)
+        self.steps.bind_phase(self.back, "begin", page.BACKWARD)
         self.inside = False
         self.steps.is_within_backward = lambda: self.inside
 
@@ -177,7 +177,7 @@ class StepsTest(unittest.TestCase):
                 self.step(optimizer)
             self.inside = False
             self.assertEqual(self.ends, [1][: number - 1])
-            self.steps.settle()
+            self.steps.end_pending_step()
         self.assertEqual(self.steps.count, 2)
 
     def test_without_a_loader_a_step_ends_with_its_optimizer(self):
@@ -258,9 +258,9 @@ class StepsTest(unittest.TestCase):
 
         def wake():
             woken.append(self.steps.count)
-            self.steps.wakes = None
+            self.steps.on_wake = None
 
-        self.steps.wakes = wake
+        self.steps.on_wake = wake
         for number in range(5):
             self.steps.optimizer_ends(optimizer)
         self.assertEqual((self.steps.count, self.phase(), woken), (5, page.FORWARD, []))
@@ -271,7 +271,7 @@ class StepsTest(unittest.TestCase):
         self.assertEqual(self.ends, [6])
 
     def test_an_error_of_ours_ends_the_counting_and_nothing_else(self):
-        self.steps.looks_due, self.steps.looks = 2, lambda optimizer: 1 / 0
+        self.steps.inspect_due, self.steps.inspect = 2, lambda optimizer: 1 / 0
         optimizer = Optimizer()
         for _ in range(4):
             self.step(optimizer)
@@ -279,9 +279,9 @@ class StepsTest(unittest.TestCase):
 
     def test_another_slot_is_written_to_from_now_on(self):
         other = page.Slot(bytearray(4 * page.WORDS), 0)
-        self.steps.write_to(other)
+        self.steps.use_slot(other)
         self.backward()
-        self.assertEqual((self.phase(), other.words[page.PHASE]), (page.NOTHING, page.BACKWARD))
+        self.assertEqual((self.phase(), other.words[page.PHASE]), (page.UNKNOWN, page.BACKWARD))
 
     def test_an_optimizer_that_is_gone_is_forgotten(self):
         optimizer = Optimizer()

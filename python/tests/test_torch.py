@@ -134,19 +134,19 @@ for x, y in loader:
 
     def test_what_is_only_counted_is_at_nothing_that_is_known(self):
         trainer = self.counted("""
-from antifreeze._shim.trainer import trainer
+from antifreeze._shim.trainer import get_trainer
 def train():
     for x, y in loader:
         optimizer.zero_grad()
         (model(x) - y).pow(2).mean().backward()
         optimizer.step()
 train()
-watch = trainer().rhythm.__self__
+watch = get_trainer().next_check_delay.__self__
 def rest(now, step_time):
     watch._rest()
     return 1e6
-trainer().rhythm = rest
-trainer().steps.due = 0
+get_trainer().next_check_delay = rest
+get_trainer().steps.due = 0
 train()
 """)
         self.assertEqual((trainer["steps"], trainer["phase"]), (32, 0))
@@ -242,9 +242,9 @@ print(step, type(torch.load(__import__("os").environ["ANTIFREEZE_RESUME"])).__na
         scene = Scene(self)
         ended = scene.run(self.LOOP.replace("try:", """
 from antifreeze._shim import page
-from antifreeze._shim.trainer import trainer
+from antifreeze._shim.trainer import get_trainer
 try:""", 1).replace("            optimizer.step()", """            optimizer.step()
-            trainer()._words[page.SAVE_ASKED] += 1""", 1))
+            get_trainer()._words[page.SAVE_ASKED] += 1""", 1))
         self.assertEqual(ended.stderr, "", ended)
         self.assertGreater(len(scene.said("saved")), 5)
         [kept] = os.listdir(scene.folder + "/saves")
@@ -340,12 +340,12 @@ for number in range(5):
         scene = Scene(self)
         ended = scene.run(self.LOOP.replace("try:", """
 from antifreeze._shim import page
-from antifreeze._shim.trainer import trainer
+from antifreeze._shim.trainer import get_trainer
 made = 0
 try:""", 1).replace("            optimizer.step()", """            made += 1
             asked = {2: page.SAVE_ASKED, 5: page.STOP_ASKED}.get(made)
             if asked is not None:
-                trainer()._words[asked] += 1
+                get_trainer()._words[asked] += 1
             optimizer.step()""", 1))
         self.assertEqual((ended.stdout, ended.stderr), ("told to end\n", ""), ended)
         self.assertEqual([saved["step"] for saved in scene.said("saved")], [2, 5])

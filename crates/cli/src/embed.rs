@@ -14,65 +14,8 @@ use std::path::{Path, PathBuf};
 static GUARD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/antifreeze-guard"));
 static CUSHION: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cushion.so"));
 
-/// A file of the package.
-macro_rules! library {
-    ($name:literal) => {
-        (
-            concat!("library/antifreeze/", $name),
-            include_str!(concat!("../../../python/antifreeze/", $name)),
-        )
-    };
-}
-
-/// Where each file of the shim goes, and what is in it.
-static SHIM: &[(&str, &str)] = &[
-    (
-        "stub/sitecustomize.py",
-        include_str!("../../../python/antifreeze/_stub/sitecustomize.py"),
-    ),
-    library!("__init__.py"),
-    library!("_attach.py"),
-    library!("_batch.py"),
-    library!("_before.py"),
-    library!("_callbacks.py"),
-    library!("_known.py"),
-    library!("_loader.py"),
-    library!("_memory.py"),
-    library!("_notebook.py"),
-    library!("_optimizer.py"),
-    library!("_pressure.py"),
-    library!("_ranks.py"),
-    library!("_sizes.py"),
-    library!("_split.py"),
-    library!("_tools.py"),
-    library!("keras.py"),
-    library!("lightning.py"),
-    library!("transformers.py"),
-    library!("_shim/__init__.py"),
-    library!("_shim/cells.py"),
-    library!("_shim/checkpoints.py"),
-    library!("_shim/edits.py"),
-    library!("_shim/events.py"),
-    library!("_shim/files.py"),
-    library!("_shim/growth.py"),
-    library!("_shim/holders.py"),
-    library!("_shim/hooks.py"),
-    library!("_shim/iterations.py"),
-    library!("_shim/jax.py"),
-    library!("_shim/keras.py"),
-    library!("_shim/landing.py"),
-    library!("_shim/loops.py"),
-    library!("_shim/numbers.py"),
-    library!("_shim/oom.py"),
-    library!("_shim/page.py"),
-    library!("_shim/pytorch.py"),
-    library!("_shim/report.py"),
-    library!("_shim/restore.py"),
-    library!("_shim/save.py"),
-    library!("_shim/stacks.py"),
-    library!("_shim/steps.py"),
-    library!("_shim/trainer.py"),
-];
+/// The Python files of `python/antifreeze`: (path in the shim's folder, content). The build script lists them.
+static SHIM: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/python_files.rs"));
 
 /// The size of the guard's executable.
 pub fn guard_bytes() -> usize {
@@ -233,21 +176,38 @@ fn fingerprint(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use antifreeze_ipc::page::{self, Head, Trainer};
+    use antifreeze_sense::Phase;
+    use std::collections::BTreeMap;
 
     #[test]
-    fn every_file_of_the_shim_travels_in_it() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/antifreeze/_shim");
-        let there: BTreeSet<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name.ends_with(".py"))
-            .collect();
-        let carried: BTreeSet<String> = SHIM
+    fn every_python_file_of_the_package_is_embedded() {
+        fn add(folder: &Path, found: &mut BTreeMap<String, String>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    add(&path, found);
+                } else if path.extension().is_some_and(|extension| extension == "py") {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    found.insert(path.to_str().unwrap().to_owned(), text);
+                }
+            }
+        }
+        let package = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/antifreeze");
+        let mut found = BTreeMap::new();
+        add(Path::new(package), &mut found);
+        assert!(found.len() > 40, "{}", found.len());
+        let embedded: BTreeMap<String, String> = SHIM
             .iter()
-            .filter_map(|(path, _)| Some(path.split_once("_shim/")?.1.to_owned()))
+            .map(|(path, text)| {
+                let name = path
+                    .strip_prefix("library/antifreeze")
+                    .map(str::to_owned)
+                    .or_else(|| Some(format!("/_stub{}", path.strip_prefix("stub")?)));
+                (format!("{package}{}", name.unwrap()), (*text).to_owned())
+            })
             .collect();
-        assert_eq!(carried, there);
+        assert_eq!(embedded, found);
     }
 
     #[test]
@@ -278,16 +238,70 @@ mod tests {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     }
 
-    #[test]
-    fn the_shim_reads_the_page_that_the_guard_writes() {
+    /// `(NAME, offset of the field name)` of each field.
+    macro_rules! offsets {
+        ($structure:ty: $($field:ident)*) => {
+            [$((stringify!($field).to_uppercase(), std::mem::offset_of!($structure, $field))),*]
+        };
+    }
+
+    /// The assignments of numbers in page.py, also those of `A, B = range(2)` and `A, B = 1, 2`.
+    fn numbers_in_page_py() -> BTreeMap<String, usize> {
         let (_, text) = SHIM
             .iter()
             .find(|(path, _)| path.ends_with("_shim/page.py"))
             .unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        let version = format!("VERSION = {}", antifreeze_ipc::page::VERSION);
-        let magic = format!("MAGIC = 0x{:08x}", antifreeze_ipc::page::MAGIC);
-        assert!(lines.contains(&version.as_str()), "{version}");
-        assert!(lines.contains(&magic.as_str()), "{magic}");
+        let mut numbers = BTreeMap::new();
+        for line in text.lines() {
+            let Some((names, value)) = line.split_once(" = ") else {
+                continue;
+            };
+            let number = |text: &str| match text.strip_prefix("0x") {
+                Some(digits) => usize::from_str_radix(digits, 16).ok(),
+                None => text.parse().ok(),
+            };
+            let values: Option<Vec<usize>> = value.split(", ").map(number).collect();
+            let names: Vec<&str> = names.split(", ").collect();
+            if let Some(values) = values.filter(|values| values.len() == names.len()) {
+                numbers.extend(names.into_iter().map(str::to_owned).zip(values));
+            }
+        }
+        numbers
+    }
+
+    #[test]
+    fn the_shim_knows_the_page_as_the_guard_does() {
+        let numbers = numbers_in_page_py();
+        let fields = offsets!(Trainer:
+            pid phase batch save_asked stop_asked save_answered stop_answered save_ms steps saved_step rung look_asked
+            listens save_failed
+        );
+        let words = fields.map(|(name, offset)| (name, offset / 4));
+        let head = offsets!(Head: front_pid guard_pid leave);
+        let phases = [
+            ("UNKNOWN", Phase::Unknown),
+            ("DATA", Phase::Data),
+            ("FORWARD", Phase::Forward),
+            ("BACKWARD", Phase::Backward),
+            ("OPTIMIZER", Phase::Optimizer),
+            ("EVALUATION", Phase::Evaluation),
+            ("SAVING", Phase::Saving),
+        ]
+        .map(|(name, phase)| (name.to_owned(), phase as usize));
+        let others = [
+            ("MAGIC", page::MAGIC as usize),
+            ("VERSION", page::VERSION as usize),
+            ("WORDS", size_of::<Trainer>() / 4),
+            ("HEARS", page::HEARS as usize),
+            ("SHOWS_STACKS", page::SHOWS_STACKS as usize),
+        ]
+        .map(|(name, number)| (name.to_owned(), number));
+        let expected: BTreeMap<String, usize> = words
+            .into_iter()
+            .chain(head)
+            .chain(phases)
+            .chain(others)
+            .collect();
+        assert_eq!(numbers, expected);
     }
 }

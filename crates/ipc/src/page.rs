@@ -219,10 +219,36 @@ pub struct Head {
     pub trainers: [Trainer; TRAINERS],
 }
 
-// python/antifreeze/_shim/page.py knows them by their places.
+// Offsets that Python knows: python/antifreeze/_shim/page.py (a test in crates/cli/src/embed.rs compares them) and
+// bench/measures/page.py, which reads the lines of `Head` below. Raise `VERSION` when one changes.
 const _: () = {
-    assert!(core::mem::offset_of!(Head, front_pid) == 72);
-    assert!(core::mem::offset_of!(Head, guard_pid) == 76);
-    assert!(core::mem::offset_of!(Head, leave) == 80);
-    assert!(core::mem::size_of::<Head>() <= HEAD_BYTES);
+    use core::mem::{offset_of, size_of};
+
+    assert!(offset_of!(Head, magic) == 0);
+    assert!(offset_of!(Head, version) == 4);
+    assert!(offset_of!(Head, trainers_at) == 8);
+    assert!(offset_of!(Head, trainer_bytes) == 12);
+    assert!(offset_of!(Head, trainers_number) == 16);
+    assert!(offset_of!(Head, tick) == 32);
+    assert!(offset_of!(Head, front_pid) == 72);
+    assert!(offset_of!(Head, guard_pid) == 76);
+    assert!(offset_of!(Head, leave) == 80);
+    assert!(offset_of!(Head, allocations) == 84);
+    assert!(size_of::<Head>() <= HEAD_BYTES);
+
+    assert!(offset_of!(Trainer, pid) == 0);
+    assert!(offset_of!(Trainer, phase) == 4);
+    assert!(offset_of!(Trainer, batch) == 8);
+    assert!(offset_of!(Trainer, save_asked) == 12);
+    assert!(offset_of!(Trainer, stop_asked) == 16);
+    assert!(offset_of!(Trainer, save_answered) == 20);
+    assert!(offset_of!(Trainer, stop_answered) == 24);
+    assert!(offset_of!(Trainer, save_ms) == 28);
+    assert!(offset_of!(Trainer, steps) == 32);
+    assert!(offset_of!(Trainer, saved_step) == 40);
+    assert!(offset_of!(Trainer, rung) == 48);
+    assert!(offset_of!(Trainer, look_asked) == 52);
+    assert!(offset_of!(Trainer, listens) == 56);
+    assert!(offset_of!(Trainer, save_failed) == 60);
+    assert!(size_of::<Trainer>() == 64);
 };

@@ -13,13 +13,13 @@ Rules that everything here keeps:
 
 import sys
 
-from . import report
+from . import event_log
 
 
 def attend(name):
     """A framework was imported."""
-    with report.safely(f"looking at {name}"):
-        report.tell("loaded", name=name, version=str(getattr(sys.modules.get(name), "__version__", "")))
+    with event_log.suppress_faults(f"looking at {name}"):
+        event_log.log_event("loaded", name=name, version=str(getattr(sys.modules.get(name), "__version__", "")))
         if name == "torch":
             from . import pytorch
 
@@ -33,6 +33,6 @@ def attend(name):
 
             jax.attend()
         else:
-            from .trainer import trainer
+            from .trainer import get_trainer
 
-            trainer()
+            get_trainer()

@@ -17,7 +17,7 @@ import sysconfig
 import time
 import types
 
-from . import cells, edits, report
+from . import edits, event_log, notebook_cells
 from .growth import lines_that_grow, shown_key, uses
 
 # Bounds of one look.
@@ -108,16 +108,16 @@ class Watch:
 
     def _look(self, step, frame):
         began = time.monotonic()
-        with report.safely("looking who holds the memory"):
+        with event_log.suppress_faults("looking who holds the memory"):
             found, most = look(frame), at_most()
             # What changes to the script there are is found out once, and does not count.
             self._took = time.monotonic() - began
             for path, holding in found.items() if most else ():
                 found[path] = holding._replace(bytes=min(holding.bytes, most))
             self._tell(step, began, resident(), found)
-        with report.safely("looking for changes to a pipeline"):
+        with event_log.suppress_faults("looking for changes to a pipeline"):
             self._tell_of_pipeline(frame)
-        with report.safely("looking for changes to a dataset"):
+        with event_log.suppress_faults("looking for changes to a dataset"):
             self._tell_of_dataset(frame)
         self._looked = time.monotonic()
         self._interval = min(max(2 * self._interval, self._took / SHARE), CALM)
@@ -140,21 +140,21 @@ class Watch:
                 }
             )
         self._seen = seen
-        cells.tell()
-        report.tell("holders", step=step, resident=resident, held=held_by_process(), names=told)
+        notebook_cells.report_new_cells()
+        event_log.log_event("holders", step=step, resident=resident, held=held_by_process(), names=told)
         for path, held, *_ in names[:MOST]:
-            with report.safely("looking for changes to the script"):
+            with event_log.suppress_faults("looking for changes to the script"):
                 self._tell_edits(path, held.file, edits.edits(held, path, _has_graph, resident))
 
     def _tell_edits(self, name, file, changes, **more):
         """Once, and again when they are others."""
         if self._edits.get(name, []) != changes and len(self._edits) < MOST_EDITED:
             self._edits[name] = changes
-            report.tell("edits", name=name, file=file, edits=edits.with_text_before(file, changes), **more)
+            event_log.log_event("edits", name=name, file=file, edits=edits.with_text_before(file, changes), **more)
 
     def pipeline_begins(self, dataset, frame):
         """A pipeline of tf.data is about to be read from: no Python runs while it fills its buffers."""
-        with report.safely("looking for changes to a pipeline"):
+        with event_log.suppress_faults("looking for changes to a pipeline"):
             if "tf.data" not in self._edits:
                 self._tell_of_pipeline(frame, [dataset])
 

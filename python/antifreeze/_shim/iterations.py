@@ -25,7 +25,7 @@ class Iterations:
         if turns[-1][0] == optimizer:
             turns[-1][1] += 1
         elif len(turns) > 1 and turns[0][0] == optimizer:
-            self._ends()
+            self._end_iteration()
             turns = self._turns = [[optimizer, 1]]
         else:
             turns.append([optimizer, 1])
@@ -33,7 +33,7 @@ class Iterations:
             self._is_complete = True
             self.completed += 1
 
-    def _ends(self):
+    def _end_iteration(self):
         """It is over at the latest where the next one begins."""
         if not self._is_complete:
             self.completed += 1

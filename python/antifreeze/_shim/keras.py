@@ -9,10 +9,10 @@ import math
 import sys
 import weakref
 
-from . import checkpoints, events, holders, loops
-from .files import saved_by_script, write
-from .numbers import Numbers
-from .trainer import CannotSave, trainer
+from . import call_hooks, checkpoints, holders, training_loop
+from .save_path import call_on_checkpoint, write_checkpoint
+from .loss_watch import LossWatch
+from .trainer import CannotSave, get_trainer
 
 # Batches between two looks at the loss, which has to be waited for.
 STRIDE = 16
@@ -31,14 +31,14 @@ def attend():
     _is_watched = True
     watch = Watch(keras)
     kind = callbacks.CallbackList
-    events.watch(kind, "on_train_begin", watch.training_begins, takes=1)
-    events.watch(kind, "on_train_end", end=watch.training_ends)
-    events.watch(kind, "on_epoch_begin", watch.epoch_begins)
-    events.watch(kind, "on_train_batch_end", watch.batch_ends, takes=3)
-    events.watch(kind, "on_test_begin", watch.evaluation_begins)
-    events.watch(kind, "on_test_end", end=watch.evaluation_ends)
+    call_hooks.hook_calls(kind, "on_train_begin", watch.training_begins, takes=1)
+    call_hooks.hook_calls(kind, "on_train_end", end=watch.training_ends)
+    call_hooks.hook_calls(kind, "on_epoch_begin", watch.epoch_begins)
+    call_hooks.hook_calls(kind, "on_train_batch_end", watch.batch_ends, takes=3)
+    call_hooks.hook_calls(kind, "on_test_begin", watch.evaluation_begins)
+    call_hooks.hook_calls(kind, "on_test_end", end=watch.evaluation_ends)
     optimizer = sys.modules["keras.src.optimizers.base_optimizer"].BaseOptimizer
-    events.watch(optimizer, "apply", watch.update_begins, watch.update_ends, watch.update_fails, takes=1)
+    call_hooks.hook_calls(optimizer, "apply", watch.update_begins, watch.update_ends, watch.update_fails, takes=1)
 
 
 def _watch_pipelines():
@@ -46,15 +46,15 @@ def _watch_pipelines():
     kind = holders.pipeline_class()
     if kind is not None and not _has_pipelines:
         _has_pipelines = True
-        events.watch(kind, "__iter__", trainer().pipeline_begins, takes=1)
+        call_hooks.hook_calls(kind, "__iter__", get_trainer().pipeline_begins, takes=1)
 
 
 class Watch:
     def __init__(self, keras):
         self._keras = keras
-        self._trainer = trainer()
+        self._trainer = get_trainer()
         self._steps = self._trainer.steps
-        self._numbers = Numbers()
+        self._numbers = LossWatch()
         self._model = None
         self._is_fitting = self._is_known = False
         self._batch = -1
@@ -68,7 +68,7 @@ class Watch:
             self._is_known = True
             backend = self._keras.backend.backend()
             dtype = self._keras.config.floatx()
-            self._trainer.trains("keras", self._keras.__version__, backend, dtype, None)
+            self._trainer.report_framework("keras", self._keras.__version__, backend, dtype, None)
 
     # `fit`.
 
@@ -91,7 +91,7 @@ class Watch:
         made, self._batch = max(number - self._batch, 1), number
         if self._batch % STRIDE < made and logs and "loss" in logs:
             self._numbers.loss(float(logs["loss"]), self._steps.count)
-        self._steps.batches_end(made)
+        self._steps.add_steps(made)
 
     def evaluation_begins(self):
         self._steps.evaluation_begins()
@@ -131,7 +131,7 @@ class Watch:
         return outer[0] if len(outer) == 1 else None
 
     def _save(self, frame):
-        by_script = saved_by_script()
+        by_script = call_on_checkpoint()
         if by_script is not None:
             return by_script
         model = self._model() if self._model else self._model_in(frame)
@@ -139,8 +139,8 @@ class Watch:
             raise CannotSave("the model that is trained is not known")
         # An optimizer may hold twice as much as its model.
         size = 3 * sum(4 * math.prod(variable.shape) for variable in model.variables)
-        saved = write(checkpoints.KERAS_WEIGHTS, self._steps.count, size, model.save_weights)
+        saved = write_checkpoint(checkpoints.KERAS_WEIGHTS, self._steps.count, size, model.save_weights)
         names = [name for name, known in holders.named(frame, (self._keras.Model,)) if known is model]
         if self._is_fitting:
             return {**saved, "names": names, "fit": {"steps_in_epoch": self._steps_in_epoch}}
-        return {**saved, "names": names, **loops.described(frame, names, self._steps.count)}
+        return {**saved, "names": names, **training_loop.report_fields(frame, names, self._steps.count)}

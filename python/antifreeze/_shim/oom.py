@@ -1,9 +1,9 @@
-"""Knows an exception that means "out of memory" when it sees one, in any of its spellings."""
+"""Recognizes out-of-memory errors of Python, the frameworks and their libraries."""
 
 import errno
 
-# Whole words of the frameworks, in lower case.
-_SIGNS = (
+# Parts of the messages, in lower case.
+_MESSAGES = (
     "out of memory",
     "can't allocate memory",
     "cannot allocate memory",
@@ -17,47 +17,49 @@ _SIGNS = (
     "insufficient shared memory",
     "can't start new thread",
     "is killed by signal: killed",
-    # Of workers, where the error itself cannot be made again.
+    # Errors of DataLoader workers that could not be constructed again in this process.
     "caught memoryerror in",
     "caught _arraymemoryerror in",
     "caught outofmemoryerror in",
 )
-# Said by a library that had no memory left and did not know.
-_DISGUISES = ("cudnn_status_not_supported", "cudnn_status_internal_error", "ynnpack operation failed")
+# Messages of libraries that ran out of memory and report another error.
+_MISLEADING_MESSAGES = ("cudnn_status_not_supported", "cudnn_status_internal_error", "ynnpack operation failed")
 _NAMES = ("OutOfMemoryError", "ResourceExhaustedError", "_ArrayMemoryError")
-# An exception without a text of its own; its name does not tell either.
-_LIKELY = (RuntimeError, ValueError, OSError)
-# Characters of a text, at either end of it.
-_LOOKED_AT = 2000
+# Generic types whose message has to be searched.
+_GENERIC_TYPES = (RuntimeError, ValueError, OSError)
+# Characters that are searched at either end of a message.
+_SEARCHED_CHARS = 2000
 
 
 def is_out_of_memory(error):
     kind = type(error)
     if isinstance(error, MemoryError) or kind.__name__ in _NAMES:
         return True
-    if not isinstance(error, _LIKELY) and kind.__name__ != "XlaRuntimeError":
+    if not isinstance(error, _GENERIC_TYPES) and kind.__name__ != "XlaRuntimeError":
         return False
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         return True
-    text = _text(error)
-    return any(sign in text for sign in _SIGNS)
+    text = _searched_text(error)
+    return any(message in text for message in _MESSAGES)
 
 
 def may_be_out_of_memory(error):
-    """By what a library says when it has no memory left and does not know."""
-    text = _text(error)
-    return any(sign in text for sign in _DISGUISES)
+    """Whether the message is one that libraries use for other errors too."""
+    text = _searched_text(error)
+    return any(message in text for message in _MISLEADING_MESSAGES)
 
 
-def _text(error):
-    """Where it begins, and where it ends: what comes from a worker has a traceback before what it says. Only what is
-    there already is looked at: to format a message may run code of the script."""
+def _searched_text(error):
+    """Returns both ends of the message: in an error of a worker, a traceback stands before the message. Uses `args` only,
+    because formatting a message may run code of the script."""
     text = error.args[0] if error.args and isinstance(error.args[0], str) else ""
-    return (text if len(text) <= 2 * _LOOKED_AT else text[:_LOOKED_AT] + "\n" + text[-_LOOKED_AT:]).lower()
+    if len(text) > 2 * _SEARCHED_CHARS:
+        text = text[:_SEARCHED_CHARS] + "\n" + text[-_SEARCHED_CHARS:]
+    return text.lower()
 
 
-def again(kind, text, reason):
-    """The error once more, without what it led to, and with what is to be said to it."""
+def with_reason(kind, text, reason):
+    """Creates an error of the same type, without the traceback, and with a reason added to the message."""
     text = f"{text} ({reason})"
     try:
         return kind(text)

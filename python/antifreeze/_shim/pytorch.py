@@ -6,10 +6,10 @@ import time
 import torch
 import torch.utils.data.dataloader as dataloader
 
-from . import events, report
-from .numbers import Numbers
-from .page import BACKWARD, NOTHING, OPTIMIZER, PHASE
-from .trainer import PACE, trainer
+from . import call_hooks, event_log
+from .loss_watch import LossWatch
+from .page import BACKWARD, UNKNOWN, OPTIMIZER, PHASE
+from .trainer import CHECK_INTERVAL_SECONDS, get_trainer
 
 # What a look at the loss takes, in seconds, and the part of a step's time that it may take.
 LOOK, SHARE = 100e-6, 0.002
@@ -24,10 +24,10 @@ SHORT_STEP, AWAKE, RESTS = 0.005, 0.25, 4.0
 def attend():
     watch = Watch()
     loader = dataloader._BaseDataLoaderIter
-    events.watch(dataloader.DataLoader, "__iter__", watch.loader_begins, takes=1)
-    watch.watch_data(events.watch(loader, "__next__"))
-    watch.watch_backward(events.watch(torch.autograd, "backward", ends=False))
-    events.watch(torch, "save", watch.saving_begins, watch.saving_ends)
+    call_hooks.hook_calls(dataloader.DataLoader, "__iter__", watch.loader_begins, takes=1)
+    watch.watch_data(call_hooks.hook_calls(loader, "__next__"))
+    watch.watch_backward(call_hooks.hook_calls(torch.autograd, "backward", ends=False))
+    call_hooks.hook_calls(torch, "save", watch.saving_begins, watch.saving_ends)
     watch.watch_optimizers(sys.modules[torch.optim.Optimizer.__module__])
 
 
@@ -35,12 +35,12 @@ class Watch:
     """What is learnt of one process."""
 
     def __init__(self):
-        self._trainer = trainer()
+        self._trainer = get_trainer()
         self._steps = self._trainer.steps
         node = getattr(torch._C, "_current_autograd_node", None)
         if node is not None:
             self._steps.is_within_backward = lambda: node() is not None
-        self._numbers = Numbers()
+        self._numbers = LossWatch()
         self._device = None
         self._batch = None
         self._data = self._backward = None
@@ -49,7 +49,7 @@ class Watch:
         self._woke = 0.0
         # The steps at which loss and gradients are looked at next.
         self._loss_due = self._gradients_due = 0
-        self._steps.looks_due, self._steps.looks = 0, self._now_and_then
+        self._steps.inspect_due, self._steps.inspect = 0, self._now_and_then
 
     def watch_data(self, mark):
         self._data = mark
@@ -74,17 +74,17 @@ class Watch:
 
     def _backward_begins(self, root=None):
         steps = self._steps
-        steps.settle()
-        if steps.wakes is None:
+        steps.end_pending_step()
+        if steps.on_wake is None:
             steps.words[PHASE] = BACKWARD
         loss = root if isinstance(root, torch.Tensor) else root[0] if root else None
         if loss is None:
             return
         if self._device is None:
             self._device = loss.device.type
-            steps.trains_here()
+            steps.set_training_thread()
             dtype = str(loss.dtype).replace("torch.", "")
-            self._trainer.trains("torch", torch.__version__, self._device, dtype, self._batch)
+            self._trainer.report_framework("torch", torch.__version__, self._device, dtype, self._batch)
         if loss.numel() == 1:
             self._numbers.loss(loss.item(), steps.count)
         stride = int(LOOK / SHARE / max(self._trainer.step_time, 1e-6))
@@ -94,9 +94,9 @@ class Watch:
             self._backward.put(False)
         if stride > 1:
             self._loss_due = steps.count + stride
-            steps.looks_due = min(self._loss_due, self._gradients_due)
+            steps.inspect_due = min(self._loss_due, self._gradients_due)
             self._backward.takes = 0
-            steps.bind(self._backward, "begin", BACKWARD)
+            steps.bind_phase(self._backward, "begin", BACKWARD)
 
     # Stepping.
 
@@ -109,15 +109,15 @@ class Watch:
         self._hear_begin = lambda: module.register_optimizer_step_pre_hook(begins)
         self._begin = self._hear_begin()
         module.register_optimizer_step_post_hook(steps.optimizer_ends)
-        self._trainer.rhythm = self._rhythm
+        self._trainer.next_check_delay = self._next_check_delay
 
-    def _rhythm(self, now, step_time):
+    def _next_check_delay(self, now, step_time):
         steps = self._steps
-        if step_time < SHORT_STEP and steps.is_plain and now - self._woke > AWAKE:
+        if step_time < SHORT_STEP and steps.has_plain_optimizers and now - self._woke > AWAKE:
             self._rest()
             # Not in time with who looks at it.
             return RESTS * (0.5 + now * 1000 % 1)
-        return PACE
+        return CHECK_INTERVAL_SECONDS
 
     def _rest(self):
         self._steps.wakes = self._wake
@@ -126,9 +126,9 @@ class Watch:
         self._data.put(False)
         self._backward.put(False)
         self._begin.remove()
-        self._steps.words[PHASE] = NOTHING
+        self._steps.words[PHASE] = UNKNOWN
         # A loss that was to be looked at is not: the next one is.
-        self._loss_due = self._steps.looks_due = self._steps.count
+        self._loss_due = self._steps.inspect_due = self._steps.count
 
     def _wake(self):
         self._steps.wakes = None
@@ -150,10 +150,10 @@ class Watch:
                 self._first_step(optimizer)
             self._look_at_gradients(optimizer)
             self._gradients_due = count + STRIDE_OF_GRADIENTS
-        self._steps.looks_due = min(self._loss_due, self._gradients_due)
+        self._steps.inspect_due = min(self._loss_due, self._gradients_due)
 
     def _look_at_gradients(self, optimizer):
-        with report.safely("looking at gradients"), torch.no_grad():
+        with event_log.suppress_faults("looking at gradients"), torch.no_grad():
             gradients = [
                 parameter.grad
                 for group in optimizer.param_groups
@@ -167,7 +167,7 @@ class Watch:
     def _first_step(self, optimizer):
         self._trainer.save = self._save
         parameters = [one for group in optimizer.param_groups for one in group["params"]]
-        report.tell(
+        event_log.log_event(
             "model", optimizer=type(optimizer).__name__, parameters=sum(one.numel() for one in parameters),
             bytes=sum(one.numel() * one.element_size() for one in parameters),
         )

@@ -11,8 +11,8 @@ import sys
 
 import torch
 
-from . import checkpoints, holders, hooks, loops
-from .files import saved_by_script, write
+from . import checkpoints, holders, registry, training_loop
+from .save_path import call_on_checkpoint, write_checkpoint
 from .trainer import CannotSave
 
 FORMAT = 1
@@ -23,7 +23,7 @@ _WANTED = (torch.nn.Module, torch.optim.Optimizer, *_OTHERS)
 
 def save(frame, steps):
     """Saves what is trained, seen from a frame of the script. Says where, and how much."""
-    by_script = saved_by_script()
+    by_script = call_on_checkpoint()
     if by_script is not None:
         return by_script
     optimizers = steps.optimizers()
@@ -37,21 +37,21 @@ def save(frame, steps):
     states = {
         kind: {name: thing.state_dict() for name, thing in things.items()} for kind, things in parts.items()
     }
-    step = steps.completed()
+    step = steps.completed_iterations()
     state = {"antifreeze": FORMAT, "step": step, **states, "random": _random()}
 
     def write_state(temporary):
         with open(temporary, "wb") as file:
             torch.save(state, file)
 
-    saved = write(checkpoints.TORCH, step, _size(states), write_state)
+    saved = write_checkpoint(checkpoints.TORCH, step, _size(states), write_state)
     names = [name for things in states.values() for name in things]
-    return {**saved, "step": step, "names": names, **loops.described(frame, names, steps.count)}
+    return {**saved, "step": step, "names": names, **training_loop.report_fields(frame, names, steps.count)}
 
 
 def _named_by_script(found):
     """By the names that `antifreeze.resume` will ask for, where the script has said them."""
-    given = {name: reference() for name, reference in hooks.resumable.items()}
+    given = {name: reference() for name, reference in registry.resumable.items()}
     given = {name: thing for name, thing in given.items() if isinstance(thing, _WANTED)}
     known = {id(thing) for thing in given.values()}
     others = {name: thing for name, thing in found.items() if id(thing) not in known and name not in given}

@@ -6,7 +6,7 @@ import signal
 import keras
 import numpy
 from antifreeze._shim import page
-from antifreeze._shim.trainer import trainer as _trainer
+from antifreeze._shim.trainer import get_trainer
 
 _MODES = ("leak", "leak", "leak", "at the wall", "between steps", "in validation", "in the save")
 # Steps of a start before it fails.
@@ -44,7 +44,7 @@ class _Faults(keras.callbacks.Callback):
         elif _mode == "in the save" and self.made() in (8, _AFTER) and self.made() not in self.asked:
             # As the guard asks.
             self.asked.add(self.made())
-            _trainer()._words[page.SAVE_ASKED] += 1
+            get_trainer()._words[page.SAVE_ASKED] += 1
 
 
 def _fit(self, *arguments, callbacks=(), _real=keras.Model.fit, **named):

@@ -5,7 +5,7 @@ import signal
 
 import torch
 from antifreeze._shim import page
-from antifreeze._shim.trainer import trainer as _trainer
+from antifreeze._shim.trainer import get_trainer
 from torch.utils.data._utils import fetch as _fetch
 
 _MODES = ("leak", "leak", "leak", "at the wall", "between steps", "in validation", "in the save")
@@ -24,7 +24,7 @@ def _demand():
 
 
 def _made():
-    return -1 if _first is None else _trainer().steps.count - _first
+    return -1 if _first is None else get_trainer().steps.count - _first
 
 
 def _forward(module, inputs):
@@ -34,7 +34,7 @@ def _forward(module, inputs):
             _demand()
         return
     if _first is None:
-        _first = _trainer().steps.count
+        _first = get_trainer().steps.count
         print(f"begins at step {_first}", flush=True)
     if _mode == "leak":
         _kept.append(torch.ones(3_000_000))
@@ -43,7 +43,7 @@ def _forward(module, inputs):
     elif _mode == "in the save" and _made() in (8, _AFTER) and _made() not in _asked:
         # As the guard asks.
         _asked.add(_made())
-        _trainer()._words[page.SAVE_ASKED] += 1
+        get_trainer()._words[page.SAVE_ASKED] += 1
 
 
 def _between(function):

@@ -1,4 +1,4 @@
-//! Parses the lines of the shim's report files, as python/antifreeze/_shim/report.py describes them. A line that cannot be
+//! Parses the lines of the shim's report files, as python/antifreeze/_shim/event_log.py describes them. A line that cannot be
 //! parsed is skipped.
 
 use super::{

@@ -333,7 +333,7 @@ pub struct Saved {
     pub fit: Option<Fit>,
 }
 
-/// A loop of the script, as python/antifreeze/_shim/loops.py describes it.
+/// A loop of the script, as python/antifreeze/_shim/training_loop.py describes it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TrainingLoop {
     /// The file.

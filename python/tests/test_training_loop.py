@@ -7,7 +7,7 @@ import textwrap
 import unittest
 
 import support  # finds the package
-from antifreeze._shim import loops
+from antifreeze._shim import training_loop
 
 
 class LoopTest(unittest.TestCase):
@@ -28,7 +28,7 @@ class LoopTest(unittest.TestCase):
             nonlocal count
             count += 1
             if count == made:
-                found.append(loops.training_loop(sys._getframe(1), names, count))
+                found.append(training_loop.find_training_loop(sys._getframe(1), names, count))
 
         with open(path) as file:
             exec(compile(file.read(), path, "exec"), {"step": step, "do": step, "model": 1, "opt": 2, "tqdm": lambda it: it})

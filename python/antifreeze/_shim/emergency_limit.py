@@ -7,17 +7,17 @@ as the cushion does under `antifreeze run`; the guard sees that, and takes it ba
 import resource
 
 # Bytes; 0 where there is no guard, or a cushion does it.
-strip = 0
-_opened = None
+raise_bytes = 0
+_raised_to = None
 
 
-def open_up():
+def raise_limit():
     """Takes next to no memory itself."""
-    global _opened
-    if not strip:
+    global _raised_to
+    if not raise_bytes:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     # Once, until the guard has moved the limit: one error after the other must not eat all there is.
-    if soft != resource.RLIM_INFINITY and soft != _opened:
-        _opened = soft + strip if hard == resource.RLIM_INFINITY else min(soft + strip, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (_opened, hard))
+    if soft != resource.RLIM_INFINITY and soft != _raised_to:
+        _raised_to = soft + raise_bytes if hard == resource.RLIM_INFINITY else min(soft + raise_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (_raised_to, hard))

@@ -15,13 +15,13 @@ if HAS_TORCH:
     from torch import nn
 
     import antifreeze
-    from antifreeze import _before, _known
+    from antifreeze import _split_cache, _step_snapshot
 
 
 class Case(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(7)
-        _known._known.clear()
+        _split_cache._caches.clear()
 
 
 @unittest.skipUnless(HAS_TORCH, "there is no torch")
@@ -190,13 +190,13 @@ class BuffersTest(Case):
             found.append("seen" in dict(module.named_buffers()))
             module._buffers.pop("seen", None)
 
-        for shape in ((1,), (_before.LARGE + 1,)):
+        for shape in ((1,), (_step_snapshot.LARGE_BUFFER_NUMEL + 1,)):
             antifreeze.step(self.forward_of(self.model(take, shape), Narrow(4, backward=True)), torch.ones(8))
         self.assertEqual(found, [True, True, False] * 2)
 
     def test_however_they_are_changed(self):
         for change in self.changes():
-            for shape in ((1,), (_before.LARGE + 1,)):
+            for shape in ((1,), (_step_snapshot.LARGE_BUFFER_NUMEL + 1,)):
                 with self.subTest(change=change.__name__, shape=shape):
                     model, narrow = self.model(change, shape), Narrow(4, backward=True)
                     forward = self.forward_of(model, narrow)
@@ -219,7 +219,7 @@ class BuffersTest(Case):
 
     def test_large_ones_that_change_for_the_first_time_in_a_later_step_are_refused(self):
         is_on = []
-        model = self.model(lambda module, number: is_on and module.seen.add_(number), (_before.LARGE + 1,))
+        model = self.model(lambda module, number: is_on and module.seen.add_(number), (_step_snapshot.LARGE_BUFFER_NUMEL + 1,))
         narrow = Narrow(100, backward=True)
         forward = self.forward_of(model, narrow)
         antifreeze.step(forward, torch.ones(8))
@@ -304,7 +304,7 @@ class CompiledTest(Case):
             with self.subTest(make.__name__):
                 torch._dynamo.reset()
                 model, narrow = make(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))), Narrow(4)
-                with self.assertRaisesRegex(RuntimeError, "BatchNorm would learn"):
+                with self.assertRaisesRegex(RuntimeError, "BatchNorm would use"):
                     antifreeze.step(lambda x: (model(narrow.through(x)).sum(), len(x)), torch.randn(8, 4))
 
 

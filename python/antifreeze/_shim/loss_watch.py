@@ -3,7 +3,7 @@
 import math
 import sys
 
-from . import report
+from . import event_log
 from .holders import place_of
 
 # Losses of the first steps say little.
@@ -14,7 +14,7 @@ FRESH = 0.05
 RUNAWAY = 10.0
 
 
-class Numbers:
+class LossWatch:
     def __init__(self):
         self._told = set()
         self._mean = self._lowest = None
@@ -44,4 +44,4 @@ class Numbers:
         if (of, first) not in self._told:
             self._told.add((of, first))
             shown = value if math.isfinite(value) else None
-            report.tell("numbers", of=of, first=first, step=step, since=self._finite, value=shown, **place_of(sys._getframe()))
+            event_log.log_event("numbers", of=of, first=first, step=step, since=self._finite, value=shown, **place_of(sys._getframe()))

@@ -3,7 +3,7 @@
 import ast
 import linecache
 
-from . import holders, hooks, report
+from . import event_log, holders, registry
 from .growth import named, parsed
 
 _OPTIMIZED = 0x1
@@ -13,15 +13,15 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _VARIABLES = ("step", "first_step", "antifreeze_step")
 
 
-def described(frame, names, count):
+def report_fields(frame, names, count):
     """What a report of a save says about the loop: nothing where the script can continue already."""
-    with report.safely("looking for the training loop"):
-        loop = None if hooks.resumable else training_loop(frame, names, count)
+    with event_log.suppress_faults("looking for the training loop"):
+        loop = None if registry.resumable else find_training_loop(frame, names, count)
         return {"loop": loop} if loop is not None else {}
     return {}
 
 
-def training_loop(frame, names, count):
+def find_training_loop(frame, names, count):
     """The outermost loop around a frame of the script that does not make the models in it anew: None where there is none.
     `names` are the script's names of what is trained, `count` is the number of steps made.
 

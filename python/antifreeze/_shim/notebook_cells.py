@@ -2,35 +2,35 @@
 
 import sys
 
-from . import report
+from . import event_log
 
-_told = set()  # type: set
+_reported = set()  # type: set
 
 
-def tell():
+def report_new_cells():
     """Reports the cells that were compiled since the last call. Nothing outside of IPython."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     compiled = getattr(getattr(shell, "compile", None), "_filename_map", None)
     if isinstance(compiled, dict):
         for file, number in list(compiled.items()):
-            _tell(file, number)
+            _report_once(file, number)
 
 
-def begins(shell, raw_cell):
+def report_running_cell(shell, raw_cell):
     """Reports a cell before it is compiled, so that it is known while it runs, or hangs."""
     name_of = getattr(shell.compile, "get_code_name", None)
     if name_of is not None and isinstance(raw_cell, str):
         number = shell.execution_count
-        _tell(name_of(raw_cell, shell.transform_cell(raw_cell), number), number)
+        _report_once(name_of(raw_cell, shell.transform_cell(raw_cell), number), number)
 
 
-def forget():
+def reset():
     """Another run begins, which was told nothing."""
-    _told.clear()
+    _reported.clear()
 
 
-def _tell(file, number):
-    if isinstance(file, str) and isinstance(number, int) and (file, number) not in _told:
-        _told.add((file, number))
-        report.tell("cell", file=file, number=number)
+def _report_once(file, number):
+    if isinstance(file, str) and isinstance(number, int) and (file, number) not in _reported:
+        _reported.add((file, number))
+        event_log.log_event("cell", file=file, number=number)

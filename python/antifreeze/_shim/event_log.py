@@ -40,7 +40,7 @@ _pid = None
 _written = 0
 
 
-def tell(what, **fields):
+def log_event(what, **fields):
     """Writes one line. In the way of nobody: what cannot be written is lost."""
     global _file, _pid, _written
     folder = os.environ.get("ANTIFREEZE_RUN")
@@ -58,14 +58,14 @@ def tell(what, **fields):
         os.write(_file, data)
 
 
-def fault(doing, error):
+def log_fault(doing, error):
     """An error of ours."""
     with contextlib.suppress(Exception):
-        tell("fault", doing=doing, error=f"{type(error).__name__}: {error}"[:500])
+        log_event("fault", doing=doing, error=f"{type(error).__name__}: {error}"[:500])
 
 
 @contextlib.contextmanager
-def safely(doing):
+def suppress_faults(doing):
     """Whatever goes wrong within is written down and forgotten. A request to end, which a signal may bring at any time, is
     not an error of ours and reaches the script."""
     try:
@@ -73,4 +73,4 @@ def safely(doing):
     except MemoryPressure:
         raise
     except Exception as error:
-        fault(doing, error)
+        log_fault(doing, error)

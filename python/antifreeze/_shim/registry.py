@@ -4,7 +4,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional
 
-    from .._callbacks import Owner
+    from .._callbacks import CheckpointOwner
 
 # Saves the run, and may return where.
 on_checkpoint = None  # type: Optional[Callable[[], Any]]
@@ -14,13 +14,13 @@ resumable = {}  # type: Dict[str, Any]
 # Whether `antifreeze.resume` has returned: before that, what the script holds is not what the run was saved with.
 has_resumed = False
 # The callback of the framework that saves in its own kind. While it does, the shim writes nothing of its own.
-owner = None  # type: Optional[Owner]
+checkpoint_owner = None  # type: Optional[CheckpointOwner]
 
 
-def may_stop(frame):
+def may_interrupt(frame):
     """Whether an exception may be raised in the middle of what is at this frame."""
     return True
 
 
 # What is said to a script that has to end.
-ending = "antifreeze asks this run to end: it has almost used up its memory"
+stop_message = "antifreeze asks this run to end: it has almost used up its memory"

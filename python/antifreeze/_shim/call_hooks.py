@@ -7,18 +7,18 @@ as ever, and `torch.compile` sees what it always saw. Before, by wrapping them, 
 import functools
 import sys
 
-from . import report
+from . import event_log
 
 # Raised by what is called here, it is meant for the script.
-passing = ()  # type: object
+propagated = ()  # type: object
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
 
 
-class Mark:
+class CallHook:
     """What is called when a function begins, and when it has ended or failed. Any of it may be changed at any
     time. Without a `fail`, failing is an end like another. `put(False)` takes it out of the function's way, so
-    that it costs nothing, until `put(True)`."""
+    that it costs do_nothing, until `put(True)`."""
 
     __slots__ = ("begin", "end", "fail", "takes", "put")
 
@@ -30,14 +30,14 @@ class Mark:
         """Once it has gone wrong, it is not asked again."""
         self.begin = self.end = self.fail = _nothing
         self.takes = 0
-        report.fault("an event", fault)
+        event_log.log_fault("an event", fault)
 
 
-def watch(owner, name, begin=None, end=None, fail=None, takes=0, ends=True):
+def hook_calls(owner, name, begin=None, end=None, fail=None, takes=0, ends=True):
     """Has the function `owner.name` call a mark. `begin` takes so many of its arguments. Without `ends` that it
     has ended may not be told."""
     function = getattr(owner, name)
-    mark = Mark(begin, end, fail, takes)
+    mark = CallHook(begin, end, fail, takes)
     if _HAS_MONITORING:
         mark.put = _monitor(_code_of(function), mark, ends)
     else:
@@ -54,7 +54,7 @@ def watch(owner, name, begin=None, end=None, fail=None, takes=0, ends=True):
     return mark
 
 
-def watch_errors(raised):
+def hook_raises(raised):
     """Calls `raised(exception)` when one is raised, caught or not. Nothing before Python 3.12."""
     if _HAS_MONITORING:
         tool, events = _tool(), sys.monitoring.events
@@ -62,17 +62,17 @@ def watch_errors(raised):
         def on_raise(code, offset, error):
             try:
                 raised(error)
-            except passing:
+            except propagated:
                 raise
             except Exception as fault:
-                report.fault("an exception", fault)
+                event_log.log_fault("an exception", fault)
 
         sys.monitoring.register_callback(tool, events.RAISE, on_raise)
         sys.monitoring.set_events(tool, sys.monitoring.get_events(tool) | events.RAISE)
     return _HAS_MONITORING
 
 
-def nothing(*_):
+def do_nothing(*_):
     pass
 
 
@@ -121,7 +121,7 @@ def _monitor(code, mark, ends):
     return put
 
 
-_ABSENT = Mark()
+_ABSENT = CallHook()
 
 
 def _on_start(code, offset):
@@ -132,7 +132,7 @@ def _on_start(code, offset):
             mark.begin(*[named[name] for name in code.co_varnames[: mark.takes]])
         else:
             mark.begin()
-    except passing:
+    except propagated:
         raise
     except Exception as fault:
         mark.give_up(fault)
@@ -142,7 +142,7 @@ def _on_return(code, offset, result):
     mark = _watched[id(code)]
     try:
         mark.end()
-    except passing:
+    except propagated:
         raise
     except Exception as fault:
         mark.give_up(fault)
@@ -174,7 +174,7 @@ def _wrapped(function, mark):
                 mark.begin(*arguments[: mark.takes], *rest)
             else:
                 mark.begin()
-        except passing:
+        except propagated:
             raise
         except Exception as fault:
             mark.give_up(fault)
@@ -188,7 +188,7 @@ def _wrapped(function, mark):
             raise
         try:
             mark.end()
-        except passing:
+        except propagated:
             raise
         except Exception as fault:
             mark.give_up(fault)
