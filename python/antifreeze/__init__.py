@@ -1,6 +1,6 @@
-"""antifreeze, from inside a training: what a script may call when it runs under `antifreeze run`.
+"""antifreeze keeps a computer usable and a training alive. Functions that a training script may call.
 
-Everything here works without a guard as well; what only a guard can ask for does not happen then.
+Everything here also works without `antifreeze run`: there is only no guard then that asks for a save or a stop.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ __all__ = [
     "Guard", "MemoryPressure", "RollingBuffer", "check_finite", "find_batch_size", "guard", "last_save",
     "on_checkpoint", "phase", "resume", "splittable", "step", "wrap",
 ]
-# Where to find what is loaded when it is used.
-_ELSEWHERE = {
+# Name → module that defines it. These modules are imported when the name is first used.
+_LAZY_NAMES = {
     "Guard": "_attach", "RollingBuffer": "_tools", "check_finite": "_tools", "find_batch_size": "_sizes",
     "guard": "_attach", "phase": "_tools", "splittable": "_split", "step": "_split", "wrap": "_loader",
 }
-# For frameworks, which are imported with them.
-_MODULES = ("keras", "lightning", "transformers")
+# Modules that import their framework.
+_LAZY_MODULES = ("keras", "lightning", "transformers")
 
 
 def on_checkpoint(function: Function) -> Function:
-    """Has the guard call this function when it wants the run to be saved, at the end of a step. It may
-    return where it saved. Without one, antifreeze saves the models and optimizers in use itself. The function that this
-    returns does the same; where the script calls it, antifreeze knows of that checkpoint as well.
+    """Decorator for a function that saves the training. antifreeze calls it at the end of a step when the run must be
+    saved, instead of saving the models and optimizers itself. The function may return the path of the checkpoint. When
+    the script calls it, antifreeze records that checkpoint too.
 
     >>> import antifreeze, torch
     >>> model = torch.nn.Linear(2, 1)
@@ -63,9 +63,9 @@ def on_checkpoint(function: Function) -> Function:
     return save  # type: ignore[return-value]
 
 
-def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
-    """Goes on where a run was saved before it was ended: loads what is given by the names it has in the
-    script, and returns the step. 0 when this run begins anew.
+def resume(load: Optional[Callable[[str], int]] = None, **objects: Any) -> int:
+    """Loads the checkpoint of the run that this one continues into the given objects, and returns its step. Returns 0
+    if there is no run to continue.
 
     >>> import antifreeze, torch
     >>> model = torch.nn.Linear(2, 1)
@@ -73,8 +73,11 @@ def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
     >>> antifreeze.resume(model=model, optimizer=optimizer)
     0
 
-    A script that saves in its own way (`on_checkpoint`) gives its own way to load: a function that is called
-    with the path, and returns the step.
+    Pass the objects under the names that they have in the script. A script that saves with its own function
+    (`on_checkpoint`) passes `load`, which is called with the path and returns the step.
+
+    Raises KeyError if the checkpoint has no object of a given name, and ValueError if antifreeze did not write it.
+    Warns if the newest checkpoint is of a kind that this call cannot load.
     """
     from ._shim import checkpoints, event_log, registry
 
@@ -87,7 +90,7 @@ def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
     with event_log.suppress_faults("resuming"):
         import weakref
 
-        registry.resumable.update({name: weakref.ref(thing) for name, thing in things.items()})
+        registry.resumable.update({name: weakref.ref(value) for name, value in objects.items()})
     checkpoint = checkpoints.find(kinds)
     if checkpoint is None:
         step = 0
@@ -97,7 +100,7 @@ def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
     else:
         from ._shim import restore
 
-        step = restore.restore(checkpoint.path, things)
+        step = restore.restore_training(checkpoint.path, objects)
     with event_log.suppress_faults("resuming"):
         from ._shim.trainer import get_trainer
 
@@ -108,21 +111,22 @@ def resume(load: Optional[Callable[[str], int]] = None, **things: Any) -> int:
 
 
 def last_save(kind: Optional[str] = None) -> Optional[str]:
-    """The newest checkpoint of the run that this one continues, for a framework that loads it itself; None when this
-    run begins at step 0, and when no checkpoint can be loaded.
+    """Returns the path of the newest checkpoint of the run that this one continues, for a framework that loads it
+    itself. Returns None if this run begins at step 0, or if no checkpoint can be loaded.
 
     >>> import antifreeze
     >>> antifreeze.last_save() is None
     True
 
-    It is one that the framework can load: Lightning's own where `antifreeze.lightning` is used, and so on. `kind`
-    asks for another: "torch", "lightning", "transformers", "keras", "keras-weights", or "script" for what a function
-    of `on_checkpoint` has saved.
+    The checkpoint is of the kind that the imported framework loads. `kind` selects another one: "torch", "lightning",
+    "transformers", "keras", "keras-weights", or "script" for what an `on_checkpoint` function saved.
+
+    Raises ValueError if `kind` is none of these. Warns if the newest checkpoint is of another kind.
     """
     from ._shim import checkpoints, event_log
 
     if kind is not None and kind not in checkpoints.KINDS:
-        raise ValueError(f"antifreeze.last_save: {kind!r} is no kind of checkpoint; there are {checkpoints.KINDS}")
+        raise ValueError(f"antifreeze.last_save: unknown kind {kind!r}; use one of {', '.join(checkpoints.KINDS)}")
     kinds = [kind] if kind is not None else _loadable_kinds()
     checkpoint = checkpoints.find(kinds)
     if checkpoint is None:
@@ -133,18 +137,18 @@ def last_save(kind: Optional[str] = None) -> Optional[str]:
 
 
 def _loadable_kinds() -> List[str]:
-    """Kinds of checkpoints that the caller can load, by what the script has imported."""
+    """Returns the kinds of checkpoints that the caller can load, judged by the imported modules."""
     from ._shim import checkpoints, registry
 
     if registry.on_checkpoint is not None:
         return [checkpoints.SCRIPT]
-    ours = {
+    callbacks = {
         "lightning": checkpoints.LIGHTNING, "transformers": checkpoints.TRANSFORMERS, "keras": checkpoints.KERAS,
     }
-    kinds = [kind for name, kind in ours.items() if f"{__name__}.{name}" in sys.modules]
+    kinds = [kind for name, kind in callbacks.items() if f"{__name__}.{name}" in sys.modules]
     if kinds:
         return kinds
-    # Without our callback. Each of these would fail with a checkpoint of another kind.
+    # A framework without our callback fails on a checkpoint of another kind.
     if "lightning.pytorch" in sys.modules or "pytorch_lightning" in sys.modules:
         return [checkpoints.LIGHTNING, checkpoints.SCRIPT]
     if "transformers.trainer" in sys.modules:
@@ -153,7 +157,7 @@ def _loadable_kinds() -> List[str]:
 
 
 def _warn_of_other_kinds(function: str, kinds: List[str]) -> None:
-    """Says why a run that was to continue begins at step 0."""
+    """Warns with the reason why a run that should continue begins at step 0."""
     from ._shim import checkpoints
 
     other = checkpoints.find(checkpoints.KINDS)
@@ -161,8 +165,8 @@ def _warn_of_other_kinds(function: str, kinds: List[str]) -> None:
         import warnings
 
         warnings.warn(
-            f"antifreeze.{function}: this run begins at step 0. The last checkpoint is of kind {other.kind!r} "
-            f"({other.path}), and this call loads {' or '.join(map(repr, kinds))}",
+            f"antifreeze.{function}: this run begins at step 0. The newest checkpoint ({other.path}) is of kind "
+            f"{other.kind!r}, but this call loads {' or '.join(map(repr, kinds))}",
             stacklevel=3,
         )
     elif os.environ.get("ANTIFREEZE_RESUME"):
@@ -170,28 +174,28 @@ def _warn_of_other_kinds(function: str, kinds: List[str]) -> None:
 
         path = os.environ["ANTIFREEZE_RESUME"]
         warnings.warn(
-            f"antifreeze.{function}: this run begins at step 0: {path} cannot be loaded, or is gone", stacklevel=3
+            f"antifreeze.{function}: this run begins at step 0: {path} does not exist or cannot be loaded", stacklevel=3
         )
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext antifreeze`: a cell for which there is no memory ends with an exception, and the kernel lives."""
+    """`%load_ext antifreeze`: a cell that runs out of memory ends with an exception, and the kernel survives."""
     from . import _notebook
 
     _notebook.load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """`%unload_ext antifreeze`: the kernel goes unguarded."""
+    """`%unload_ext antifreeze`: stops the guard of the kernel."""
     from . import _attach
 
-    _attach.leave()
+    _attach.stop_guard()
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ELSEWHERE or name in _MODULES:
+    if name in _LAZY_NAMES or name in _LAZY_MODULES:
         import importlib
 
-        module = importlib.import_module("." + _ELSEWHERE.get(name, name), __name__)
-        return module if name in _MODULES else getattr(module, name)
+        module = importlib.import_module("." + _LAZY_NAMES.get(name, name), __name__)
+        return module if name in _LAZY_MODULES else getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

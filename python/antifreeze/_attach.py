@@ -1,4 +1,4 @@
-"""Has this process guarded where it was not started by `antifreeze run`: in a notebook, or a script on its own."""
+"""Attaches a guard to this process: in a notebook, or in a script that was not started by `antifreeze run`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ._shim import emergency_limit, page
 
 Size = Union[int, str]
 
-# Seconds that a guard has to start, and to leave.
-PATIENCE = 20.0
-_NAMES = ("ANTIFREEZE_PAGE", "ANTIFREEZE_RUN", "ANTIFREEZE_SAVES")
+# Time that a guard has to start, and to leave.
+TIMEOUT_SECONDS = 20.0
+_ENVIRONMENT_NAMES = ("ANTIFREEZE_PAGE", "ANTIFREEZE_RUN", "ANTIFREEZE_SAVES")
 _FRAMEWORKS = ("torch", "tensorflow", "keras", "jax")
-_SCORE = "/proc/self/oom_score_adj"
+_OOM_SCORE_PATH = "/proc/self/oom_score_adj"
 
 _present: Optional[Guard] = None
 _watcher: Any = None
@@ -32,11 +32,7 @@ def guard(
     budget: Optional[Size] = None, *, reserve: Optional[Size] = None, allow_swap: Optional[Size] = None,
     quiet: bool = False,
 ) -> Guard:
-    """Has this process guarded from now on, as `antifreeze run` would have: to the end of it, or of a `with` block.
-    Sizes are bytes, or written as for `antifreeze run`: "4GB" or "4G" (10**9 bytes each), "4GiB" (2**30), "20%". What
-    is not given is taken from the variables and files that `antifreeze run` reads. Under `antifreeze run`, and in a
-    process that a guarded one has started, this is guarded already, and nothing is done but to warn that sizes given
-    here do not hold.
+    """Starts a guard for this process, as `antifreeze run` would, until the process or the `with` block ends.
 
     >>> import antifreeze
     >>> with antifreeze.guard(budget="8GB", quiet=True):
@@ -46,8 +42,14 @@ def guard(
     ...         print("refused")
     refused
 
-    A second call takes the place of the first; at the end of a `with` block the one before it stands guard again. In a
-    notebook, cells then end with an exception where the kernel would have died; `%load_ext antifreeze` does the same.
+    Sizes are bytes, or text as for `antifreeze run`: "4GB" or "4G" (10**9 bytes each), "4GiB" (2**30), "20%". Sizes
+    that are not given come from the variables and files that `antifreeze run` reads. In a process that is guarded
+    already, nothing changes, and sizes given here cause a warning.
+
+    A second call replaces the first guard; at the end of a `with` block the earlier one starts again. In a notebook,
+    a cell that runs out of memory ends with an exception; `%load_ext antifreeze` does the same.
+
+    Raises RuntimeError if the guard cannot start.
     """
     words = []
     for name, value in (("--budget", budget), ("--reserve", reserve), ("--allow-swap", allow_swap)):
@@ -55,8 +57,8 @@ def guard(
     if (_present is None or not _present._is_ours) and os.environ.get("ANTIFREEZE_PAGE"):
         if words and not quiet and not _is_a_worker():
             warnings.warn(
-                "this process is guarded already, by `antifreeze run` or the process that started it: what that may "
-                f"use holds, and {' '.join(words)} does not", stacklevel=2,
+                "this process is guarded already, by `antifreeze run` or the process that started it: its sizes apply, "
+                f"and {' '.join(words)} is ignored", stacklevel=2,
             )
         return Guard(None, None)
     if quiet:
@@ -65,7 +67,7 @@ def guard(
         words.append("--tersely")
     before = _present
     if before is not None:
-        # Two at once would take each other's limits for the process's own.
+        # Two guards at once would take each other's limits for those of the process.
         before._leave(0)
     new = Guard(words, before)
     try:
@@ -78,7 +80,7 @@ def guard(
 
 
 class Guard:
-    """A guard at work: `stop()`, or the end of a `with` block, ends it."""
+    """A running guard. `stop()` or the end of a `with` block ends it."""
 
     def __init__(self, words: Optional[List[str]], before: Optional[Guard]) -> None:
         self._words, self._before = words, before
@@ -88,12 +90,12 @@ class Guard:
 
     @property
     def is_on(self) -> bool:
-        """False once it was stopped, and while another one stands in its place. Under `antifreeze run` it is that one's
-        guard, and on to the end."""
+        """Whether this guard is running. False after `stop()` and while another guard replaces it. Always True under
+        `antifreeze run`."""
         return self._words is None or self._front is not None and self._front.is_on
 
     def stop(self) -> None:
-        """From now on this process goes unguarded."""
+        """Stops the guard."""
         self._is_wanted = False
         self._leave(0)
 
@@ -109,11 +111,11 @@ class Guard:
             try:
                 before._start()
             except RuntimeError as reason:
-                warnings.warn(f"this process goes unguarded from now on: {reason}", stacklevel=2)
+                warnings.warn(f"this process is no longer guarded: {reason}", stacklevel=2)
 
     @property
     def _is_ours(self):
-        """Not of the process that this one was forked from."""
+        """False in a process that was forked since."""
         return self._pid == os.getpid()
 
     def _start(self):
@@ -132,53 +134,54 @@ class Guard:
 
 
 class _Front:
-    """The program beside us, and what it said at its start."""
+    """The program `antifreeze attach` that runs beside this process, and what it reported at its start."""
 
     def __init__(self, words: List[str]) -> None:
         self._program = find_program()
         self._pid = os.getpid()
         self._names: dict = {}
-        self._score = _read(_SCORE)
+        self._oom_score_adj = _read(_OOM_SCORE_PATH)
         self._process = subprocess.Popen(
             [self._program, "attach", "--tether", *words, str(self._pid)], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Neither Ctrl-C nor the interruption of a cell is meant for it.
+            # Ctrl-C and the interruption of a cell must not reach it.
             start_new_session=True,
         )
         self.is_on = True
         try:
-            said = self._first_word()
-            self._page = said.get("page", "")
-            self._check()
-            self.may_use: int = said["may_use"]
-            self._names.update(zip(_NAMES, (self._page, said["run"], os.path.join(said["run"], "saves"))))
+            started = self._read_start_message()
+            self._page = started.get("page", "")
+            self._check_page_version()
+            self.may_use: int = started["may_use"]
+            values = self._page, started["run"], os.path.join(started["run"], "saves")
+            self._names.update(zip(_ENVIRONMENT_NAMES, values))
             os.environ.update(self._names)
-            emergency_limit.raise_bytes = said["strip"]
-            _attend()
+            emergency_limit.raise_bytes = started["strip"]
+            _observe_frameworks()
         except BaseException:
             self.leave(0)
             raise
         atexit.register(self._end)
 
-    def _first_word(self):
+    def _read_start_message(self):
         output = self._process.stdout
-        readable, _, _ = select.select([output], [], [], PATIENCE)
+        readable, _, _ = select.select([output], [], [], TIMEOUT_SECONDS)
         line = output.readline() if readable else b""
         output.close()
         if not line:
             self._process.stdin.close()
             self._wait()
             status = self._process.returncode
-            raise RuntimeError(f"the guard did not start: `antifreeze attach` ended with status {status}")
-        said = json.loads(line)
-        if "error" in said:
+            raise RuntimeError(f"the guard did not start: `antifreeze attach` ended with exit status {status}")
+        message = json.loads(line)
+        if "error" in message:
             self._process.stdin.close()
             self._wait()
-            raise RuntimeError(f"the guard did not start: {said['error']}")
-        return said
+            raise RuntimeError(f"the guard did not start: {message['error']}")
+        return message
 
-    def _check(self):
-        """Without a page that we understand, nothing that the guard asks for would reach us."""
+    def _check_page_version(self):
+        """Without a page of the same version, requests of the guard would not arrive."""
         version = page.read_version(self._page)
         if version is None:
             raise RuntimeError(f"the guard's page cannot be read: {self._page!r}")
@@ -188,7 +191,7 @@ class _Front:
             package = os.path.dirname(os.path.abspath(__file__))
             raise RuntimeError(
                 f"the program {self._program} ({named}, page {version}) and this package ({package}, page "
-                f"{page.VERSION}) do not fit together; install both from one version"
+                f"{page.VERSION}) are of different versions; install both from the same version"
             )
 
     def leave(self, status):
@@ -208,34 +211,34 @@ class _Front:
             self._process.stdin.write(bytes([status]))
             self._process.stdin.close()
         except (OSError, ValueError):
-            # It has ended before us.
+            # It has ended already.
             pass
         if is_there:
             self._wait()
         elif self._names:
-            self._end_the_guard(status)
+            self._end_guard(status)
 
     def _wait(self):
         try:
-            self._process.wait(PATIENCE)
+            self._process.wait(TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            # It stands guard for nobody, and harms nobody.
+            # A guard without a process to guard does no harm.
             pass
 
-    def _end_the_guard(self, status):
-        """As the program would, had it not been killed: its guard goes on without it."""
+    def _end_guard(self, status):
+        """Ends the guard in place of the program, which was killed."""
         if page.release_guard(self._page, self._process.pid, status):
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + TIMEOUT_SECONDS
             while page.read_version(self._page) is not None and time.monotonic() < until:
                 time.sleep(0.02)
         try:
-            with open(_SCORE, "w") as file:
-                file.write(self._score)
+            with open(_OOM_SCORE_PATH, "w") as file:
+                file.write(self._oom_score_adj)
         except OSError:
             pass
 
     def _end(self):
-        # The error of a cell, which `last_value` is in a notebook, is not why its kernel ends.
+        # In a notebook, `last_value` is the error of a cell, not the reason why the kernel ends.
         failed = _shell() is None and getattr(sys, "last_value", None) is not None
         self.leave(1 if failed else 0)
 
@@ -249,13 +252,13 @@ def _read(path):
 
 
 def _is_a_worker():
-    """One that runs the script's first lines once more."""
+    """Whether multiprocessing started this process, which may run the script's first lines again."""
     processes = sys.modules.get("multiprocessing.process")
     return processes is not None and processes.parent_process() is not None
 
 
 def find_program() -> str:
-    """Where `antifreeze` is: beside this package, as it was installed, or on the path."""
+    """Returns the path of the program `antifreeze`: where this package was installed, or on PATH."""
     folders = [sysconfig.get_path("scripts"), os.path.dirname(sys.executable)]
     if sys.version_info >= (3, 10):
         folders.append(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user")))
@@ -268,15 +271,15 @@ def find_program() -> str:
     return named
 
 
-def _attend():
-    """Has the shim look at the frameworks that are here, and at those that will be imported."""
+def _observe_frameworks():
+    """Makes the shim observe the frameworks that are imported now or later."""
     global _watcher
     from . import _shim
     from ._shim.trainer import get_trainer
 
     if not get_trainer().attach_to_page():
         warnings.warn(
-            "SIGURG is in use outside of Python, so that antifreeze cannot interrupt what fills the memory; large "
+            "SIGURG has a handler outside of Python, so antifreeze cannot interrupt code that fills the memory; large "
             "requests are still refused", stacklevel=5,
         )
     if _watcher is not None:
@@ -287,7 +290,7 @@ def _attend():
     for name in _FRAMEWORKS:
         if name in sys.modules:
             _watcher.waiting.discard(name)
-            _shim.attend(name)
+            _shim.observe_framework(name)
     sys.meta_path.insert(0, _watcher)
 
 
@@ -306,13 +309,13 @@ def _unhook_notebook():
 
 
 def _shell():
-    """Of IPython, if this runs in one."""
+    """Returns the IPython shell, or None outside of IPython."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython is not None else None
 
 
-def leave() -> None:
-    """Ends the guard that we started, if there is one."""
+def stop_guard() -> None:
+    """Stops the guard that this process started, if there is one."""
     if _present is not None:
         _present.stop()
 
@@ -322,5 +325,5 @@ def is_guarded() -> bool:
 
 
 def may_use() -> Optional[int]:
-    """Bytes, where a guard that we started stands; None elsewhere."""
+    """Returns how many bytes the process may use, or None if it did not start a guard."""
     return _present._front.may_use if _present is not None and _present._front is not None else None

@@ -70,7 +70,7 @@ class CheckpointOwner:
         """`loop` is the method of `trainer_object` that trains. `save` returns the fields of a `saved` event.
         `is_consistent` takes a traceback and returns whether the error left the model between two steps."""
         self.kind = kind
-        # The shim calls `save` where it detects the end of a step; otherwise the callback calls `Trainer.serve_requests`.
+        # The shim calls `save` at the end of a step; otherwise the callback calls `Trainer.serve_requests`.
         self.saves_at_step_end = saves_at_step_end
         self.loop, self.trainer_object = loop, trainer_object
         self._save, self._is_consistent = save, is_consistent

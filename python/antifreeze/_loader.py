@@ -1,4 +1,4 @@
-"""A loader that knows how long it is waited for, and what its workers take."""
+"""`antifreeze.wrap`: measures how long the training waits for a loader, and the memory of its workers."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ from ._memory import free_unused_memory
 from ._shim import oom
 from ._tools import _bytes
 
-# Batches after which something can be said, and between two looks at the workers.
-_FEW = 20
-# Of the time, waited for data, that is worth a word.
-_MUCH = 0.4
-# By how much workers grow, together, that is more than what they need to begin with.
-_GREW = 1.3
-_GREW_BYTES = 200 << 20
-# Seconds before each further attempt at a batch: workers that are at theirs give memory back when they are done.
-_PAUSES = (0.0, 0.5, 2.0)
+# Batches between two checks.
+_CHECK_INTERVAL_BATCHES = 20
+# Waiting for data is reported above this share of the time.
+_MAX_WAIT_SHARE = 0.4
+# Growth of the workers' memory is reported above this ratio and size.
+_MAX_WORKER_GROWTH_RATIO = 1.3
+_MAX_WORKER_GROWTH_BYTES = 200 << 20
+# Pauses before each further attempt at a batch: the workers free memory when they finish their batches.
+_RETRY_DELAYS_SECONDS = (0.0, 0.5, 2.0)
 
 
 def wrap(loader: Any, *, warn: bool = True) -> Wrapped:
-    """Measures how a loader is used, and warns once of each thing that is wrong with it. It is used like the loader
-    itself; `wrapped.stats` tells what was seen.
+    """Wraps a data loader: measures how it is used, and warns once about each problem. The result is used like the
+    loader; `stats` has the measurements.
 
     >>> import antifreeze
     >>> loader = antifreeze.wrap([1, 2, 3])
     >>> sum(loader), len(loader), loader.stats.batches
     (6, 3, 3)
 
-    It warns of training that waits for its data, of batches that do not fit into `/dev/shm`, of workers that are forked
-    from a process with threads, and of workers whose memory grows because they copy what they were given.
+    It warns if the training waits for data, if batches do not fit into `/dev/shm`, if workers are forked from a process
+    with threads, and if the workers' memory grows because they copy Python objects. `warn=False` turns that off.
 
-    A batch of PyTorch's `DataLoader` for which a worker, or this process, found no memory is fetched once more, here, in
-    its turn: nothing is left out. Of a dataset without indices (`IterableDataset`), and of workers whose batches may
-    come in any order (`in_order=False`), the error is raised as ever.
+    If a worker of PyTorch's `DataLoader` runs out of memory, this process fetches the same batch again. If that fails
+    three times, the out-of-memory error is raised. With an `IterableDataset` or `in_order=False` it is raised at once.
 
-    Whatever knows a loader by its class (Accelerate's `prepare`, `fit` of Keras) has to be given the loader itself.
-    Wrap what `prepare` returns.
+    Code that checks the class of a loader (Accelerate's `prepare`, `fit` of Keras) needs the loader itself. Wrap what
+    `prepare` returns.
     """
     return Wrapped(loader, warn)
 
 
 class Stats:
-    """Seconds and bytes. `waited` is the time until a batch came, `worked` the time until the next was asked for."""
+    """Measurements in seconds and bytes. `waited` is the time until a batch arrived, `worked` the time until the next
+    one was requested."""
 
     def __init__(self):
         self.batches = 0
         self.waited = self.worked = 0.0
-        # The largest batch, and what workers may have ready at once.
+        # The largest batch, and what all workers may hold ready at once.
         self.batch_bytes = self.bytes_in_flight = 0
-        # Of all workers together, that they share with nobody.
+        # Private memory of all workers together.
         self.worker_bytes = 0
-        # Batches for which there was no memory at first.
+        # Batches that ran out of memory at the first attempt.
         self.fetched_again = 0
 
     @property
     def input_bound(self) -> float:
-        """The share of the time in which the training waited for data."""
+        """The share of the time that the training waited for data."""
         whole = self.waited + self.worked
         return self.waited / whole if whole else 0.0
 
@@ -83,8 +83,8 @@ class Wrapped:
         self.stats = Stats()
 
     def __getattr__(self, name: str) -> Any:
-        # What Python asks for by itself, to copy this as an example, is not meant for the loader; and while a copy is
-        # made there is none.
+        # Special methods, such as those for copying, are not those of the loader; and while a copy is made there is no
+        # loader yet.
         if name == "_loader" or name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._loader, name)
@@ -96,16 +96,16 @@ class Wrapped:
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Any]:
-        self._look_before()
+        self._check_start()
         stats = self.stats
         before = time.perf_counter()
-        with _noting(self._loader):
+        with _recording_indices(self._loader):
             batches = iter(self._loader)
-        # Workers start, and the first of their batches is waited for, whatever they do.
+        # The first batch is always waited for, because the workers start.
         first = True
         while True:
             try:
-                batch = self._next(batches)
+                batch = self._next_batch(batches)
             except StopIteration:
                 return
             came = time.perf_counter()
@@ -113,34 +113,34 @@ class Wrapped:
                 stats.waited += came - before
             first = False
             stats.batches += 1
-            self._look_at(batch, batches)
+            self._check_batch(batch, batches)
             before = time.perf_counter()
             yield batch
             now = time.perf_counter()
             stats.worked += now - before
             before = now
 
-    def _next(self, batches):
-        noted = getattr(batches, "_index_sampler", None)
-        asked_for = noted.waiting if isinstance(noted, _Noted) else ()
+    def _next_batch(self, batches):
+        sampler = getattr(batches, "_index_sampler", None)
+        indices = sampler.waiting if isinstance(sampler, _RecordingSampler) else ()
         refused = None
         try:
             return next(batches)
         except Exception as error:
-            if not asked_for or isinstance(error, MemoryPressure) or not oom.is_out_of_memory(error):
+            if not indices or isinstance(error, MemoryPressure) or not oom.is_out_of_memory(error):
                 raise
-            # Its words only: the error itself leads to all that did not fit.
+            # Keep the message only: the error's traceback holds everything that did not fit.
             refused = type(error), str(error)
             if self._workers() and "in DataLoader worker process" not in refused[1]:
-                # A worker that is gone, or memory that was short here: the loader has not gone on to the next, and
-                # may give this one yet.
+                # A worker died, or this process was short of memory: the loader has not moved on, and may still return
+                # this batch.
                 raise
         finally:
-            # They come in the order in which they were asked for.
-            index = asked_for.popleft() if asked_for else None
-        for pause in _PAUSES:
+            # Batches arrive in the order in which they were requested.
+            index = indices.popleft() if indices else None
+        for delay in _RETRY_DELAYS_SECONDS:
             free_unused_memory()
-            time.sleep(pause)
+            time.sleep(delay)
             try:
                 batch = _fetch(self._loader, index)
             except Exception as error:
@@ -150,91 +150,92 @@ class Wrapped:
             else:
                 self.stats.fetched_again += 1
                 return batch
-        raise oom.with_reason(*refused, f"the loader found no memory for this batch, {len(_PAUSES) + 1} times")
+        attempts = len(_RETRY_DELAYS_SECONDS) + 1
+        raise oom.with_reason(*refused, f"the loader ran out of memory for this batch in {attempts} attempts")
 
-    def _look_before(self):
+    def _check_start(self):
         context = getattr(self._loader, "multiprocessing_context", None)
-        # Daemons are mostly those of libraries, which know about forks.
+        # Daemon threads mostly belong to libraries, which handle forks.
         others = sum(not thread.daemon for thread in threading.enumerate()) - 1
         if self._workers() and others > 0 and _forks(context):
-            self._say(
+            self._warn_once(
                 "fork",
-                f"workers are forked while {others} other thread{'s' * (others > 1)} are there: what these hold locked stays "
-                'locked in the workers for ever. multiprocessing_context="forkserver" avoids it',
+                f"workers are forked while {others} other thread{'s run' if others > 1 else ' runs'}: locks held there "
+                'stay locked in the workers, which may hang. multiprocessing_context="forkserver" avoids that',
             )
 
-    def _look_at(self, batch, batches):
+    def _check_batch(self, batch, batches):
         stats = self.stats
         size = _bytes(batch)
         if size > stats.batch_bytes:
             stats.batch_bytes = size
             ahead = self._workers() * (getattr(self._loader, "prefetch_factor", None) or 1)
             stats.bytes_in_flight = size * ahead
-            free = _shm_free()
+            free = _free_shm_bytes()
             if ahead and free is not None and stats.bytes_in_flight > free:
-                self._say(
+                self._warn_once(
                     "shm",
-                    f"{ahead} batches of {_megabytes(size)} may wait in /dev/shm, which has {_megabytes(free)} left: fewer "
-                    "workers, a lower prefetch_factor, or a larger /dev/shm",
+                    f"{ahead} batches of {_megabytes(size)} may be in /dev/shm, which has {_megabytes(free)} free: use "
+                    "fewer workers, a lower prefetch_factor, or a larger /dev/shm",
                 )
-        if stats.batches % _FEW == 0:
-            self._look_at_workers(batches)
-            if stats.input_bound > _MUCH:
-                self._say(
+        if stats.batches % _CHECK_INTERVAL_BATCHES == 0:
+            self._check_workers(batches)
+            if stats.input_bound > _MAX_WAIT_SHARE:
+                self._warn_once(
                     "slow",
-                    f"the training waited for its data for {stats.input_bound:.0%} of the time: more workers, or data "
-                    "that is prepared before",
+                    f"the training waited for data {stats.input_bound:.0%} of the time: use more workers, or prepare "
+                    "the data in advance",
                 )
 
-    def _look_at_workers(self, batches):
+    def _check_workers(self, batches):
         pids = [process.pid for process in getattr(batches, "_workers", ())]
-        held = sum(_own_bytes(pid) for pid in pids)
+        held = sum(_private_bytes(pid) for pid in pids)
         self.stats.worker_bytes = held
         if self._first_look is None or self._first_look[0] != pids:
             self._first_look = pids, held
             return
         before = self._first_look[1]
-        if held > _GREW * before and held - before > _GREW_BYTES:
-            self._say(
+        if held > _MAX_WORKER_GROWTH_RATIO * before and held - before > _MAX_WORKER_GROWTH_BYTES:
+            self._warn_once(
                 "copies",
-                f"the workers' own memory grew from {_megabytes(before)} to {_megabytes(held)}: reading Python objects "
-                "copies them, once for each worker. Keep samples in arrays or tensors instead of lists of objects",
+                f"the workers' private memory grew from {_megabytes(before)} to {_megabytes(held)}: reading Python "
+                "objects copies them in each worker. Keep samples in arrays or tensors instead of lists of objects",
             )
 
     def _workers(self):
         return getattr(self._loader, "num_workers", 0) or 0
 
-    def _say(self, what, text):
+    def _warn_once(self, what, text):
         if self._warns and what not in self._said:
             self._said.add(what)
             warnings.warn(text, stacklevel=4)
 
 
 @contextlib.contextmanager
-def _noting(loader):
-    """In it, a loader of PyTorch makes iterators that note what they ask for."""
+def _recording_indices(loader):
+    """Inside it, a DataLoader creates iterators that record the indices they request."""
     data = sys.modules.get("torch.utils.data")
     is_known = data is not None and isinstance(loader, data.DataLoader)
     if not is_known or type(loader).__iter__ is not data.DataLoader.__iter__:
         yield
         return
-    # Of batches that come in any order nobody knows which one did not.
+    # If batches arrive in any order, it is unknown which one failed.
     is_in_order = not loader.num_workers or getattr(loader, "in_order", True)
     if isinstance(loader.dataset, data.IterableDataset) or not is_in_order:
         yield
         return
     name = "sampler" if loader.batch_sampler is None else "batch_sampler"
     sampler = getattr(loader, name)
-    # It refuses to be given another one by assignment, which is meant for what lasts.
-    vars(loader)[name] = _Noted(sampler)
+    # A DataLoader refuses to assign the attribute.
+    vars(loader)[name] = _RecordingSampler(sampler)
     try:
         yield
     finally:
         vars(loader)[name] = sampler
 
 
-class _Noted:
-    """A sampler; what it gave is kept until the batch has come."""
+class _RecordingSampler:
+    """A sampler that keeps the indices it yielded until their batch arrived."""
 
     def __init__(self, sampler):
         self._sampler = sampler
@@ -254,7 +255,7 @@ class _Noted:
 
 
 def _fetch(loader, index):
-    """As a worker would."""
+    """Fetches a batch as a worker would."""
     if loader.batch_sampler is None:
         return loader.collate_fn(loader.dataset[index])
     several = getattr(loader.dataset, "__getitems__", None)
@@ -268,8 +269,8 @@ def _forks(context):
     return (method or multiprocessing.get_all_start_methods()[0]) == "fork"
 
 
-def _own_bytes(pid):
-    """That it shares with nobody; 0 of one that has ended."""
+def _private_bytes(pid):
+    """Returns the private memory of a process; 0 if it has ended."""
     try:
         with open(f"/proc/{pid}/smaps_rollup") as file:
             lines = [line.split() for line in file if line.startswith(("Private_Dirty:", "Private_Clean:"))]
@@ -278,7 +279,7 @@ def _own_bytes(pid):
     return 1024 * sum(int(words[1]) for words in lines)
 
 
-def _shm_free():
+def _free_shm_bytes():
     try:
         disk = os.statvfs("/dev/shm")
     except OSError:

@@ -36,7 +36,8 @@ def run_optimizer_step(optimizer: Any) -> None:
             # Keep the message only: the error's traceback holds everything that did not fit.
             refusals.append((type(error), str(error)))
         if not snapshot.restore():
-            raise oom.with_reason(*refusals[-1], "the optimizer had changed part of the model: continue from a checkpoint")
+            reason = "the optimizer had changed part of the model: continue from a checkpoint"
+            raise oom.with_reason(*refusals[-1], reason)
         free_unused_memory()
         _disable_foreach(optimizer)
     raise oom.with_reason(*refusals[-1], "the optimizer's step does not fit; nothing was changed")

@@ -1,4 +1,4 @@
-"""Finds by trying how large a batch may be, without taking the machine along."""
+"""`antifreeze.find_batch_size`: finds the largest batch that fits by trying, without freezing the machine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from . import MemoryPressure
 from ._memory import free_unused_memory
 from ._shim import oom
 
-# Of what is available, left for everybody else where no guard sees to it.
-_LEFT = 0.15
+# Share of the available memory that stays free for other programs where no guard keeps it.
+_FREE_SHARE = 0.15
 
 
 def find_batch_size(
     function: Callable[[int], Any], *, start: int = 1, most: int = 65536, in_process: Optional[bool] = None
 ) -> int:
-    """The largest batch for which `function(size)`, one step with a batch of that size, finds memory. Sizes are doubled
-    until one does not fit, and then what lies between is halved. 0 when not even `start` fits.
+    """Returns the largest batch size, from `start` to `most`, for which `function(size)` does not run out of memory.
+    The function runs one step with a batch of that size. Returns 0 if not even `start` fits.
 
     >>> import antifreeze
     >>> def one_step(size):
@@ -29,20 +29,22 @@ def find_batch_size(
     >>> antifreeze.find_batch_size(one_step)
     1000
 
-    Under `antifreeze run` the wall refuses what would not fit; elsewhere a limit is set for the time of trying, which
-    leaves a part of what is available to others. What a trial changed in modules of PyTorch (gradients, buffers), the
-    random numbers, and what optimizers of PyTorch changed that step in it (parameters, their state and options) are put
-    back; what else it changes is not. Take a little less than what is found: steps differ.
+    Sizes are doubled until one does not fit; then binary search finds the limit. Use a little less than the result,
+    because steps differ. Under `antifreeze run` the wall refuses what does not fit; elsewhere a temporary memory limit
+    does. After each trial, gradients and buffers of PyTorch modules, random states, and the parameters, state and
+    options of PyTorch optimizers are restored; other changes are not.
 
-    TensorFlow keeps what it has taken, and may end the process where it finds no memory. So where it is in use sizes
-    are tried in processes of their own (`in_process=False`), for which the function has to be one of a module, and
-    not inside of another function.
+    TensorFlow does not return memory, and may abort when it runs out. If it is imported, each size is tried in a new
+    process (`in_process=False`); the function must then be defined at the top level of a module.
+
+    Raises ValueError if the sizes are invalid or the function cannot be sent to a process, RuntimeError if such a
+    process fails, and every error of the function that is not about memory.
     """
     if start < 1 or most < start:
-        raise ValueError("1 <= start <= most")
+        raise ValueError(f"start must be at least 1 and most at least start, not {start} and {most}")
     if in_process is None:
         in_process = "tensorflow" not in sys.modules
-    fits = _fits_here if in_process else _fits_elsewhere
+    fits = _fits_in_process if in_process else _fits_in_new_process
     if not fits(function, start):
         return 0
     low, high = start, start * 2
@@ -58,16 +60,16 @@ def find_batch_size(
     return low
 
 
-def _fits_here(function, size):
+def _fits_in_process(function, size):
     torch = sys.modules.get("torch")
-    with _wall(), _as_if_never(torch):
+    with _memory_limit(), _restoring_state(torch):
         fits = _try(function, size)
     free_unused_memory()
     return fits
 
 
 def _try(function, size):
-    """Out of the `except`, and of this call, the frames that held what did not fit are gone."""
+    """Returns whether it fits. After the return, the frames that held what did not fit are gone."""
     try:
         function(size)
     except Exception as error:
@@ -78,15 +80,15 @@ def _try(function, size):
 
 
 @contextlib.contextmanager
-def _as_if_never(torch):
+def _restoring_state(torch):
     if torch is None:
         yield
         return
     from ._split import SplitCache, StepSnapshot
 
-    before, optimizers = StepSnapshot(torch, SplitCache()), _Optimizers(torch)
+    before, optimizers = StepSnapshot(torch, SplitCache()), _OptimizerStates(torch)
     try:
-        with before.recording(False), optimizers.watching():
+        with before.recording(False), optimizers.recording():
             yield
     finally:
         optimizers.restore()
@@ -94,47 +96,48 @@ def _as_if_never(torch):
         before.restore_gradients()
 
 
-class _Optimizers:
-    """Those that step meanwhile, with what they change, as it was before: parameters, their own state, and options."""
+class _OptimizerStates:
+    """Records optimizers when they step, and restores their parameters, state and options."""
 
     def __init__(self, torch):
-        self._torch, self._kept = torch, {}
+        self._torch, self._saved = torch, {}
 
     @contextlib.contextmanager
-    def watching(self):
+    def recording(self):
         watch = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_pre_hook", None)
         if watch is None:
             yield
             return
-        hook = watch(self._steps)
+        hook = watch(self._record)
         try:
             yield
         finally:
             hook.remove()
 
-    def _steps(self, optimizer, words, named):
-        if id(optimizer) not in self._kept:
+    def _record(self, optimizer, words, named):
+        if id(optimizer) not in self._saved:
             parameters = [one for group in optimizer.param_groups for one in group["params"]]
             options = [
-                {name: self._copied(value) for name, value in group.items() if name != "params"}
+                {name: self._copy_to_cpu(value) for name, value in group.items() if name != "params"}
                 for group in optimizer.param_groups
             ]
-            state = {one: self._copied(own) for one, own in optimizer.state.items()}
-            self._kept[id(optimizer)] = optimizer, [(one, self._copied(one)) for one in parameters], options, state
+            state = {one: self._copy_to_cpu(own) for one, own in optimizer.state.items()}
+            copies = [(one, self._copy_to_cpu(one)) for one in parameters]
+            self._saved[id(optimizer)] = optimizer, copies, options, state
 
-    def _copied(self, value):
-        """Beside the card, whose memory is what is measured."""
+    def _copy_to_cpu(self, value):
+        """Copies to the CPU, because the GPU's memory is what the trial measures."""
         if isinstance(value, self._torch.Tensor):
             return value.detach().to("cpu", copy=True)
         if isinstance(value, dict):
-            return {name: self._copied(inner) for name, inner in value.items()}
+            return {name: self._copy_to_cpu(inner) for name, inner in value.items()}
         if type(value) in (list, tuple):
-            return type(value)(map(self._copied, value))
+            return type(value)(map(self._copy_to_cpu, value))
         return value
 
     def restore(self):
         with self._torch.no_grad():
-            for optimizer, parameters, options, state in self._kept.values():
+            for optimizer, parameters, options, state in self._saved.values():
                 for parameter, kept in parameters:
                     parameter.copy_(kept)
                 for group, kept in zip(optimizer.param_groups, options):
@@ -143,12 +146,12 @@ class _Optimizers:
                     if parameter not in state:
                         del optimizer.state[parameter]
                 for parameter, kept in state.items():
-                    _put_back(self._torch, optimizer.state[parameter], kept)
-        self._kept.clear()
+                    _restore_in_place(self._torch, optimizer.state[parameter], kept)
+        self._saved.clear()
 
 
-def _put_back(torch, state, kept):
-    """Into the same tensors, where they are still there."""
+def _restore_in_place(torch, state, kept):
+    """Restores in place where the tensors still exist."""
     for name in list(state):
         if name not in kept:
             del state[name]
@@ -162,14 +165,14 @@ def _put_back(torch, state, kept):
 
 
 @contextlib.contextmanager
-def _wall():
-    """Where no guard holds one: what is asked for beyond what is there fails, instead of freezing the machine."""
-    room = None if os.environ.get("ANTIFREEZE_PAGE") else _available()
-    if room is None:
+def _memory_limit():
+    """Sets a memory limit if there is no guard, so that requests fail instead of freezing the machine."""
+    available = None if os.environ.get("ANTIFREEZE_PAGE") else _available_bytes()
+    if available is None:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = _mapped() + int(room * (1 - _LEFT))
+    limit = _data_bytes() + int(available * (1 - _FREE_SHARE))
     if hard != resource.RLIM_INFINITY:
         limit = min(limit, hard)
     if soft != resource.RLIM_INFINITY:
@@ -181,15 +184,15 @@ def _wall():
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def _available():
-    return _kilobytes("/proc/meminfo", "MemAvailable:")
+def _available_bytes():
+    return _read_proc_bytes("/proc/meminfo", "MemAvailable:")
 
 
-def _mapped():
-    return _kilobytes("/proc/self/status", "VmData:") or 0
+def _data_bytes():
+    return _read_proc_bytes("/proc/self/status", "VmData:") or 0
 
 
-def _kilobytes(path, name):
+def _read_proc_bytes(path, name):
     try:
         with open(path) as file:
             words = next(line.split() for line in file if line.startswith(name))
@@ -198,34 +201,36 @@ def _kilobytes(path, name):
     return int(words[1]) * 1024
 
 
-def _fits_elsewhere(function, size):
+def _fits_in_new_process(function, size):
     import multiprocessing
     import signal
 
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_tell, args=(theirs, function, size))
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send_result, args=(sender, function, size))
     try:
         process.start()
     except Exception as error:
-        raise ValueError(f"{function!r} cannot be tried in a process of its own: it has to be one of a module") from error
-    theirs.close()
+        raise ValueError(
+            f"{function!r} cannot run in a new process: it must be defined at the top level of a module"
+        ) from error
+    sender.close()
     try:
-        told = ours.recv()
+        result = receiver.recv()
     except EOFError:
-        told = None
+        result = None
     process.join()
-    if isinstance(told, Exception):
-        raise told
-    if told is None and process.exitcode not in (-signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS):
-        raise RuntimeError(f"the trial of {size} ended with status {process.exitcode}, and said nothing")
-    return bool(told)
+    if isinstance(result, Exception):
+        raise result
+    if result is None and process.exitcode not in (-signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS):
+        raise RuntimeError(f"the trial with size {size} ended with exit status {process.exitcode} and no result")
+    return bool(result)
 
 
-def _tell(pipe, function, size):
-    """In a process of its own: whether it fits, or the error that it is not about memory."""
+def _send_result(pipe, function, size):
+    """Runs in the new process: sends whether the size fits, or an error that is not about memory."""
     try:
-        with _wall():
+        with _memory_limit():
             pipe.send(_try(function, size))
     except Exception as error:
         pipe.send(RuntimeError(f"{type(error).__name__}: {error}"))

@@ -255,7 +255,8 @@ class SplitStep:
             if self._batch_norm == "refuse":
                 return 'BatchNorm would use the statistics of each part; batch_norm="warn" or "allow" permits that'
             if not self._cache.has_warned:
-                warnings.warn("steps are split into parts, and BatchNorm uses the statistics of each part", stacklevel=6)
+                text = "steps are split into parts, and BatchNorm uses the statistics of each part"
+                warnings.warn(text, stacklevel=6)
                 self._cache.has_warned = True
         return None
 

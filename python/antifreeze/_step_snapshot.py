@@ -99,7 +99,7 @@ class StepSnapshot:
             if buffer._version != version:
                 self._cache.unchanged_buffers[module].discard(name)
                 return (
-                    f"the buffer {name} of {type(module).__name__} was changed for the first time, and no copy of it exists"
+                    f"the buffer {name} of {type(module).__name__} was changed for the first time, and was not saved"
                 )
         return None
 

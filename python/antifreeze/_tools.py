@@ -1,4 +1,4 @@
-"""Small things that training loops get wrong: buffers that keep graphs, numbers that are none, phases nobody knows."""
+"""Small tools for training loops: `RollingBuffer`, `check_finite` and `phase`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import math
 import sys
 from typing import Any, Iterable, Iterator, Optional
 
-from ._shim.holders import _is_a
+from ._shim.holders import is_framework_instance
 
 PHASES = {"data": 1, "forward": 2, "backward": 3, "optimizer": 4, "evaluation": 5, "saving": 6}
 
 
 class RollingBuffer:
-    """Keeps the last of what is put into it: so many, or so many bytes of them, or both. Tensors are detached, so that
-    no graph of an old step is kept, and of a view only its own part is.
+    """A list of the newest values, limited by their number, their bytes, or both. Tensors are detached, so that no
+    graph of an old step stays in memory, and views are copied, so that `batch[0]` does not keep the batch.
 
     >>> import antifreeze
     >>> losses = antifreeze.RollingBuffer(3)
@@ -24,19 +24,21 @@ class RollingBuffer:
     ...     losses.append(loss)
     >>> list(losses), losses.mean()
     ([3.0, 2.0, 1.0], 2.0)
+
+    Raises ValueError without a limit, or if a limit is below 1.
     """
 
     def __init__(self, count: Optional[int] = None, *, bytes: Optional[int] = None) -> None:
         if count is None and bytes is None:
-            raise ValueError("a RollingBuffer is bounded: RollingBuffer(100), or RollingBuffer(bytes=1_000_000)")
+            raise ValueError("a RollingBuffer needs a limit: RollingBuffer(100) or RollingBuffer(bytes=1_000_000)")
         if count is not None and count < 1 or bytes is not None and bytes < 1:
-            raise ValueError("a RollingBuffer holds at least one thing")
+            raise ValueError("the limit of a RollingBuffer must be at least 1")
         self._count, self._most = count, bytes
         self._held: collections.deque[tuple[Any, int]] = collections.deque()
         self.bytes = 0
 
     def append(self, value: Any) -> None:
-        """Puts it in; what is oldest goes. What is larger than all that may be held is kept alone."""
+        """Adds a value and removes the oldest ones beyond the limit. A value larger than the limit is kept alone."""
         value = _detached(value)
         size = _bytes(value)
         self._held.append((value, size))
@@ -53,7 +55,7 @@ class RollingBuffer:
         self.bytes = 0
 
     def mean(self) -> Any:
-        """Of numbers, or of tensors of one shape; NaN of nothing."""
+        """Returns the mean of numbers, or of tensors of one shape. NaN if the buffer is empty."""
         if not self._held:
             return math.nan
         return sum(self) / len(self)
@@ -80,63 +82,63 @@ class RollingBuffer:
 def _detached(value):
     if isinstance(value, collections.abc.Mapping):
         inner = {key: _detached(inner) for key, inner in value.items()}
-        return inner if isinstance(value, dict) else _made_as(value, inner)
+        return inner if isinstance(value, dict) else _same_type(value, inner)
     if isinstance(value, tuple) and hasattr(value, "_make"):
         return value._make(map(_detached, value))
     if isinstance(value, (tuple, list)):
-        return _made_as(value, [_detached(inner) for inner in value])
+        return _same_type(value, [_detached(inner) for inner in value])
     value = value.detach() if hasattr(value, "detach") else value
     try:
-        return _without_the_rest(value)
+        return _copy_view(value)
     except Exception:
-        # Of a kind that has no storage.
+        # A value without a storage.
         return value
 
 
-def _made_as(pattern, inner):
+def _same_type(pattern, inner):
     try:
         return type(pattern)(inner)
     except Exception:
         return inner
 
 
-def _without_the_rest(value):
-    """A view keeps all of what it is a view of: a part is copied."""
-    if _is_a(value, ("torch", "Tensor")):
+def _copy_view(value):
+    """Copies a view, because it keeps the whole storage in memory."""
+    if is_framework_instance(value, ("torch", "Tensor")):
         return value.clone() if value.untyped_storage().nbytes() > value.nbytes else value
-    if _is_a(value, ("numpy", "ndarray")):
+    if is_framework_instance(value, ("numpy", "ndarray")):
         whole = value
-        while _is_a(whole.base, ("numpy", "ndarray")):
+        while is_framework_instance(whole.base, ("numpy", "ndarray")):
             whole = whole.base
-        # What is in a file takes no memory.
+        # A view of a memory-mapped file takes no memory.
         return value.copy() if whole.base is None and whole.nbytes > value.nbytes else value
     return value
 
 
 def _bytes(value):
-    """Of a view its own part. Nothing is raised: it is but a measure."""
+    """Returns the bytes of a value; of a view, its own part. Never raises."""
     if isinstance(value, collections.abc.Mapping):
         return sys.getsizeof(value, 64) + sum(map(_bytes, value.values()))
     if isinstance(value, (tuple, list)):
         return sys.getsizeof(value, 64) + sum(map(_bytes, value))
     with contextlib.suppress(Exception):
-        return sum(map(_bytes_of_array, _made_of(value)))
+        return sum(map(_bytes_of_array, _component_arrays(value)))
     return sys.getsizeof(value, 64)
 
 
 def _bytes_of_array(array):
-    if _is_a(array, ("torch", "Tensor")):
-        # An expanded one has less than it shows.
+    if is_framework_instance(array, ("torch", "Tensor")):
+        # An expanded tensor has less storage than its shape shows.
         return min(array.nbytes, array.untyped_storage().nbytes())
     size = getattr(array, "nbytes", None)
-    # TensorFlow's know their shape only.
+    # TensorFlow tensors have no `nbytes`.
     return size if isinstance(size, int) else array.dtype.size * math.prod(array.shape)
 
 
-def _made_of(value):
-    """What something sparse, ragged or nested is made of, its numbers first; of everything else, itself."""
+def _component_arrays(value):
+    """Returns the arrays of a sparse, ragged or nested value, its values first; of others, the value itself."""
     torch, tensorflow = sys.modules.get("torch"), sys.modules.get("tensorflow")
-    if _is_a(value, ("torch", "Tensor")):
+    if is_framework_instance(value, ("torch", "Tensor")):
         if value.layout is torch.sparse_coo:
             return [value._values(), value._indices()]
         if value.layout in (torch.sparse_csr, torch.sparse_bsr):
@@ -144,20 +146,19 @@ def _made_of(value):
         if value.layout in (torch.sparse_csc, torch.sparse_bsc):
             return [value.values(), value.ccol_indices(), value.row_indices()]
         return [value.values()] if value.is_nested else [value]
-    if _is_a(value, ("tensorflow", "SparseTensor"), ("tensorflow", "IndexedSlices")):
+    if is_framework_instance(value, ("tensorflow", "SparseTensor"), ("tensorflow", "IndexedSlices")):
         return [value.values, value.indices]
-    if _is_a(value, ("tensorflow", "RaggedTensor")):
+    if is_framework_instance(value, ("tensorflow", "RaggedTensor")):
         return [value.flat_values, *value.nested_row_splits]
-    # Of SciPy and JAX.
+    # Sparse arrays of SciPy and JAX.
     if hasattr(value, "shape") and (hasattr(value, "nnz") or hasattr(value, "nse")):
         return [value.data]
     return [value]
 
 
 def check_finite(value: Any, name: Optional[str] = None) -> Any:
-    """Raises FloatingPointError where something is not a number or infinite, and says where; gives it back otherwise.
-    For numbers, tensors and arrays of any framework, sparse ones too, tuples, lists and mappings of them, PyTorch
-    modules, of which parameters and gradients are looked at, and models of Keras, of which weights are.
+    """Returns `value`, or raises FloatingPointError if a number in it is NaN or infinite. The message says where.
+    `name` is what the message calls the value.
 
     >>> import antifreeze
     >>> antifreeze.check_finite(0.5)
@@ -166,6 +167,9 @@ def check_finite(value: Any, name: Optional[str] = None) -> Any:
     Traceback (most recent call last):
       ...
     FloatingPointError: ['penalty'] is inf
+
+    Accepts numbers, tensors and arrays of any framework (also sparse ones), and lists, tuples and mappings of them. Of
+    a PyTorch module, parameters and gradients are checked; of a Keras model, its weights.
     """
     for place, found in _not_finite(value, name or ""):
         raise FloatingPointError(f"{place or 'the value'} {found}")
@@ -179,7 +183,7 @@ def _not_finite(value, place):
     elif isinstance(value, (tuple, list, set, frozenset, collections.deque, RollingBuffer)):
         for index, inner in enumerate(value):
             yield from _not_finite(inner, f"{place}[{index}]")
-    elif isinstance(value, type) or _is_a(value, ("torch.nn.parameter", "UninitializedTensorMixin")):
+    elif isinstance(value, type) or is_framework_instance(value, ("torch.nn.parameter", "UninitializedTensorMixin")):
         return
     elif hasattr(value, "named_parameters"):
         for name, parameter in value.named_parameters():
@@ -187,13 +191,13 @@ def _not_finite(value, place):
             yield from _not_finite(parameter, place_of)
             if parameter.grad is not None:
                 yield from _not_finite(parameter.grad, f"the gradient of {place_of}")
-    elif _is_a(value, ("keras", "Layer"), ("tensorflow", "Module")):
+    elif is_framework_instance(value, ("keras", "Layer"), ("tensorflow", "Module")):
         weights = value.weights if hasattr(value, "weights") else value.variables
         for weight in weights:
             name = getattr(weight, "path", weight.name)
             yield from _not_finite(weight, f"{place}.{name}" if place else name)
-    elif _is_a(value, ("torch", "Tensor")) or hasattr(value, "shape"):
-        yield from _not_finite_in(_made_of(value)[0], place)
+    elif is_framework_instance(value, ("torch", "Tensor")) or hasattr(value, "shape"):
+        yield from _not_finite_in(_component_arrays(value)[0], place)
     elif not isinstance(value, int) and (isinstance(value, complex) or hasattr(value, "__float__")):
         bad = _bad_part(value)
         if bad is not None:
@@ -201,25 +205,25 @@ def _not_finite(value, place):
 
 
 def _bad_part(number):
-    """What is not finite of it; None if all of it is."""
+    """Returns the part of a number that is not finite, or None."""
     try:
         parts = (number.real, number.imag) if isinstance(number, complex) else (float(number),)
     except OverflowError:
-        # Larger than a float may be, and finite.
+        # An integer too large for a float is finite.
         return None
     return next((part for part in parts if not math.isfinite(part)), None)
 
 
 def _not_finite_in(array, place):
-    """One look at all of it; only what is bad is counted."""
-    if _is_a(array, ("keras", "Variable")):
+    """Checks all values in one operation, and counts the bad ones only if there are any."""
+    if is_framework_instance(array, ("keras", "Variable")):
         array = array.value
-    if _is_a(array, ("torch", "Tensor")):
+    if is_framework_instance(array, ("torch", "Tensor")):
         finite = _finite_in_torch(array)
-    elif _is_a(array, ("tensorflow", "Tensor"), ("tensorflow", "Variable")):
+    elif is_framework_instance(array, ("tensorflow", "Tensor"), ("tensorflow", "Variable")):
         finite = _finite_in_tensorflow(array)
     elif str(getattr(array, "dtype", "")).startswith("key<"):
-        # JAX's random numbers.
+        # Random keys of JAX.
         return
     else:
         import numpy
@@ -239,14 +243,14 @@ def _not_finite_in(array, place):
     whole = math.prod(array.shape)
     bad = whole - int(finite.sum())
     if whole == 1:
-        yield place, f"is {_bad_part(_only(array))}"
+        yield place, f"is {_bad_part(_only_number(array))}"
     else:
         yield place, f"has {bad} of {whole} values that are not finite"
 
 
-def _only(array):
-    """The number of an array that has but one."""
-    if _is_a(array, ("torch", "Tensor")):
+def _only_number(array):
+    """Returns the number of an array with one element."""
+    if is_framework_instance(array, ("torch", "Tensor")):
         return array.reshape(-1)[0].item()
     import numpy
 
@@ -255,7 +259,7 @@ def _only(array):
 
 
 def _finite_in_torch(tensor):
-    """None where there is nothing to look at."""
+    """Returns None if the tensor has no values that could be bad."""
     if tensor.is_meta or not (tensor.is_floating_point() or tensor.is_complex()):
         return None
     tensor = tensor.detach()
@@ -270,7 +274,7 @@ def _finite_in_tensorflow(tensor):
             is_finite(tensorflow.math.real(tensor)), is_finite(tensorflow.math.imag(tensor))
         )
     elif tensor.dtype.is_floating:
-        # There are small kinds that it does not know.
+        # It does not support 8-bit floats.
         finite = is_finite(tensor if tensor.dtype.size > 1 else tensorflow.cast(tensor, "float32"))
     else:
         return None
@@ -280,7 +284,7 @@ def _finite_in_tensorflow(tensor):
 def _finite_in_numpy(array):
     import numpy
 
-    # Of the kinds that are no numbers; those that other packages add, such as bfloat16, are `V`.
+    # Types without NaN. Types that other packages add, such as bfloat16, have kind `V`.
     if array.dtype.kind in "biuSUTOmM":
         return None
     try:
@@ -291,16 +295,18 @@ def _finite_in_numpy(array):
 
 @contextlib.contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Tells the guard what the script is at where the shim cannot see it: one of "data", "forward", "backward",
-    "optimizer", "evaluation", "saving". Phases may be inside of each other.
+    """Reports the phase of the block, for loops whose phases antifreeze does not detect: "data", "forward", "backward",
+    "optimizer", "evaluation" or "saving". Phases may be nested.
 
     >>> import antifreeze
     >>> with antifreeze.phase("evaluation"):
     ...     pass
+
+    Raises ValueError for any other name.
     """
     number = PHASES.get(name)
     if number is None:
-        raise ValueError(f"no phase {name!r}; there are: {', '.join(PHASES)}")
+        raise ValueError(f"unknown phase {name!r}; use one of {', '.join(PHASES)}")
     from ._shim.page import PHASE
     from ._shim.trainer import get_trainer
 

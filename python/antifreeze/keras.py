@@ -1,4 +1,4 @@
-"""For Keras 3: `model.fit(…, callbacks=[antifreeze.keras.Callback()])`."""
+"""The callback for Keras 3: `model.fit(…, callbacks=[antifreeze.keras.Callback()])`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ._shim.trainer import OPTIMIZER_MODULES
 
 
 class Callback(keras.callbacks.Callback):
-    """Tells the guard how far the training means to go, and saves the whole model to `save` (a file of Keras) when the
-    guard asks for it; without `save`, antifreeze keeps weights and optimizer itself.
+    """Saves the whole model to the file `save` when the guard asks for it, and reports how many steps are planned.
+    Without `save`, antifreeze saves the weights in its own folder.
 
     >>> import antifreeze.keras, keras, numpy
     >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
@@ -25,8 +25,8 @@ class Callback(keras.callbacks.Callback):
     ...     numpy.ones((8, 4)), numpy.ones((8, 1)), verbose=0, callbacks=[antifreeze.keras.Callback(save="last.keras")]
     ... )
 
-    What Keras does in a step is compiled, or runs where an exception does not reach it: a step that does not fit cannot
-    be taken in parts. `antifreeze.find_batch_size` finds a batch that fits.
+    A step that does not fit is not split, because Keras compiles it. `antifreeze.find_batch_size` finds a batch size
+    that fits.
     """
 
     def __init__(self, save: Optional[str] = None) -> None:
@@ -37,7 +37,7 @@ class Callback(keras.callbacks.Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         steps, epochs = self.params.get("steps"), self.params.get("epochs")
         _callbacks.report_planned_steps(steps * epochs if steps and epochs else None)
-        _callbacks.resume_from(_steps_made(self.model))
+        _callbacks.resume_from(_completed_steps(self.model))
         if self._path is not None:
             self._owner = _Owner(
                 checkpoints.KERAS, inspect.unwrap(type(self.model).fit), self._save, _is_consistent, self.model,
@@ -54,7 +54,7 @@ class Callback(keras.callbacks.Callback):
         folder, name = os.path.split(path)
         temporary = os.path.join(folder, f".{os.getpid()}-{name}")
         checkpoints.replace(path, checkpoints.KERAS, self.model.save, temporary)
-        checkpoints.point(saves_folder(), checkpoints.KERAS, _steps_made(self.model), path)
+        checkpoints.point(saves_folder(), checkpoints.KERAS, _completed_steps(self.model), path)
         return {"path": path, "bytes": os.path.getsize(path), "by": "framework", "kind": checkpoints.KERAS}
 
 
@@ -64,8 +64,8 @@ class _Owner(_callbacks.CheckpointOwner):
 
 
 def _is_filtered_fit(trace, fit, model):
-    """Whether an exception left `model.fit`. Keras removes its own frames from tracebacks, that of `fit` among them;
-    what remains is the frame of its wrapper, which holds the function and its arguments."""
+    """Whether an exception left `model.fit`. Keras removes its own frames from tracebacks, including that of `fit`. The
+    frame of its wrapper remains, which holds the function and its arguments."""
     while trace is not None:
         variables = trace.tb_frame.f_locals
         function, arguments = variables.get("fn"), variables.get("args")
@@ -75,10 +75,10 @@ def _is_filtered_fit(trace, fit, model):
     return False
 
 
-def _steps_made(model):
+def _completed_steps(model):
     iterations = getattr(getattr(model, "optimizer", None), "iterations", 0)
     return int(iterations)
 
 
 def _is_consistent(trace):
-    return not holders.passes_through(trace, OPTIMIZER_MODULES)
+    return not holders.is_raised_in(trace, OPTIMIZER_MODULES)

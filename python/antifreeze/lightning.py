@@ -1,4 +1,4 @@
-"""For Lightning: `Trainer(callbacks=[antifreeze.lightning.Callback()])`."""
+"""The callback for Lightning: `Trainer(callbacks=[antifreeze.lightning.Callback()])`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _LOG = inspect.signature(lightning.LightningModule.log)
 
 
 class Callback(lightning.Callback):
-    """Has Lightning save a checkpoint when the guard asks for it, tells the guard how far the training means to go, and
-    takes steps that do not fit in parts.
+    """Makes Lightning save a checkpoint when the guard asks for it, reports how many steps are planned, and splits
+    steps that do not fit into memory.
 
     >>> import antifreeze.lightning, lightning, torch
     >>> class Model(lightning.LightningModule):
@@ -45,27 +45,27 @@ class Callback(lightning.Callback):
     >>> data = torch.utils.data.DataLoader(torch.ones(8, 4), batch_size=4)
     >>> trainer.fit(Model(), data, ckpt_path=antifreeze.last_save())
 
-    As long as all fits, steps are Lightning's own. In parts, `training_step` is called for each of them, and its loss
-    has to be a mean over the items; `items(batch)` tells their number, where it is not that of rows. What it logs is
-    logged once, of the whole batch. With `split=False`, on more than one device, and where the optimization is not
-    automatic, steps are left whole. `batch_norm` is as of `antifreeze.step`.
+    While all steps fit, Lightning runs them unchanged. For a split step, `training_step` is called for each part. Its
+    loss must be a mean over the items; `items(batch)` returns their number if it is not the number of rows. Values are
+    logged once, for the whole batch. Steps are not split with `split=False`, on several devices, or with manual
+    optimization. `batch_norm` is the option of `antifreeze.step`, and an invalid value raises ValueError.
     """
 
     def __init__(
         self, split: bool = True, items: Optional[Callable[[Any], float]] = None, batch_norm: str = "refuse"
     ) -> None:
-        self._splits, self._items = split, items or _split.length
+        self._allows_split, self._items = split, items or _split.length
         self._splitter = _callbacks.Splitter(batch_norm)
         self._owner: Optional[_callbacks.CheckpointOwner] = None
         self._is_updating = False
-        # The step that this training begins at; before it makes one there is nothing to save.
+        # The step that this training begins at. Before the first step there is nothing to save.
         self._began = 0
         self._patches = _callbacks.MethodPatches()
         self._steps: Optional[_Steps] = None
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        # If another training has left something.
-        self._end()
+        # An interrupted training may have left its patches.
+        self._detach()
         _callbacks.report_planned_steps(trainer.estimated_stepping_batches)
         self._began = trainer.global_step
         _callbacks.resume_from(self._began)
@@ -75,25 +75,26 @@ class Callback(lightning.Callback):
             trainer,
         )
         self._owner.begin()
-        is_alone = trainer.world_size == 1 and isinstance(trainer.strategy, lightning.strategies.SingleDeviceStrategy)
-        fetches_itself = "dataloader_iter" in inspect.signature(pl_module.training_step).parameters
-        if self._splits and is_alone and pl_module.automatic_optimization and not fetches_itself:
+        single_device = lightning.strategies.SingleDeviceStrategy
+        is_single_device = trainer.world_size == 1 and isinstance(trainer.strategy, single_device)
+        fetches_data = "dataloader_iter" in inspect.signature(pl_module.training_step).parameters
+        if self._allows_split and is_single_device and pl_module.automatic_optimization and not fetches_data:
             self._splitter.begin()
             self._steps = _Steps(trainer, pl_module, self._splitter, self._items)
             self._patches.patch(trainer.strategy, "training_step", self._steps.training_step)
             self._patches.patch(trainer.strategy, "backward", self._steps.backward)
-            self._patches.patch(trainer.strategy.precision_plugin, "backward", self._steps.go_back)
+            self._patches.patch(trainer.strategy.precision_plugin, "backward", self._steps.run_backward)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         if self._steps is not None:
             self._steps.index = batch_idx
-        # Here Lightning's counters fit to the model: all batches before this one are done, and it is not begun.
+        # Lightning's counters match the model here: all earlier batches are complete.
         self._is_updating = False
         if self._owner is None or trainer.global_step == self._began:
             return
-        # Ranks save together, when one of them is asked to.
-        is_spread, is_asked = trainer.world_size > 1, get_trainer().is_save_requested()
-        if is_spread and trainer.strategy.reduce_boolean_decision(is_asked, all=False):
+        # All ranks save together if one of them is asked to.
+        is_distributed, is_requested = trainer.world_size > 1, get_trainer().is_save_requested()
+        if is_distributed and trainer.strategy.reduce_boolean_decision(is_requested, all=False):
             get_trainer().save_now(sys._getframe(), self._owner.save)
         if get_trainer().is_request_pending():
             get_trainer().serve_requests(sys._getframe(), self._owner.save)
@@ -105,16 +106,16 @@ class Callback(lightning.Callback):
         self._is_updating = False
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        self._end()
+        self._detach()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        # Ranks that do not fail would never come to this save, and it waits for them.
-        is_alone = trainer.world_size == 1
-        if self._owner is not None and is_alone and oom.is_out_of_memory(exception) and not self._is_updating:
-            get_trainer().save_at_end(sys._getframe(), self._owner.save)
-        self._end()
+        # Ranks that did not fail would never reach this save, which waits for all.
+        is_single_rank = trainer.world_size == 1
+        if self._owner is not None and is_single_rank and oom.is_out_of_memory(exception) and not self._is_updating:
+            get_trainer().save_before_exit(sys._getframe(), self._owner.save)
+        self._detach()
 
-    def _end(self):
+    def _detach(self):
         if self._owner is not None:
             self._owner.end()
         self._patches.restore()
@@ -127,7 +128,7 @@ class Callback(lightning.Callback):
         if trainer.world_size == 1:
             path = checkpoints.write(folder, checkpoints.LIGHTNING, step, trainer.save_checkpoint)
         else:
-            # All ranks save together, and some strategies let each write a part: the name is the same for all.
+            # All ranks save together, and some strategies write one part per rank, so all use the same name.
             path, temporary = os.path.join(folder, name), os.path.join(folder, f".ranks-{name}")
             trainer.save_checkpoint(temporary)
             if not trainer.is_global_zero:
@@ -139,73 +140,73 @@ class Callback(lightning.Callback):
 
 
 class _Steps:
-    """Of one training. Lightning goes forward, forgets the gradients of the step before, and goes back. In parts both
-    are done where it goes forward, and the gradients are kept until it goes back: before that it wants to see the loss.
-    """
+    """The steps of one training. Lightning runs forward, resets the gradients, and runs backward. A split step does
+    both in the forward call, because Lightning needs the loss then, and keeps its gradients until the backward call."""
 
     def __init__(self, trainer, module, splitter, items):
         self._trainer, self._module, self._splitter, self._items = trainer, module, splitter, items
         self._precision = trainer.strategy.precision_plugin
-        self._train, self._back, self._go_back = (
+        self._train, self._back, self._run_backward = (
             trainer.strategy.training_step, trainer.strategy.backward, self._precision.backward
         )
-        # Of the batch that is trained on.
+        # Index of the current batch.
         self.index = 0
         self._metrics = _metrics(module)
         self._log = module.log
-        # Called in its place; always the same one, as what is compiled looks at it.
-        self._logs = torch.compiler.disable(self._note) if "torch._dynamo" in sys.modules else self._note
-        # Of a part, what it has logged; None of a whole, which logs for itself: the names only.
+        # Replaces `module.log`. Always the same function, because compiled code guards on it.
+        has_compiler = "torch._dynamo" in sys.modules
+        self._log_patched = torch.compiler.disable(self._record_log) if has_compiler else self._record_log
+        # What the current part has logged. None for a whole batch, whose values are logged directly; `_names` has them.
         self._logged = None
         self._names = set()
-        # Of a whole that went forward, and not yet back: what it was called with, what it found, and what it returned.
-        self._gone = None
+        # A whole batch that has run forward, but not backward: its arguments, snapshots and results.
+        self._forwarded = None
         self._is_warned = False
 
     def training_step(self, batch, *rest):
-        self._gone, self._names = None, set()
+        self._forwarded, self._names = None, set()
         if not self._splitter.must_split(batch):
-            before, states = self._splitter.snapshot(self._module), _states(self._metrics)
-            fits, result = self._splitter.try_whole(before, lambda: self._go_forward(batch, rest))
+            before, states = self._splitter.snapshot(self._module), _metric_states(self._metrics)
+            fits, result = self._splitter.try_whole(before, lambda: self._run_forward(batch, rest))
             if fits:
-                self._gone = batch, rest, before, states, [weakref.ref(tensor) for tensor in _tensors(result)]
+                self._forwarded = batch, rest, before, states, [weakref.ref(tensor) for tensor in _tensors(result)]
                 return result
-            _restore(states)
-        return self._in_parts(batch, rest)
+            _restore_metrics(states)
+        return self._run_split(batch, rest)
 
     def backward(self, loss, *arguments, **named):
-        if self._gone is None:
+        if self._forwarded is None:
             return self._back(loss, *arguments, **named)
-        (batch, rest, before, states, returned), self._gone = self._gone, None
+        (batch, rest, before, states, returned), self._forwarded = self._forwarded, None
         fits, result = self._splitter.try_whole(before, lambda: self._back(loss, *arguments, **named))
         if fits:
             self._splitter.record_changes(before)
             return result
-        _restore(states)
-        # Those who called hold it, and with it all that did not fit.
+        _restore_metrics(states)
+        # The caller holds these tensors, and through them the graph that did not fit.
         for tensor in (loss, *(kept() for kept in returned)):
             if tensor is not None and tensor.grad_fn is not None and not tensor._is_view():
                 tensor.detach_()
-        result = self._in_parts(batch, rest)
+        result = self._run_split(batch, rest)
         if result is None:
             return loss
         loss = result["loss"] if isinstance(result, dict) else result
         return self._back(loss / self._trainer.accumulate_grad_batches, *arguments, **named)
 
-    def go_back(self, loss, *arguments, **named):
-        """In `backward`; what it calls afterwards finds all gradients."""
+    def run_backward(self, loss, *arguments, **named):
+        """Called in `backward`. Hooks that Lightning calls afterwards find all gradients."""
         stash = _callbacks.GradientStash(self._parameters())
         try:
-            self._go_back(loss, *arguments, **named)
+            self._run_backward(loss, *arguments, **named)
         except BaseException:
             stash.restore()
             raise
         stash.accumulate()
 
-    def _go_forward(self, batch, rest):
-        """As in `training_step`: `self.log` goes by where it is."""
+    def _run_forward(self, batch, rest):
+        """Runs as in `training_step`, because `self.log` depends on the hook it is called in."""
         module, log = self._module, _callbacks.MethodPatches()
-        log.patch(module, "log", self._logs)
+        log.patch(module, "log", self._log_patched)
         before, module._current_fx_name = module._current_fx_name, "training_step"
         try:
             return self._train(batch, *rest)
@@ -213,30 +214,30 @@ class _Steps:
             module._current_fx_name = before
             log.restore()
 
-    def _note(self, *arguments, **named):
+    def _record_log(self, *arguments, **named):
         if self._logged is None:
             self._names.add(arguments[0] if arguments else named.get("name"))
             return self._log(*arguments, **named)
         self._logged.append(_LOG.bind(None, *arguments, **named).arguments)
 
-    def _in_parts(self, batch, rest):
-        parameters, states = self._parameters(), _states(self._metrics)
-        if self._forgets_next():
+    def _run_split(self, batch, rest):
+        parameters, states = self._parameters(), _metric_states(self._metrics)
+        if self._resets_gradients():
             for optimizer in self._trainer.optimizers:
                 optimizer.zero_grad()
-        scale = self._scale()
+        scale = self._loss_scale()
         whole = None
 
         def forward(numbered):
             nonlocal whole
             part, rows = numbered
             if whole is None or int(rows[0]) == 0:
-                # Another attempt.
-                _restore(states)
-                whole = _Whole(self._batch_length)
+                # A new attempt.
+                _restore_metrics(states)
+                whole = _CombinedParts(self._batch_length)
             self._logged = []
             try:
-                result = self._go_forward(part, rest)
+                result = self._run_forward(part, rest)
             finally:
                 logged, self._logged = self._logged, None
             if result is None:
@@ -251,37 +252,37 @@ class _Steps:
 
         stash = _callbacks.GradientStash(parameters)
         try:
-            mean = self._splitter.run_split(forward, self._numbered(batch), backward)
-            learnt = [(parameter, parameter.grad) for parameter in parameters if parameter.grad is not None]
+            mean = self._splitter.run_split(forward, self._with_row_numbers(batch), backward)
+            computed = [(parameter, parameter.grad) for parameter in parameters if parameter.grad is not None]
         finally:
             stash.restore()
         if whole is None or whole.is_empty():
             return None
-        self._log_whole(whole)
-        return whole.result(_loss(mean, scale, learnt, self._module.device))
+        self._log_combined(whole)
+        return whole.result(_precomputed_loss(mean, scale, computed, self._module.device))
 
-    def _numbered(self, batch):
-        """With the numbers of its rows, by which an attempt is seen to begin."""
+    def _with_row_numbers(self, batch):
+        """Adds row numbers to the batch: row 0 marks the begin of an attempt."""
         try:
             self._batch_length = _split.length(batch)
         except ValueError:
             return batch
         return [batch, torch.arange(self._batch_length)]
 
-    def _log_whole(self, whole):
+    def _log_combined(self, whole):
         before, self._module._current_fx_name = self._module._current_fx_name, "training_step"
         try:
             for named in whole.logged():
-                # What was logged before there was no memory is of the whole already.
+                # Values that were logged before the out-of-memory error belong to the whole batch already.
                 if named["name"] not in self._names:
                     self._log(**named)
         finally:
             self._module._current_fx_name = before
-        if whole.guesses and not self._is_warned:
+        if whole.uncertain_names and not self._is_warned:
             self._is_warned = True
             warnings.warn(
-                f"steps are taken in parts; {', '.join(whole.guesses)} is logged with a reduce_fx that is no mean: "
-                "what its parts log is put together by it too, which is right for counts, and not for means",
+                f"steps are run in parts, and {', '.join(whole.uncertain_names)} is logged with a reduce_fx other than "
+                "mean. It is applied to the values of the parts too, which is correct for counts, but not for means",
                 stacklevel=2,
             )
 
@@ -289,8 +290,8 @@ class _Steps:
         groups = (group for optimizer in self._trainer.optimizers for group in optimizer.param_groups)
         return list({id(parameter): parameter for group in groups for parameter in group["params"]}.values())
 
-    def _forgets_next(self):
-        """Whether Lightning itself forgets the gradients that are there, before it goes back, and nobody looks."""
+    def _resets_gradients(self):
+        """Whether Lightning resets the gradients before this backward, and no hook reads them before."""
         plain = lightning.LightningModule
         is_looked_at = type(self._module).on_before_zero_grad is not plain.on_before_zero_grad or any(
             type(callback).on_before_zero_grad is not lightning.Callback.on_before_zero_grad
@@ -299,14 +300,14 @@ class _Steps:
         has_plain_optimizers = type(self._module).optimizer_zero_grad is plain.optimizer_zero_grad and not is_looked_at
         return has_plain_optimizers and self.index % self._trainer.accumulate_grad_batches == 0
 
-    def _scale(self):
-        """By which losses are made larger, for numbers of half precision."""
+    def _loss_scale(self):
+        """Returns the loss scale of mixed precision, or None."""
         scaler = getattr(self._precision, "scaler", None)
         return None if scaler is None else scaler.scale(torch.ones((), device=self._module.device))
 
 
-class _Learnt(torch.autograd.Function):
-    """A loss whose gradients are known."""
+class _PrecomputedLoss(torch.autograd.Function):
+    """A loss whose gradients were computed already."""
 
     @staticmethod
     def forward(context, value, scale, gradients, *parameters):
@@ -316,31 +317,31 @@ class _Learnt(torch.autograd.Function):
     @staticmethod
     def backward(context, gradient):
         if context.gradients is None:
-            raise RuntimeError("a step that was taken in parts can go back only once")
-        # None is kept here: whom they are given to would copy them.
+            raise RuntimeError("backward can run only once for a step that antifreeze split")
+        # No reference is kept here, because autograd would copy the gradients then.
         gradients, context.gradients = context.gradients, None
         if context.scale is not None:
             gradient = gradient / context.scale
         return (None, None, None, *[gradients.pop(0).mul_(gradient) for _ in range(len(gradients))])
 
 
-def _loss(mean, scale, learnt, device):
-    if not learnt:
+def _precomputed_loss(mean, scale, computed, device):
+    if not computed:
         return torch.zeros((), device=device, requires_grad=True)
-    parameters, gradients = [parameter for parameter, _ in learnt], [gradient for _, gradient in learnt]
-    learnt.clear()
-    return _Learnt.apply(mean, scale, gradients, *parameters)
+    parameters, gradients = [parameter for parameter, _ in computed], [gradient for _, gradient in computed]
+    computed.clear()
+    return _PrecomputedLoss.apply(mean, scale, gradients, *parameters)
 
 
-class _Whole:
-    """What the parts of a batch return and log, put together."""
+class _CombinedParts:
+    """Combines what the parts of a batch return and log."""
 
     def __init__(self, length):
         self._length = length
         self._parts = []
-        # Of each time that a name is logged in a part.
+        # (name, how often it was logged in the part) → entries of the parts.
         self._logged = {}
-        self.guesses = []
+        self.uncertain_names = []
 
     def is_empty(self):
         return not self._parts
@@ -363,10 +364,10 @@ class _Whole:
         if self._parts[-1][1] is None:
             return loss
         names = {name: None for more, *_ in self._parts for name in more}
-        return {**{name: self._joined(name) for name in names}, "loss": loss}
+        return {**{name: self._combine(name) for name in names}, "loss": loss}
 
-    def _joined(self, name):
-        """Rows one after the other, means as a mean; what is neither, as the last part has it."""
+    def _combine(self, name):
+        """Concatenates rows and averages scalars. Of other values, returns that of the last part."""
         values = [(more[name], count, rows) for more, _, count, rows in self._parts if name in more]
         tensors = [value for value, _, _ in values]
         if all(torch.is_tensor(value) for value in tensors):
@@ -377,12 +378,12 @@ class _Whole:
         return tensors[-1]
 
     def logged(self):
-        """As `self.log` is to be called."""
+        """Yields the arguments for `self.log`."""
         for (name, _), entries in self._logged.items():
             named = {key: value for key, value in entries[-1][0].items() if key not in ("self", "batch_size")}
             sizes = [entry.get("batch_size") for entry, _, _ in entries]
             if None not in sizes:
-                # Some give that of the whole, whatever they get.
+                # Some scripts pass the batch size of the whole for every part.
                 is_fixed = all(size == self._length for size in sizes)
                 named["batch_size"] = sizes[-1] if is_fixed else sum(sizes)
             if _is_number(named["value"]):
@@ -393,7 +394,7 @@ class _Whole:
         reduce = (reduce if isinstance(reduce, str) else getattr(reduce, "__name__", "")).lower()
         if reduce in ("mean", "avg", "") or all(is_loss for _, is_loss, _ in entries):
             return _mean([(entry["value"], weight) for entry, _, weight in entries])
-        self.guesses.append(name)
+        self.uncertain_names.append(name)
         values = torch.stack([torch.as_tensor(entry["value"]) for entry, _, _ in entries])
         return getattr(values, reduce)()
 
@@ -418,7 +419,7 @@ def _tensors(result):
     return [value for value in values if torch.is_tensor(value)]
 
 
-# What torchmetrics keep from step to step is in no buffer.
+# The state of torchmetrics is not in buffers.
 
 
 def _metrics(module):
@@ -428,19 +429,20 @@ def _metrics(module):
     return [part for part in module.modules() if isinstance(part, torchmetrics.Metric)]
 
 
-def _states(metrics):
+def _metric_states(metrics):
     return [
-        (metric, metric._update_count, {name: _kept(metric, name) for name in metric._defaults}) for metric in metrics
+        (metric, metric._update_count, {name: _copy_state(metric, name) for name in metric._defaults})
+        for metric in metrics
     ]
 
 
-def _kept(metric, name):
+def _copy_state(metric, name):
     state = getattr(metric, name)
-    # Lists are only ever added to.
+    # Lists only grow.
     return state.detach().clone() if torch.is_tensor(state) else len(state)
 
 
-def _restore(states):
+def _restore_metrics(states):
     for metric, updates, kept in states:
         for name, value in kept.items():
             if torch.is_tensor(value):

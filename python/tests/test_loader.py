@@ -168,7 +168,7 @@ class AnyLoaderTest(unittest.TestCase):
             said = used(slow, lambda: takes(1.0))
             self.assertEqual(used(quick, lambda: takes(1.0)), [])
         self.assertEqual(len(said), 1, said)
-        self.assertIn("waited for its data for 75% of the time", said[0])
+        self.assertIn("waited for data 75% of the time", said[0])
         self.assertAlmostEqual(slow.stats.input_bound, 0.75, delta=0.01)
 
 
@@ -202,11 +202,11 @@ class TorchTest(unittest.TestCase):
             end.set()
             thread.join()
         self.assertEqual(len(said), 1, said)
-        self.assertIn("forked while 1 other thread", said[0])
+        self.assertIn("forked while 1 other thread runs", said[0])
         self.assertEqual(used(antifreeze.wrap(loader)), [])
 
     def test_little_shared_memory(self):
-        with mock.patch.object(_loader, "_shm_free", lambda: 100_000):
+        with mock.patch.object(_loader, "_free_shm_bytes", lambda: 100_000):
             loader = antifreeze.wrap(DataLoader(Samples(), batch_size=8, num_workers=2))
             said = used(loader)
         self.assertEqual(len(said), 1, said)
@@ -219,11 +219,11 @@ class TorchTest(unittest.TestCase):
         with mock.patch.multiple(_loader, _GREW_BYTES=5 << 20, _FEW=1, _GREW=1.02):
             said = used(Early(loader, 90))
         self.assertEqual(len(said), 1, said)
-        self.assertIn("copies them, once for each worker", said[0])
+        self.assertIn("copies them in each worker", said[0])
 
 
 @unittest.skipUnless(HAS_TORCH, "there is no torch")
-@mock.patch.multiple(_loader, _MUCH=2.0, _PAUSES=(0.0,) * 4)
+@mock.patch.multiple(_loader, _MUCH=2.0, _RETRY_DELAYS_SECONDS=(0.0,) * 4)
 class NoMemoryTest(unittest.TestCase):
     def test_a_batch_that_found_no_memory_comes_in_its_turn(self):
         shuffled = {"shuffle": True, "generator": "seeded"}
@@ -238,7 +238,7 @@ class NoMemoryTest(unittest.TestCase):
                     for _ in range(2):
                         self.assertEqual([part.tolist() for part in wrapped], [part.tolist() for part in plain])
                     self.assertGreaterEqual(wrapped.stats.fetched_again, 1)
-                    self.assertNotIsInstance(scarce.batch_sampler or scarce.sampler, _loader._Noted)
+                    self.assertNotIsInstance(scarce.batch_sampler or scarce.sampler, _loader._RecordingSampler)
 
     def loader(self, kind, times, options):
         if "generator" in options:
@@ -287,7 +287,7 @@ class NoMemoryTest(unittest.TestCase):
 
     def test_one_that_never_fits_is_told(self):
         loader = antifreeze.wrap(DataLoader(Scarce({9: 100}), batch_size=4))
-        with self.assertRaisesRegex(RuntimeError, "can't allocate memory.*found no memory for this batch, 5 times"):
+        with self.assertRaisesRegex(RuntimeError, "can't allocate memory.*ran out of memory for this batch in 5 attempts"):
             list(loader)
 
     def test_what_cannot_be_fetched_again_fails_as_ever(self):

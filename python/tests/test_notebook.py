@@ -198,7 +198,7 @@ class Notebook(unittest.TestCase):
         _, error, shown = kernel.run("bytearray(3_000_000_000)")
         self.assertEqual(error, "MemoryError")
         self.assertNotIn("del", shown)
-        self.assertIn("Results that were shown are kept (200 MB): %reset -f out", shown)
+        self.assertIn("IPython keeps displayed results (200 MB): %reset -f out", shown)
         kernel.run("%reset -f out")
         self.assertLess(kernel.value("resident()"), before + MORE)
 

@@ -533,7 +533,7 @@ class LastSaveTest(unittest.TestCase):
                 self.assertIsNone(antifreeze.last_save())
 
     def test_an_unknown_kind_is_an_error(self):
-        with self.assertRaisesRegex(ValueError, "'lightening' is no kind"):
+        with self.assertRaisesRegex(ValueError, "unknown kind 'lightening'"):
             antifreeze.last_save("lightening")
 
 

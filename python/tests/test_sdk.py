@@ -259,7 +259,7 @@ class PhaseTest(unittest.TestCase):
             self.assertEqual(getattr(page, name.upper()), number)
 
     def test_one_that_nobody_knows_is_told(self):
-        with self.assertRaisesRegex(ValueError, "no phase 'lunch'"):
+        with self.assertRaisesRegex(ValueError, "unknown phase 'lunch'"):
             with antifreeze.phase("lunch"):
                 pass
 

@@ -71,7 +71,7 @@ class FindTest(unittest.TestCase):
     def test_real_memory_is_refused_and_the_limit_is_lifted(self):
         """As if 300 MB were available."""
         before = resource.getrlimit(resource.RLIMIT_DATA)
-        room = mock.patch.object(_sizes, "_available", lambda: 300 * MB)
+        room = mock.patch.object(_sizes, "_available_bytes", lambda: 300 * MB)
         with room, mock.patch.dict(os.environ):
             os.environ.pop("ANTIFREEZE_PAGE", None)
             found = antifreeze.find_batch_size(takes_a_megabyte_each)
@@ -82,7 +82,7 @@ class FindTest(unittest.TestCase):
         self.assertEqual(antifreeze.find_batch_size(is_killed_above_20, in_process=False), 20)
 
     def test_a_function_that_cannot_be_sent_is_told(self):
-        with self.assertRaisesRegex(ValueError, "one of a module"):
+        with self.assertRaisesRegex(ValueError, "top level of a module"):
             antifreeze.find_batch_size(lambda size: None, in_process=False)
 
     @unittest.skipUnless(HAS_TORCH, "there is no torch")
@@ -150,7 +150,7 @@ import tensorflow as tf
 import antifreeze
 from antifreeze import _sizes
 
-_sizes._available = lambda: 1 << 30
+_sizes._available_bytes = lambda: 1 << 30
 
 def step(size):
     # 128 megabytes an item.

@@ -245,7 +245,7 @@ class SplitTest(unittest.TestCase):
             antifreeze.step(forward, x)
         self.assertTrue(all(parameter.grad is None for parameter in model.parameters()))
         self.assertEqual(model[1].num_batches_tracked.item(), 0)
-        with self.assertWarnsRegex(UserWarning, "BatchNorm learns"):
+        with self.assertWarnsRegex(UserWarning, "BatchNorm uses"):
             antifreeze.step(forward, x, batch_norm="warn")
         self.assertEqual(model[1].num_batches_tracked.item(), 2)
         model.eval()

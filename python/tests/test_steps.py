@@ -79,7 +79,7 @@ class IterationsTest(unittest.TestCase):
 
     def test_an_iteration_that_takes_long_is_not_waited_for(self):
         self.slot.words[page.SAVE_ASKED] = 1
-        with mock.patch.object(steps, "ITERATION_PATIENCE", 0.0):
+        with mock.patch.object(steps, "MAX_ITERATION_WAIT_SECONDS", 0.0):
             self.loop("DDDDDG " * 3)
         self.assertEqual(len(self.ends), 18)
 

@@ -143,7 +143,7 @@ def train():
 train()
 watch = get_trainer().next_check_delay.__self__
 def rest(now, step_time):
-    watch._rest()
+    watch._stop_observing()
     return 1e6
 get_trainer().next_check_delay = rest
 get_trainer().steps.due = 0

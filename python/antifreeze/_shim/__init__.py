@@ -1,14 +1,14 @@
-"""What antifreeze sees of a training from inside its interpreter.
+"""The part of antifreeze that runs inside the Python process that trains.
 
-The stub (`sitecustomize`) calls `attend` when a framework has been imported. From then on the process
-says in the page of its run what it is doing (see `page`), and at the end of a step does what the guard
-asks for. What takes more words goes to a file of the run's folder (see `report`).
+The stub (`sitecustomize`) calls `observe_framework` when a framework was imported. From then on the process reports its
+phase and steps in the run's page (see `page`), and does what the guard asks for at the end of a step. Everything longer
+goes to a file in the run's folder (see `event_log`).
 
-Rules that everything here keeps:
+Rules for all code here:
 
-- An error of ours is never the script's: it is written down, and the script goes on (`safely`).
-- No thread, no warning, nothing printed, nothing that the script could read is changed.
-- What runs in every step costs less than a microsecond.
+- An error of the shim never reaches the script: it is logged, and the script continues (`suppress_faults`).
+- No threads, no warnings, no output, and no change that the script could observe.
+- Code that runs in every step costs less than a microsecond.
 """
 
 import sys
@@ -16,22 +16,22 @@ import sys
 from . import event_log
 
 
-def attend(name):
-    """A framework was imported."""
-    with event_log.suppress_faults(f"looking at {name}"):
+def observe_framework(name):
+    """Called after the framework `name` was imported."""
+    with event_log.suppress_faults(f"observing {name}"):
         event_log.log_event("loaded", name=name, version=str(getattr(sys.modules.get(name), "__version__", "")))
         if name == "torch":
             from . import pytorch
 
-            pytorch.attend()
+            pytorch.observe()
         elif name in ("keras", "tensorflow"):
             from . import keras
 
-            keras.attend()
+            keras.observe()
         elif name == "jax":
             from . import jax
 
-            jax.attend()
+            jax.observe()
         else:
             from .trainer import get_trainer
 

@@ -1,7 +1,7 @@
-"""Learns when functions of a framework begin and end, without a frame in anybody's traceback.
+"""Calls hooks when functions of a framework begin and end.
 
-From Python 3.12 on by `sys.monitoring`, of those functions alone: the rest of the program runs as fast
-as ever, and `torch.compile` sees what it always saw. Before, by wrapping them, which shows in tracebacks.
+From Python 3.12 on this uses `sys.monitoring` for those functions only: nothing shows in tracebacks, other code is not
+slowed down, and `torch.compile` sees no change. Earlier versions wrap the functions, which shows in tracebacks.
 """
 
 import functools
@@ -9,53 +9,54 @@ import sys
 
 from . import event_log
 
-# Raised by what is called here, it is meant for the script.
+# The exception type that hooks raise for the script; all others are suppressed.
 propagated = ()  # type: object
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
 
 
 class CallHook:
-    """What is called when a function begins, and when it has ended or failed. Any of it may be changed at any
-    time. Without a `fail`, failing is an end like another. `put(False)` takes it out of the function's way, so
-    that it costs do_nothing, until `put(True)`."""
+    """The callbacks for one function: when it begins, returns, or raises. They may be replaced at any time. Without
+    `fail`, `end` is called in its place. `set_enabled(False)` removes the hook, so that it costs nothing, until
+    `set_enabled(True)`."""
 
-    __slots__ = ("begin", "end", "fail", "takes", "put")
+    __slots__ = ("begin", "end", "fail", "takes", "set_enabled")
 
     def __init__(self, begin=None, end=None, fail=None, takes=0):
         self.begin, self.end, self.fail, self.takes = begin or _nothing, end or _nothing, fail, takes
-        self.put = _nothing
+        self.set_enabled = _nothing
 
-    def give_up(self, fault):
-        """Once it has gone wrong, it is not asked again."""
+    def disable(self, fault):
+        """Called after a callback raised: none is called again."""
         self.begin = self.end = self.fail = _nothing
         self.takes = 0
-        event_log.log_fault("an event", fault)
+        event_log.log_fault("calling a hook", fault)
 
 
 def hook_calls(owner, name, begin=None, end=None, fail=None, takes=0, ends=True):
-    """Has the function `owner.name` call a mark. `begin` takes so many of its arguments. Without `ends` that it
-    has ended may not be told."""
+    """Makes the function `owner.name` call a hook, and returns the hook. `begin` gets the first `takes` arguments.
+    Without `ends`, `end` may not be called."""
     function = getattr(owner, name)
-    mark = CallHook(begin, end, fail, takes)
+    hook = CallHook(begin, end, fail, takes)
     if _HAS_MONITORING:
-        mark.put = _monitor(_code_of(function), mark, ends)
+        hook.set_enabled = _monitor(_code_of(function), hook, ends)
     else:
-        wrapped = _wrapped(function, mark)
+        wrapped = _wrapped(function, hook)
 
-        def put(is_there):
-            there, then = (function, wrapped) if is_there else (wrapped, function)
-            # Unless somebody else has wrapped it since.
-            if vars(owner).get(name) is there:
-                setattr(owner, name, then)
+        def set_enabled(enabled):
+            current, new = (function, wrapped) if enabled else (wrapped, function)
+            # Not if something else has wrapped it since.
+            if vars(owner).get(name) is current:
+                setattr(owner, name, new)
 
-        mark.put = put
+        hook.set_enabled = set_enabled
         setattr(owner, name, wrapped)
-    return mark
+    return hook
 
 
 def hook_raises(raised):
-    """Calls `raised(exception)` when one is raised, caught or not. Nothing before Python 3.12."""
+    """Calls `raised(exception)` for each exception, caught or not. Returns False before Python 3.12, where that is not
+    possible."""
     if _HAS_MONITORING:
         tool, events = _tool(), sys.monitoring.events
 
@@ -65,7 +66,7 @@ def hook_raises(raised):
             except propagated:
                 raise
             except Exception as fault:
-                event_log.log_fault("an exception", fault)
+                event_log.log_fault("handling an exception", fault)
 
         sys.monitoring.register_callback(tool, events.RAISE, on_raise)
         sys.monitoring.set_events(tool, sys.monitoring.get_events(tool) | events.RAISE)
@@ -76,85 +77,85 @@ def do_nothing(*_):
     pass
 
 
-# The same without arguments, and no function of Python.
+# The same without arguments, and faster because it is no Python function.
 _nothing = bool
 
-# By the id of their code: to hash a code object is slow. The code is kept, so that ids stay its own.
-_watched = {}  # type: dict
-_kept = []  # type: list
-_number = None
+# id of a code object → its hook: hashing a code object is slow. A reference keeps the id unique.
+_hooks_by_code = {}  # type: dict
+_codes = []  # type: list
+_tool_id = None
 
 
 def _tool():
-    """The number that sys.monitoring knows us by."""
-    global _number
-    if _number is None:
+    """Returns our tool id of `sys.monitoring`."""
+    global _tool_id
+    if _tool_id is None:
         monitoring = sys.monitoring
-        # The others have names: debugger, coverage, profiler, optimizer.
+        # 3 and 4 are unreserved; the others are for debuggers, coverage, profilers and optimizers.
         for number in (4, 3, 1, 2, 0, 5):
             if monitoring.get_tool(number) is None:
                 monitoring.use_tool_id(number, "antifreeze")
-                _number = number
+                _tool_id = number
                 break
         else:
-            raise RuntimeError("all of sys.monitoring's tools are taken")
+            raise RuntimeError("all tool ids of sys.monitoring are in use")
         events = monitoring.events
-        monitoring.register_callback(_number, events.PY_START, _on_start)
-        monitoring.register_callback(_number, events.PY_RETURN, _on_return)
-        monitoring.register_callback(_number, events.PY_UNWIND, _on_unwind)
-        # That a function failed is told for all functions, or none.
-        monitoring.set_events(_number, events.PY_UNWIND)
-    return _number
+        monitoring.register_callback(_tool_id, events.PY_START, _on_start)
+        monitoring.register_callback(_tool_id, events.PY_RETURN, _on_return)
+        monitoring.register_callback(_tool_id, events.PY_UNWIND, _on_unwind)
+        # PY_UNWIND can only be enabled for all functions.
+        monitoring.set_events(_tool_id, events.PY_UNWIND)
+    return _tool_id
 
 
-def _monitor(code, mark, ends):
+def _monitor(code, hook, ends):
     tool, events = _tool(), sys.monitoring.events
-    _kept.append(code)
-    heard = events.PY_START | (events.PY_RETURN if ends else 0)
+    _codes.append(code)
+    local_events = events.PY_START | (events.PY_RETURN if ends else 0)
 
-    def put(is_there):
-        # Also for failures, which are told of all functions.
-        _watched[id(code)] = mark if is_there else _ABSENT
-        sys.monitoring.set_local_events(tool, code, heard if is_there else 0)
+    def set_enabled(enabled):
+        # PY_UNWIND is reported even if no local event is set.
+        _hooks_by_code[id(code)] = hook if enabled else _ABSENT
+        sys.monitoring.set_local_events(tool, code, local_events if enabled else 0)
 
-    put(True)
-    return put
+    set_enabled(True)
+    return set_enabled
 
 
 _ABSENT = CallHook()
 
 
 def _on_start(code, offset):
-    mark = _watched[id(code)]
+    hook = _hooks_by_code[id(code)]
     try:
-        if mark.takes:
+        if hook.takes:
             named = sys._getframe(1).f_locals
-            mark.begin(*[named[name] for name in code.co_varnames[: mark.takes]])
+            hook.begin(*[named[name] for name in code.co_varnames[: hook.takes]])
         else:
-            mark.begin()
+            hook.begin()
     except propagated:
         raise
     except Exception as fault:
-        mark.give_up(fault)
+        hook.disable(fault)
 
 
 def _on_return(code, offset, result):
-    mark = _watched[id(code)]
+    hook = _hooks_by_code[id(code)]
     try:
-        mark.end()
+        hook.end()
     except propagated:
         raise
     except Exception as fault:
-        mark.give_up(fault)
+        hook.disable(fault)
 
 
 def _on_unwind(code, offset, error):
-    mark = _watched.get(id(code))
-    if mark is not None:
+    hook = _hooks_by_code.get(id(code))
+    if hook is not None:
         try:
-            (mark.fail or mark.end)()
+            (hook.fail or hook.end)()
         except Exception as fault:
-            mark.give_up(fault)
+            hook.disable(fault)
 
 
 def _code_of(function):
@@ -163,35 +164,35 @@ def _code_of(function):
     return function.__code__
 
 
-def _wrapped(function, mark):
+def _wrapped(function, hook):
     names = _code_of(function).co_varnames
 
     @functools.wraps(function)
     def antifreeze(*arguments, **named):
         try:
-            if mark.takes:
-                rest = [named.get(name) for name in names[len(arguments) : mark.takes]]
-                mark.begin(*arguments[: mark.takes], *rest)
+            if hook.takes:
+                rest = [named.get(name) for name in names[len(arguments) : hook.takes]]
+                hook.begin(*arguments[: hook.takes], *rest)
             else:
-                mark.begin()
+                hook.begin()
         except propagated:
             raise
         except Exception as fault:
-            mark.give_up(fault)
+            hook.disable(fault)
         try:
             result = function(*arguments, **named)
         except BaseException:
             try:
-                (mark.fail or mark.end)()
+                (hook.fail or hook.end)()
             except Exception as fault:
-                mark.give_up(fault)
+                hook.disable(fault)
             raise
         try:
-            mark.end()
+            hook.end()
         except propagated:
             raise
         except Exception as fault:
-            mark.give_up(fault)
+            hook.disable(fault)
         return result
 
     return antifreeze

@@ -4,9 +4,10 @@ A change is made from facts: the statement on which the name grows, the kind of 
 how the rest of the file uses it. Where these do not lead to a line that will run, there is no change.
 
 Each is a dictionary: `action` is `replace` (the lines `line` to `last_line`), `before` or `after` (a new line before
-`line`, after `last_line`); `code` has no indentation: that of `line` is meant, which `with_text_before` adds as `indent`. `why` is one of `detach`, `bound`,
-`spill`, `state`, `cache`, `tf-cache`, `tf-shuffle`, `dataset-cache` and `whole-set`; `keep` is the number of elements
-that remain, besides the `first` so many; `imports` are lines that the file lacks; `whole` is a line that uses all that the name holds.
+`line`, after `last_line`); `code` has no indentation: that of `line` is meant, which `with_text_before` adds as
+`indent`. `why` is one of `detach`, `bound`, `spill`, `state`, `cache`, `tf-cache`, `tf-shuffle`, `dataset-cache` and
+`whole-set`; `keep` is the number of elements that remain, besides the `first` so many; `imports` are lines that the
+file lacks; `whole` is a line that uses all that the name holds.
 """
 
 import ast
@@ -502,8 +503,8 @@ def kept_by_pipeline(file, shuffled):
 
 
 def kept_by_dataset(file, class_name, keep):
-    """(attribute, the change to a dataset that keeps every sample which `__getitem__` has read); (None, []) where there is
-    no such attribute, or other methods need what it holds."""
+    """(attribute, the change to a dataset that keeps every sample which `__getitem__` has read); (None, []) where there
+    is no such attribute, or other methods need what it holds."""
     tree = parsed(file)
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == class_name] \
         if tree is not None else []

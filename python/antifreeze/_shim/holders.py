@@ -1,9 +1,8 @@
-"""Who holds the memory: which names of the script, on which lines, and which of them grow.
+"""Finds which names of the script hold the memory, on which lines they grow, and how much.
 
-A look begins at what the script itself can name: the locals of its running functions, the globals of its
-modules, closures, and from there what those hold, a few steps deep and a few thousand objects wide. It
-takes some milliseconds, where asking the garbage collector takes seconds and finds neither arrays nor
-graphs. Two looks tell what grows in between; what no name holds is told as such.
+A sample starts at what the script can name: locals of its running functions, globals of its modules and closures. From
+there it follows references, a few levels deep and a few thousand objects wide. It takes a few milliseconds; the garbage
+collector would take seconds and find neither arrays nor graphs. Two samples show what grew between them.
 """
 
 import collections
@@ -20,40 +19,40 @@ import types
 from . import edits, event_log, notebook_cells
 from .growth import lines_that_grow, shown_key, uses
 
-# Bounds of one look.
-DEPTH = 4
-OBJECTS = 20_000
-# Objects among which models, optimizers, loaders and datasets are searched for.
-NAMED_OBJECTS = 200_000
-# Objects of libraries that are looked at for those of the script.
-LIBRARY_OBJECTS = 2_000
-# Elements of a container that stand for all of them.
-SAMPLE = 32
-# Containers up to this long are looked into one by one.
-SHORT = 64
-# Steps of a graph that are followed.
-NODES = 5_000
-# Looks may take this part of the time, when all is well and when memory runs short;
-SHARE, SHARE_IN_NEED = 0.002, 0.02
-# seconds between two of them: at first, at most, and at least.
-FIRST, CALM, SOON = 2.0, 60.0, 0.4
-# Seconds for which later looks at a name are compared with the same one.
-BASE = 30.0
-# Names that are told, and names whose changes to the script are told in all.
-MOST, MOST_EDITED = 5, 100
-# Lines that use a name, of which it is told.
-USES = 3
-# Growth between two looks that is worth a word, in bytes and in nodes of graphs.
-BYTES, GRAPH = 100_000, 20
-# The rung from which on the guard is worried.
+# Bounds of one sample.
+MAX_DEPTH = 4
+MAX_OBJECTS = 20_000
+# Objects that are searched for models, optimizers, loaders and datasets.
+MAX_NAMED_OBJECTS = 200_000
+# Objects of libraries that are searched for objects of the script's classes.
+MAX_LIBRARY_OBJECTS = 2_000
+# Elements of a container from which the size of all is estimated.
+SAMPLED_ELEMENTS = 32
+# Containers up to this length are searched element by element.
+MAX_OPENED_ELEMENTS = 64
+# Nodes of a graph that are counted.
+MAX_GRAPH_NODES = 5_000
+# Share of the time that samples may take, normally and when memory is short.
+MAX_TIME_SHARE, MAX_TIME_SHARE_IN_NEED = 0.002, 0.02
+# Time between two samples.
+FIRST_INTERVAL_SECONDS, MAX_INTERVAL_SECONDS, MIN_INTERVAL_SECONDS = 2.0, 60.0, 0.4
+# A name is compared with the same sample for so long.
+BASELINE_SECONDS = 30.0
+# Names in one report, and names whose edits are reported in total.
+MAX_NAMES, MAX_EDITED_NAMES = 5, 100
+# Reported lines that use a name.
+MAX_USES = 3
+# Smaller growth between two samples is not reported.
+MIN_GROWTH_BYTES, MIN_GROWTH_NODES = 100_000, 20
+# The rung of the ladder from which samples are taken more often.
 WATCH_RUNG = 1
 
 _CONTAINERS = (list, dict, set, frozenset, tuple, collections.deque)
-_PLAIN = (str, bytes, int, float, complex, bool, type(None), range, slice)
-_NO_HOLDERS = (types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType, types.GeneratorType)
-_CACHE = type(functools.lru_cache(maxsize=None)(len))
+_PLAIN_TYPES = (str, bytes, int, float, complex, bool, type(None), range, slice)
+_NON_HOLDER_TYPES = (types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType, types.GeneratorType)
+_CACHE_TYPE = type(functools.lru_cache(maxsize=None)(len))
 _OPTIMIZED = 0x1
-# Methods in which a model computes.
+# Methods in which a model runs forward.
 _MODEL_CALLS = {"forward", "call", "__call__"}
 _READERS = {"locals", "vars", "dir", "eval", "exec"}
 _LIBRARIES = tuple(
@@ -64,222 +63,230 @@ _LIBRARIES = tuple(
         if path
     }
 )
-_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_OWN_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 class Holding(collections.namedtuple("Holding", "file scope length bytes nodes value", defaults=[None])):
-    """What one name holds. The value itself is not kept beyond the look."""
+    """What one name holds. The value is released after the sample."""
 
 
-class Seen(collections.namedtuple("Seen", "step time resident bytes nodes")):
-    """What a name held when it was first looked at, and when that was."""
+class Baseline(collections.namedtuple("Baseline", "step time resident bytes nodes")):
+    """What a name held in the sample that later ones are compared with."""
 
 
-class Watch:
-    """Looks now and then, and tells what has grown."""
+class HolderWatch:
+    """Takes samples from time to time and reports what grew."""
 
     def __init__(self):
-        self._looked = time.monotonic()
+        self._sampled_at = time.monotonic()
         self._took = 0.0
-        self._interval = FIRST
-        self._is_looking = False
-        self._seen = {}
-        # The changes to the script that were told, by name.
+        self._interval = FIRST_INTERVAL_SECONDS
+        self._is_sampling = False
+        self._baselines = {}
+        # Name → the edits that were reported for it.
         self._edits = {}
 
-    def step(self, step, rung, frame=None):
+    def sample_if_due(self, step, rung, frame=None):
         interval = self._interval
         if rung >= WATCH_RUNG:
-            # The first look in need is worth nothing without a second.
-            in_need = max(SOON, self._took / SHARE_IN_NEED) if self._seen else 0.0
+            # The first sample is useless without a second one.
+            in_need = max(MIN_INTERVAL_SECONDS, self._took / MAX_TIME_SHARE_IN_NEED) if self._baselines else 0.0
             interval = min(interval, in_need)
-        if time.monotonic() - self._looked >= interval:
-            self.look(step, frame or sys._getframe(1))
+        if time.monotonic() - self._sampled_at >= interval:
+            self.take_sample(step, frame or sys._getframe(1))
 
-    def look(self, step, frame):
-        # The signal that asks for a look may come during one, again and again on a slow machine.
-        if self._is_looking:
+    def take_sample(self, step, frame):
+        # The signal that asks for a sample may arrive during one, repeatedly on a slow machine.
+        if self._is_sampling:
             return
-        self._is_looking = True
+        self._is_sampling = True
         try:
-            self._look(step, frame)
+            self._take_sample(step, frame)
         finally:
-            self._is_looking = False
+            self._is_sampling = False
 
-    def _look(self, step, frame):
+    def _take_sample(self, step, frame):
         began = time.monotonic()
-        with event_log.suppress_faults("looking who holds the memory"):
-            found, most = look(frame), at_most()
-            # What changes to the script there are is found out once, and does not count.
+        with event_log.suppress_faults("finding what holds the memory"):
+            found, limit = find_holdings(frame), max_holdable_bytes()
+            # Edits are searched once per name, so that time does not count.
             self._took = time.monotonic() - began
-            for path, holding in found.items() if most else ():
-                found[path] = holding._replace(bytes=min(holding.bytes, most))
-            self._tell(step, began, resident(), found)
-        with event_log.suppress_faults("looking for changes to a pipeline"):
-            self._tell_of_pipeline(frame)
-        with event_log.suppress_faults("looking for changes to a dataset"):
-            self._tell_of_dataset(frame)
-        self._looked = time.monotonic()
-        self._interval = min(max(2 * self._interval, self._took / SHARE), CALM)
+            for path, holding in found.items() if limit else ():
+                found[path] = holding._replace(bytes=min(holding.bytes, limit))
+            self._report(step, began, resident_bytes(), found)
+        with event_log.suppress_faults("searching edits for a pipeline"):
+            self._report_pipeline(frame)
+        with event_log.suppress_faults("searching edits for a dataset"):
+            self._report_dataset(frame)
+        self._sampled_at = time.monotonic()
+        self._interval = min(max(2 * self._interval, self._took / MAX_TIME_SHARE), MAX_INTERVAL_SECONDS)
 
-    def _tell(self, step, now, resident, found):
-        seen = {}
+    def _report(self, step, now, resident, found):
+        baselines = {}
         for path, held in found.items():
-            fresh = Seen(step, now, resident, held.bytes, held.nodes)
-            # What comes and goes within a step matters less, the longer it is since.
-            then = self._seen.get(path)
-            seen[path] = fresh if then is None or now - then.time > BASE else then
-        names = grown(self._seen, found) or largest(found)
-        told = []
-        for path, held, more, nodes in names[:MOST]:
-            then = self._seen.get(path) or seen[path]
-            told.append(
-                _told(path, held) | {
+            fresh = Baseline(step, now, resident, held.bytes, held.nodes)
+            # The older the baseline, the less memory that is allocated and freed within a step distorts the growth.
+            then = self._baselines.get(path)
+            baselines[path] = fresh if then is None or now - then.time > BASELINE_SECONDS else then
+        names = find_grown(self._baselines, found) or find_largest(found)
+        described = []
+        for path, held, more, nodes in names[:MAX_NAMES]:
+            then = self._baselines.get(path) or baselines[path]
+            described.append(
+                _describe(path, held) | {
                     "grown": more, "new_nodes": nodes, "steps": step - then.step,
                     "seconds": round(now - then.time, 3), "more": resident - then.resident,
                 }
             )
-        self._seen = seen
+        self._baselines = baselines
         notebook_cells.report_new_cells()
-        event_log.log_event("holders", step=step, resident=resident, held=held_by_process(), names=told)
-        for path, held, *_ in names[:MOST]:
-            with event_log.suppress_faults("looking for changes to the script"):
-                self._tell_edits(path, held.file, edits.edits(held, path, _has_graph, resident))
+        event_log.log_event("holders", step=step, resident=resident, held=private_bytes(), names=described)
+        for path, held, *_ in names[:MAX_NAMES]:
+            with event_log.suppress_faults("searching edits for the script"):
+                self._report_edits(path, held.file, edits.edits(held, path, _has_graph, resident))
 
-    def _tell_edits(self, name, file, changes, **more):
-        """Once, and again when they are others."""
-        if self._edits.get(name, []) != changes and len(self._edits) < MOST_EDITED:
+    def _report_edits(self, name, file, changes, **more):
+        """Reports the edits for a name once, and again if they changed."""
+        if self._edits.get(name, []) != changes and len(self._edits) < MAX_EDITED_NAMES:
             self._edits[name] = changes
             event_log.log_event("edits", name=name, file=file, edits=edits.with_text_before(file, changes), **more)
 
     def pipeline_begins(self, dataset, frame):
-        """A pipeline of tf.data is about to be read from: no Python runs while it fills its buffers."""
-        with event_log.suppress_faults("looking for changes to a pipeline"):
+        """Called before a tf.data pipeline is read: no Python runs while it fills its buffers."""
+        with event_log.suppress_faults("searching edits for a pipeline"):
             if "tf.data" not in self._edits:
-                self._tell_of_pipeline(frame, [dataset])
+                self._report_pipeline(frame, [dataset])
 
-    def _tell_of_pipeline(self, frame, more=()):
+    def _report_pipeline(self, frame, more=()):
         dataset = pipeline_class()
         if dataset is None:
             return
-        while frame is not None and not _is_the_script_s(frame.f_code.co_filename):
+        while frame is not None and not _is_script_file(frame.f_code.co_filename):
             frame = frame.f_back
         if frame is None:
             return
-        sets = [*dict(named(frame, (dataset,))).values(), *more]
-        each = max((_bytes_of_sample(dataset) for dataset in sets), default=0)
-        fits = edits.round_down(min(resident() / 20 / each, 1000)) if each else 100
+        sets = [*dict(named_objects(frame, (dataset,))).values(), *more]
+        each = max((_bytes_per_sample(dataset) for dataset in sets), default=0)
+        fits = edits.round_down(min(resident_bytes() / 20 / each, 1000)) if each else 100
         file = frame.f_code.co_filename
-        totals = [_bytes_of_set(dataset) for dataset in sets]
-        is_small = totals and all(total is not None and total < resident() / edits.LITTLE for total in totals)
-        self._tell_edits("tf.data", file, [] if is_small else edits.kept_by_pipeline(file, fits))
+        totals = [_bytes_of_dataset(dataset) for dataset in sets]
+        is_small = totals and all(total is not None and total < resident_bytes() / edits.LITTLE for total in totals)
+        self._report_edits("tf.data", file, [] if is_small else edits.kept_by_pipeline(file, fits))
 
-    def _tell_of_dataset(self, frame):
-        """What a dataset keeps in the processes that load for it is not in this one."""
+    def _report_dataset(self, frame):
+        """Reports a dataset that caches samples in its worker processes, where this process cannot see the memory."""
         loaders = getattr(sys.modules.get("torch.utils.data"), "DataLoader", None)
         if loaders is None:
             return
-        for _, loader in named(frame, (loaders,)):
+        for _, loader in named_objects(frame, (loaders,)):
             kind = type(getattr(loader, "dataset", None))
-            file = _file_of(kind)
-            if getattr(loader, "num_workers", 0) and file is not None and _is_the_script_s(file):
+            file = _defining_file(kind)
+            if getattr(loader, "num_workers", 0) and file is not None and _is_script_file(file):
                 keep = 4 * (getattr(loader, "batch_size", None) or 16)
                 name, changes = edits.kept_by_dataset(file, kind.__name__, keep)
                 if changes:
-                    self._tell_edits("torch.utils.data", file, changes, shown=f"{kind.__name__}.{name}")
+                    self._report_edits("torch.utils.data", file, changes, shown=f"{kind.__name__}.{name}")
 
 
-def look(frame):
-    """Name → what it holds, from a frame of the script outwards."""
+def find_holdings(frame):
+    """Returns name → Holding, from a frame of the script outwards."""
     todo = collections.deque(_roots(frame))
     found, seen = {}, set()
-    while todo and len(seen) < OBJECTS:
+    while todo and len(seen) < MAX_OBJECTS:
         path, value, file, scope, depth = todo.popleft()
-        if isinstance(value, _PLAIN) or isinstance(value, _NO_HOLDERS) or id(value) in seen:
+        if isinstance(value, _PLAIN_TYPES) or isinstance(value, _NON_HOLDER_TYPES) or id(value) in seen:
             continue
         seen.add(id(value))
         if isinstance(value, types.FunctionType):
             todo.extend(_closure(path, value, depth))
         elif isinstance(value, type):
-            todo.extend(_attributes(path, value, depth))
-        elif isinstance(value, _CACHE):
-            results = _results_of(value)
+            todo.extend(_class_attributes(path, value, depth))
+        elif isinstance(value, _CACHE_TYPE):
+            results = _cached_results(value)
             if results:
-                found[path] = Holding(file, scope, len(results), estimate(results, 2), _nodes_in(results), results)
+                found[path] = _container_holding(results, file, scope)
         elif _is_tensor(value) or _is_array(value):
-            found[path] = Holding(file, scope, 0, _bytes(value), _nodes(value), value)
+            found[path] = Holding(file, scope, 0, _bytes(value), _count_graph_nodes(value), value)
         elif isinstance(value, _CONTAINERS):
-            found[path] = Holding(file, scope, len(value), estimate(value, 2), _nodes_in(value), value)
-            if depth < DEPTH and len(value) <= SHORT:
-                for key, part in _items(value):
+            found[path] = _container_holding(value, file, scope)
+            if depth < MAX_DEPTH and len(value) <= MAX_OPENED_ELEMENTS:
+                for key, part in _keyed_items(value):
                     todo.append((f"{path}[{_shown(key)}]", part, file, scope, depth + 1))
-        elif depth < DEPTH:
-            own = _dict_of(value)
-            if own is not None and not _is_a_library_s(type(value)):
+        elif depth < MAX_DEPTH:
+            own = _attributes_of(value)
+            if own is not None and not _is_library_class(type(value)):
                 for key, part in list(own.items()):
-                    # TensorFlow notes there, in other containers, what a module has.
+                    # TensorFlow lists a module's attributes a second time there.
                     if not key.startswith("_self_"):
                         todo.append((f"{path}.{key}", part, file, scope, depth + 1))
     return found
 
 
-def grown(before, after):
-    """(name, what it holds, bytes and graph nodes that came), most first."""
+def _container_holding(value, file, scope):
+    return Holding(file, scope, len(value), estimate_bytes(value, 2), _estimate_graph_nodes(value), value)
+
+
+def find_grown(before, after):
+    """Returns (name, Holding, bytes added, graph nodes added), largest growth first."""
     changes = []
     for path, now in after.items():
         then = before.get(path)
         if then is None:
             continue
         more, nodes = now.bytes - then.bytes, now.nodes - then.nodes
-        if more > BYTES or nodes > GRAPH:
+        if more > MIN_GROWTH_BYTES or nodes > MIN_GROWTH_NODES:
             changes.append((path, now, more, nodes))
-    return _foremost(changes, lambda change: change[2], lambda change: change[3])
+    return _rank(changes, lambda change: change[2], lambda change: change[3])
 
 
-def largest(found):
-    names = [(path, held, 0, 0) for path, held in found.items() if held.bytes > BYTES or held.nodes > GRAPH]
-    return _foremost(names, lambda name: name[1].bytes, lambda name: name[1].nodes)
+def find_largest(found):
+    """Returns (name, Holding, 0, 0), largest first."""
+    names = [
+        (path, held, 0, 0) for path, held in found.items()
+        if held.bytes > MIN_GROWTH_BYTES or held.nodes > MIN_GROWTH_NODES
+    ]
+    return _rank(names, lambda name: name[1].bytes, lambda name: name[1].nodes)
 
 
-def _foremost(names, bytes_of, nodes_of):
-    """By bytes; and among the first of them who has most of the graphs, which hold what is not counted.
-    What holds a thing that grows grows as well: of two names that are alike the deeper one is meant."""
-    names.sort(key=lambda name: (-round(bytes_of(name) / BYTES, 1), -len(name[0])))
+def _rank(names, bytes_of, nodes_of):
+    """Sorts by bytes, and puts the name with the most graph nodes among the first, because what graphs hold is not
+    counted. If a container and its content grow alike, the deeper name comes first."""
+    names.sort(key=lambda name: (-round(bytes_of(name) / MIN_GROWTH_BYTES, 1), -len(name[0])))
     keeper = max(names, key=lambda name: (nodes_of(name), len(name[0])), default=None)
-    if keeper is not None and nodes_of(keeper) > GRAPH and keeper not in names[:MOST]:
-        names.insert(MOST - 1, keeper)
+    if keeper is not None and nodes_of(keeper) > MIN_GROWTH_NODES and keeper not in names[:MAX_NAMES]:
+        names.insert(MAX_NAMES - 1, keeper)
     return names
 
 
-def frames_of_script(frame):
-    """The frames that are the script's, innermost first."""
+def script_frames(frame):
+    """Returns the frames of the script, innermost first."""
     frames = []
     while frame is not None:
-        if _is_the_script_s(frame.f_code.co_filename):
+        if _is_script_file(frame.f_code.co_filename):
             frames.append(frame)
         frame = frame.f_back
     return frames
 
 
-def place_of(frame):
-    """The line of the script that a frame was at, by the innermost frame that is the script's."""
+def script_location(frame):
+    """Returns `file`, `line` and `function` of the innermost frame of the script, or {} if there is none."""
     while frame is not None:
-        if _is_the_script_s(frame.f_code.co_filename):
+        if _is_script_file(frame.f_code.co_filename):
             code = frame.f_code
             return {"file": code.co_filename, "line": frame.f_lineno, "function": code.co_name}
         frame = frame.f_back
     return {}
 
 
-def innermost(trace):
-    """The frame in which an exception was raised."""
+def innermost_frame(trace):
+    """Returns the frame in which an exception was raised."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace.tb_frame if trace is not None else None
 
 
-def passes_through(trace, modules):
-    """Whether an exception came out of one of these modules, by the beginnings of their names."""
+def is_raised_in(trace, modules):
+    """Whether an exception passed through a module whose name begins with one of `modules`."""
     while trace is not None:
         if str(trace.tb_frame.f_globals.get("__name__", "")).startswith(modules):
             return True
@@ -287,42 +294,43 @@ def passes_through(trace, modules):
     return False
 
 
-def value_in(frame, name):
-    """The value of a variable of a frame; None where it has none."""
+def variable_value(frame, name):
+    """Returns the value of a frame's variable, or None if it does not exist."""
     if frame.f_code.co_flags & _OPTIMIZED:
         return dict(_locals(frame)).get(name)
     return frame.f_globals.get(name)
 
 
-def named(frame, kinds):
-    """(name, thing), for things of these kinds that the script has a name for, the shortest of each."""
+def named_objects(frame, kinds):
+    """Yields (shortest name, object) for each object of these types that the script has a name for."""
     seen = set()
     todo = collections.deque((path, value, depth) for path, value, _, _, depth in _roots(frame))
-    while todo and len(seen) < NAMED_OBJECTS:
+    while todo and len(seen) < MAX_NAMED_OBJECTS:
         path, value, depth = todo.popleft()
-        if isinstance(value, _PLAIN) or id(value) in seen:
+        if isinstance(value, _PLAIN_TYPES) or id(value) in seen:
             continue
         seen.add(id(value))
         if isinstance(value, kinds):
             yield path, value
-        elif depth < 2 and isinstance(value, (list, tuple, dict)) and len(value) <= SHORT:
-            todo.extend((f"{path}[{_shown(key)}]", part, depth + 1) for key, part in _items(value))
+        elif depth < 2 and isinstance(value, (list, tuple, dict)) and len(value) <= MAX_OPENED_ELEMENTS:
+            todo.extend((f"{path}[{_shown(key)}]", part, depth + 1) for key, part in _keyed_items(value))
         elif depth < 2 and not isinstance(value, (type, types.ModuleType)):
-            own = _dict_of(value) or {}
+            own = _attributes_of(value) or {}
             todo.extend((f"{path}.{key}", part, depth + 1) for key, part in list(own.items()))
 
 
-def _told(path, held):
+def _describe(path, held):
     return {
         "name": path, "file": held.file, "scope": held.scope, "bytes": held.bytes, "length": held.length,
         "nodes": held.nodes, "lines": lines_that_grow(held.file, path, held.scope),
-        "used": sorted(set(uses(held.file, path, held.length > 0).whole))[:USES],
+        "used": sorted(set(uses(held.file, path, held.length > 0).whole))[:MAX_USES],
         "joined": not held.length and edits.is_joined(held.file, path, held.scope),
     }
 
 
 def _frames_within_model(frame):
-    """How many of the innermost frames belong to a call of a model: what they name is gone when it returns."""
+    """Returns how many of the innermost frames belong to a model's forward call: their locals are freed when it
+    returns."""
     count, within = 0, 0
     while frame is not None:
         count += 1
@@ -340,8 +348,8 @@ def _roots(frame):
     while frame is not None:
         code = frame.f_code
         within -= 1
-        if not _is_the_script_s(code.co_filename):
-            # The names of a module are no copy: they are not to be read as those of a function.
+        if not _is_script_file(code.co_filename):
+            # Reading module-level names as locals would modify the module, because they are not a copy.
             if code.co_flags & _OPTIMIZED:
                 libraries.append(frame)
         else:
@@ -353,38 +361,39 @@ def _roots(frame):
                 modules.add(id(frame.f_globals))
                 yield from _globals(frame.f_globals, code.co_filename, "")
         frame = frame.f_back
-    yield from _kept_by_libraries(libraries)
+    yield from _objects_held_by_libraries(libraries)
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         own = getattr(module, "__dict__", None)
         if isinstance(file, str) and isinstance(own, dict) and id(own) not in modules:
-            if _is_the_script_s(file):
+            if _is_script_file(file):
                 modules.add(id(own))
                 is_main = module.__name__ == "__main__"
                 yield from _globals(own, file, "" if is_main else module.__name__ + ".")
 
 
-def _kept_by_libraries(frames):
-    """Objects of the script's own classes that only a library has a name for: callbacks, models, datasets."""
+def _objects_held_by_libraries(frames):
+    """Yields objects of the script's classes that only a library has a name for: callbacks, models, datasets."""
     seen = set()
     todo = collections.deque((value, 0) for frame in frames for _, value in _locals(frame))
-    while todo and len(seen) < LIBRARY_OBJECTS:
+    while todo and len(seen) < MAX_LIBRARY_OBJECTS:
         value, depth = todo.popleft()
-        if isinstance(value, (*_PLAIN, *_NO_HOLDERS, type, types.FunctionType)) or id(value) in seen:
+        if isinstance(value, (*_PLAIN_TYPES, *_NON_HOLDER_TYPES, type, types.FunctionType)) or id(value) in seen:
             continue
         seen.add(id(value))
         if isinstance(value, (list, tuple)):
-            todo.extend((part, depth + 1) for part in value[:SHORT] if depth < 3)
+            todo.extend((part, depth + 1) for part in value[:MAX_OPENED_ELEMENTS] if depth < 3)
             continue
-        file = _file_of(type(value))
-        if file is not None and _is_the_script_s(file):
+        file = _defining_file(type(value))
+        if file is not None and _is_script_file(file):
             yield type(value).__name__, value, file, type(value).__name__, 1
         elif depth < 2:
-            todo.extend((part, depth + 1) for part in list((_dict_of(value) or {}).values())[:SHORT])
+            parts = list((_attributes_of(value) or {}).values())[:MAX_OPENED_ELEMENTS]
+            todo.extend((part, depth + 1) for part in parts)
 
 
-def _file_of(kind):
-    """The file that defines a class."""
+def _defining_file(kind):
+    """Returns the file that defines a class."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return file if isinstance(file, str) else None
 
@@ -392,20 +401,20 @@ def _file_of(kind):
 def _locals(frame):
     if sys.version_info >= (3, 13):
         return list(frame.f_locals.items())
-    # Before, the names of a function are read into a dictionary, the same that `locals()` gives to the
-    # script: one that asks for it is left alone.
+    # Older versions copy the locals into the dictionary that `locals()` returns to the script. Functions that use it
+    # are skipped.
     if _reads_locals(frame.f_code):
         return []
     own = frame.f_locals
     items = list(own.items())
-    # The frame would keep it, and with it what the function has let go of since.
+    # The frame would keep the copies alive after the function deleted its variables.
     own.clear()
     return items
 
 
 @functools.lru_cache(maxsize=256)
 def _reads_locals(code):
-    """Whether a function asks for its names as a dictionary. `model.eval()` is an attribute, and does not."""
+    """Whether a function reads its locals as a dictionary. `model.eval()` is an attribute and does not count."""
     if _READERS.isdisjoint(code.co_names):
         return False
     return any(
@@ -421,7 +430,7 @@ def _globals(own, file, prefix):
 
 def _closure(path, function, depth):
     code = function.__code__
-    if _is_the_script_s(code.co_filename) and depth < DEPTH:
+    if _is_script_file(code.co_filename) and depth < MAX_DEPTH:
         for name, cell in zip(code.co_freevars, function.__closure__ or ()):
             try:
                 yield name, cell.cell_contents, code.co_filename, code.co_name, depth + 1
@@ -429,26 +438,26 @@ def _closure(path, function, depth):
                 pass
 
 
-def _attributes(path, cls, depth):
+def _class_attributes(path, cls, depth):
     module = sys.modules.get(cls.__module__)
     file = getattr(module, "__file__", None)
-    if isinstance(file, str) and _is_the_script_s(file) and depth < DEPTH:
+    if isinstance(file, str) and _is_script_file(file) and depth < MAX_DEPTH:
         for name, value in list(vars(cls).items()):
-            if isinstance(value, (*_CONTAINERS, _CACHE)):
+            if isinstance(value, (*_CONTAINERS, _CACHE_TYPE)):
                 yield f"{cls.__name__}.{name}", value, file, cls.__name__, depth + 1
 
 
-def _results_of(cache):
-    """What a function without a bound remembers; one with a bound does not grow."""
+def _cached_results(cache):
+    """Returns the cached results of an `lru_cache` without a limit; others do not grow."""
     if cache.cache_parameters().get("maxsize") is not None:
         return None
-    own = _dict_of(cache)
+    own = _attributes_of(cache)
     dictionaries = [part for part in gc.get_referents(cache) if type(part) is dict and part is not own]
     return max(dictionaries, key=len, default=None)
 
 
-def _dict_of(value):
-    """The attributes of an object, without asking it: it may be a stand-in that does something when asked."""
+def _attributes_of(value):
+    """Returns the attributes of an object without calling its code: it may be a lazy proxy."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -457,62 +466,62 @@ def _dict_of(value):
 
 
 def _shown(key):
-    """A key, as long as to show it runs no code of the script."""
+    """Formats a key of a type whose `repr` runs no code of the script."""
     return shown_key(key) if isinstance(key, (str, int)) else "…"
 
 
-def _items(value):
+def _keyed_items(value):
     return list(value.items()) if isinstance(value, dict) else list(enumerate(value))
 
 
-def _some_of(value):
-    """Elements that stand for all, from all over a container that knows where they are."""
+def _sample_elements(value):
+    """Returns sample elements, evenly spaced if the container supports indexing."""
     if isinstance(value, dict):
         value = value.values()
     elif isinstance(value, (list, tuple)):
-        return value[:: max(1, len(value) // SAMPLE)][:SAMPLE]
-    return [part for _, part in zip(range(SAMPLE), value)]
+        return value[:: max(1, len(value) // SAMPLED_ELEMENTS)][:SAMPLED_ELEMENTS]
+    return [part for _, part in zip(range(SAMPLED_ELEMENTS), value)]
 
 
-def estimate(value, depth, seen=None):
-    """Bytes, from some of the elements. What is held twice is there once: small numbers, views of one storage."""
+def estimate_bytes(value, depth, seen=None):
+    """Estimates bytes from sample elements. Shared objects count once: small integers, views of one storage."""
     seen = set() if seen is None else seen
     if isinstance(value, _CONTAINERS) and depth:
-        some = _some_of(value)
+        some = _sample_elements(value)
         if not some:
             return sys.getsizeof(value)
         total = 0
         for part in some:
-            mark = _storage(part) or id(part)
+            mark = _storage_pointer(part) or id(part)
             if mark not in seen:
                 seen.add(mark)
-                total += estimate(part, depth - 1, seen)
+                total += estimate_bytes(part, depth - 1, seen)
         return sys.getsizeof(value) + int(total / len(some) * len(value))
     if isinstance(value, _CONTAINERS):
-        return sys.getsizeof(value) + _numbers_in(value)
-    own = _dict_of(value) if depth and not isinstance(value, _PLAIN) else None
+        return sys.getsizeof(value) + _bytes_of_numbers(value)
+    own = _attributes_of(value) if depth and not isinstance(value, _PLAIN_TYPES) else None
     if own is not None and not (_is_tensor(value) or _is_array(value) or isinstance(value, type)):
-        return sys.getsizeof(value, 64) + estimate(own, depth - 1, seen)
+        return sys.getsizeof(value, 64) + estimate_bytes(own, depth - 1, seen)
     return _bytes(value)
 
 
-def _numbers_in(value):
-    """Bytes of the numbers in a container that is not opened any more: each is an object of its own, or all are one."""
-    some = list(_some_of(value))[:4]
-    # Small whole numbers are there once for all.
+def _bytes_of_numbers(value):
+    """Returns the bytes of the numbers in a container below the depth limit."""
+    some = list(_sample_elements(value))[:4]
+    # CPython keeps one object for each small integer.
     if not some or not all(isinstance(part, float) or isinstance(part, int) and part > 256 for part in some):
         return 0
     return sys.getsizeof(some[0]) * len(value) if len({id(part) for part in some}) == len(some) > 1 else 0
 
 
 def pipeline_class():
-    """The class of all pipelines of tf.data, where it is loaded: to ask `tensorflow` for it may load it."""
+    """Returns the base class of tf.data pipelines if it is loaded. An attribute of `tensorflow` would load it."""
     module = sys.modules.get("tensorflow.python.data.ops.dataset_ops")
     return getattr(module, "DatasetV2", None)
 
 
-def _is_a(value, *kinds):
-    """Of a class of a framework that has been imported: (module, class), …"""
+def is_framework_instance(value, *kinds):
+    """Like `isinstance` for (module, class) pairs of frameworks that may not be imported."""
     for module, name in kinds:
         kind = getattr(sys.modules.get(module), name, None)
         if isinstance(kind, type) and isinstance(value, kind):
@@ -521,17 +530,17 @@ def _is_a(value, *kinds):
 
 
 def _is_tensor(value):
-    return _is_a(value, ("torch", "Tensor"))
+    return is_framework_instance(value, ("torch", "Tensor"))
 
 
 def _is_array(value):
-    return _is_table(value) or _is_a(
+    return _is_table(value) or is_framework_instance(
         value, ("numpy", "ndarray"), ("jax", "Array"), ("tensorflow", "Tensor"), ("tensorflow", "Variable")
     )
 
 
 def _is_table(value):
-    return _is_a(value, ("pandas", "DataFrame"), ("pandas", "Series"))
+    return is_framework_instance(value, ("pandas", "DataFrame"), ("pandas", "Series"))
 
 
 def _has_graph(value):
@@ -547,13 +556,13 @@ def _bytes(value):
     if _is_array(value):
         base = getattr(value, "base", None)
         own = getattr(base if _is_array(base) else value, "nbytes", None)
-        # TensorFlow's know their shape only.
+        # TensorFlow tensors have no `nbytes`.
         return own if isinstance(own, int) else value.dtype.size * (value.shape.num_elements() or 0)
     return sys.getsizeof(value, 64)
 
 
-def _bytes_of_sample(dataset):
-    """Of a dataset of tf.data, where all shapes are known but for that of a batch."""
+def _bytes_per_sample(dataset):
+    """Returns the bytes of one sample of a tf.data dataset, or 0 if a shape is unknown. The batch dimension may be."""
     tensorflow = sys.modules["tensorflow"]
     total = 0
     for part in tensorflow.nest.flatten(dataset.element_spec):
@@ -565,28 +574,28 @@ def _bytes_of_sample(dataset):
     return total
 
 
-def _bytes_of_set(dataset):
-    """Of all samples of a dataset of tf.data; None where it is not known."""
-    number, each = int(dataset.cardinality()), _bytes_of_sample(dataset)
+def _bytes_of_dataset(dataset):
+    """Returns the bytes of all samples of a tf.data dataset, or None if unknown."""
+    number, each = int(dataset.cardinality()), _bytes_per_sample(dataset)
     if number < 0 or not each:
         return None
     tensorflow = sys.modules["tensorflow"]
-    # The size of a batch is not always known.
+    # The batch dimension may be unknown.
     unknown = any(None in part.shape.as_list() for part in tensorflow.nest.flatten(dataset.element_spec))
     return None if unknown else number * each
 
 
-def _storage(value):
+def _storage_pointer(value):
     return value.untyped_storage().data_ptr() if _is_tensor(value) else None
 
 
-def _nodes(value):
-    """Of the graph behind a tensor."""
+def _count_graph_nodes(value):
+    """Returns the number of nodes of the graph behind a tensor."""
     node = getattr(value, "grad_fn", None)
     if node is None:
         return 0
     seen, todo = {node}, [node]
-    while todo and len(seen) < NODES:
+    while todo and len(seen) < MAX_GRAPH_NODES:
         for after, _ in todo.pop().next_functions:
             if after is not None and after not in seen:
                 seen.add(after)
@@ -594,60 +603,60 @@ def _nodes(value):
     return len(seen)
 
 
-def _nodes_in(value):
-    some = _some_of(value)[:4]
-    counts = [_nodes(part) for part in some if _is_tensor(part)]
+def _estimate_graph_nodes(value):
+    some = _sample_elements(value)[:4]
+    counts = [_count_graph_nodes(part) for part in some if _is_tensor(part)]
     return int(sum(counts) / len(some) * len(value)) if counts else 0
 
 
-def _is_the_script_s(file):
+def _is_script_file(file):
     if file.startswith("<"):
-        # A cell of a notebook, or what was given with -c.
+        # A notebook cell, or code given with `python -c`.
         return file.startswith("<ipython-input") or file in ("<string>", "<stdin>")
     file = os.path.realpath(file) if not os.path.isabs(file) else file
-    return not file.startswith(_LIBRARIES) and not file.startswith(_OURS) and not _is_installed(os.path.dirname(file))
+    return not file.startswith((*_LIBRARIES, _OWN_FOLDER)) and not _is_installed(os.path.dirname(file))
 
 
 @functools.lru_cache(maxsize=4096)
 def _is_installed(folder):
-    """Whether a folder belongs to an installed package. `pip install --target` puts packages into any folder."""
+    """Whether a folder belongs to an installed package. `pip install --target` installs into any folder."""
     return "site-packages" in folder or "dist-packages" in folder or any(
-        (folder == path or folder.startswith(os.path.join(path, ""))) and _has_packages(path)
+        (folder == path or folder.startswith(os.path.join(path, ""))) and _has_installed_packages(path)
         for path in sys.path if isinstance(path, str) and path
     )
 
 
 @functools.lru_cache(maxsize=256)
-def _has_packages(path):
+def _has_installed_packages(path):
     try:
         return any(name.endswith(".dist-info") for name in os.listdir(path))
     except OSError:
         return False
 
 
-def _is_a_library_s(cls):
-    """Classes of frameworks are not opened, but for what people derive of them."""
+def _is_library_class(cls):
+    """Objects of library classes are not searched, except those of classes that the script derives from them."""
     module = sys.modules.get(cls.__module__)
     file = getattr(module, "__file__", None)
-    return not isinstance(file, str) or not _is_the_script_s(file)
+    return not isinstance(file, str) or not _is_script_file(file)
 
 
-def at_most():
-    """Bytes that the names of this process can hold: its anonymous and shared memory, resident or swapped out, which
-    is what the guard counts too. None where a GPU has a part of it."""
+def max_holdable_bytes():
+    """Returns the most bytes that names can hold: the process's anonymous and shared memory, resident or swapped, as
+    the guard counts it. None if a GPU may hold a part of it."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is not None and cuda.is_initialized():
         return None
-    return held_by_process() or None
+    return private_bytes() or None
 
 
-def held_by_process():
-    """Bytes of this process without the pages of files, such as those of libraries."""
+def private_bytes():
+    """Returns the bytes of this process without file pages, such as those of libraries."""
     kinds = (b"RssAnon:", b"RssShmem:", b"VmSwap:")
     with open("/proc/self/status", "rb") as file:
         return 1024 * sum(int(line.split()[1]) for line in file if line.startswith(kinds))
 
 
-def resident():
+def resident_bytes():
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

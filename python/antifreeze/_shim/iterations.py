@@ -1,23 +1,23 @@
-"""Iterations of a loop in which several optimizers step, as often as the loop has them step: five steps of a critic and
-one of a generator, for instance.
+"""Counts the iterations of a loop in which several optimizers step, for example five steps of a critic and one of a
+generator.
 
-From outside, an iteration begins where the optimizer that stepped first of all steps again after another one. Once two
-iterations were alike, it is known with which step the next one ends.
+An iteration begins when the optimizer that stepped first of all steps again after another one. After two equal
+iterations it is known with which step the next one ends.
 """
 
-# Steps of one optimizer after which it is taken to step in iterations of its own, without the others.
+# An optimizer that made more steps than this before the others began had iterations of its own.
 MAX_STEPS = 100
 
 
 class Iterations:
     def __init__(self, first, made):
-        """`first`: the optimizer that stepped alone before the others did, and `made` how often."""
-        # Of the iteration that is under way: which optimizers stepped in turn, each with how often.
+        """`first` is the id of the optimizer that made `made` steps before another one stepped."""
+        # The running iteration as a list of [optimizer, number of steps].
         self._turns = [[first, made]]
-        # Of the one before; None in the first one.
+        # The previous iteration; None during the first one.
         self._expected = None
         self._is_complete = False
-        # Iterations that are complete, and those before them in which the first optimizer stepped alone.
+        # Complete iterations, and earlier ones in which the first optimizer stepped alone.
         self.completed = self.alone = 0
 
     def optimizer_ends(self, optimizer):
@@ -34,7 +34,7 @@ class Iterations:
             self.completed += 1
 
     def _end_iteration(self):
-        """It is over at the latest where the next one begins."""
+        """An iteration is over at the latest when the next one begins."""
         if not self._is_complete:
             self.completed += 1
         if self.completed == 2 and self._expected is not None:
@@ -44,10 +44,10 @@ class Iterations:
         self._expected, self._is_complete = self._turns, False
 
     def is_within(self):
-        """Whether an iteration has begun, and it is known which steps are still to come in it."""
+        """Whether an iteration is running of which the remaining steps are known."""
         turns, expected = self._turns, self._expected
         if expected is None or self._is_complete or len(turns) > len(expected):
             return False
         *whole, (optimizer, made) = turns
-        due, most = expected[len(whole)]
-        return whole == expected[: len(whole)] and optimizer == due and made <= most
+        expected_optimizer, max_steps = expected[len(whole)]
+        return whole == expected[: len(whole)] and optimizer == expected_optimizer and made <= max_steps

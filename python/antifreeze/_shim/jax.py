@@ -1,10 +1,10 @@
-"""JAX: no loop to look at, since everything within one is the script's own. What runs out of memory is
-told, and who holds it when the guard asks; steps are the script's to say."""
+"""JAX: reports out-of-memory errors, and which names hold the memory when the guard asks. Steps are not detected,
+because the training loop is the script's own."""
 
 from .trainer import get_trainer
 
 
-def attend():
+def observe():
     import jax
 
     get_trainer().report_framework("jax", jax.__version__, None, None, None)

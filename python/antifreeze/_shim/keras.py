@@ -20,7 +20,7 @@ STRIDE = 16
 _is_watched = _has_pipelines = False
 
 
-def attend():
+def observe():
     """Once it is all there: TensorFlow may bring Keras before it has come itself."""
     global _is_watched
     _watch_pipelines()
@@ -54,7 +54,7 @@ class Watch:
         self._keras = keras
         self._trainer = get_trainer()
         self._steps = self._trainer.steps
-        self._numbers = LossWatch()
+        self._loss_watch = LossWatch()
         self._model = None
         self._is_fitting = self._is_known = False
         self._batch = -1
@@ -90,7 +90,7 @@ class Watch:
     def batch_ends(self, callbacks=None, number=0, logs=None):
         made, self._batch = max(number - self._batch, 1), number
         if self._batch % STRIDE < made and logs and "loss" in logs:
-            self._numbers.loss(float(logs["loss"]), self._steps.count)
+            self._loss_watch.check_loss(float(logs["loss"]), self._steps.count)
         self._steps.add_steps(made)
 
     def evaluation_begins(self):
@@ -125,7 +125,7 @@ class Watch:
 
     def _model_in(self, frame):
         """The one that the script's own loop trains, if there is just one."""
-        models = dict(holders.named(frame, (self._keras.Model,))).values()
+        models = dict(holders.named_objects(frame, (self._keras.Model,))).values()
         inner = {id(layer) for model in models for layer in model._flatten_layers(include_self=False)}
         outer = [model for model in models if id(model) not in inner]
         return outer[0] if len(outer) == 1 else None
@@ -140,7 +140,7 @@ class Watch:
         # An optimizer may hold twice as much as its model.
         size = 3 * sum(4 * math.prod(variable.shape) for variable in model.variables)
         saved = write_checkpoint(checkpoints.KERAS_WEIGHTS, self._steps.count, size, model.save_weights)
-        names = [name for name, known in holders.named(frame, (self._keras.Model,)) if known is model]
+        names = [name for name, known in holders.named_objects(frame, (self._keras.Model,)) if known is model]
         if self._is_fitting:
             return {**saved, "names": names, "fit": {"steps_in_epoch": self._steps_in_epoch}}
         return {**saved, "names": names, **training_loop.report_fields(frame, names, self._steps.count)}

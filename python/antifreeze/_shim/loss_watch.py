@@ -1,47 +1,48 @@
-"""Notices when the loss or the gradients stop being numbers, or run away. Says so once each."""
+"""Detects when the loss or the gradients become NaN or infinite, or the loss diverges. Reports each once."""
 
 import math
 import sys
 
 from . import event_log
-from .holders import place_of
+from .holders import script_location
 
-# Losses of the first steps say little.
-SETTLED = 30
-# Weight of the newest loss in their running mean.
-FRESH = 0.05
-# Times the lowest mean.
-RUNAWAY = 10.0
+# The running mean is not judged before this many losses.
+MIN_LOSSES = 30
+# Weight of the newest loss in the running mean.
+NEW_LOSS_WEIGHT = 0.05
+# The loss diverged when its running mean is this many times its lowest value.
+DIVERGED_RATIO = 10.0
 
 
 class LossWatch:
     def __init__(self):
-        self._told = set()
+        self._reported = set()
         self._mean = self._lowest = None
-        self._seen = 0
-        # The last step whose loss was a number.
-        self._finite = 0
+        self._losses = 0
+        self._last_finite_step = 0
 
-    def loss(self, value, step):
+    def check_loss(self, value, step):
         if not math.isfinite(value):
-            self._tell("loss", value, step)
+            self._report("loss", value, step)
             return
-        self._seen += 1
-        self._finite = step
-        self._mean = value if self._mean is None else self._mean + FRESH * (value - self._mean)
-        if self._seen < SETTLED:
+        self._losses += 1
+        self._last_finite_step = step
+        self._mean = value if self._mean is None else self._mean + NEW_LOSS_WEIGHT * (value - self._mean)
+        if self._losses < MIN_LOSSES:
             return
         self._lowest = self._mean if self._lowest is None else min(self._lowest, self._mean)
-        if self._lowest > 0 and self._mean > RUNAWAY * self._lowest + 1:
-            self._tell("loss", self._mean, step, "diverged")
+        if self._lowest > 0 and self._mean > DIVERGED_RATIO * self._lowest + 1:
+            self._report("loss", self._mean, step, "diverged")
 
-    def gradient(self, value, step):
+    def check_gradient(self, value, step):
         if not math.isfinite(value):
-            self._tell("gradient", value, step)
+            self._report("gradient", value, step)
 
-    def _tell(self, of, value, step, first=None):
-        first = first or ("nan" if math.isnan(value) else "inf")
-        if (of, first) not in self._told:
-            self._told.add((of, first))
-            shown = value if math.isfinite(value) else None
-            event_log.log_event("numbers", of=of, first=first, step=step, since=self._finite, value=shown, **place_of(sys._getframe()))
+    def _report(self, subject, value, step, problem=None):
+        problem = problem or ("nan" if math.isnan(value) else "inf")
+        if (subject, problem) not in self._reported:
+            self._reported.add((subject, problem))
+            event_log.log_event(
+                "numbers", of=subject, first=problem, step=step, since=self._last_finite_step,
+                value=value if math.isfinite(value) else None, **script_location(sys._getframe()),
+            )

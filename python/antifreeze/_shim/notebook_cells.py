@@ -1,4 +1,4 @@
-"""Which file stands for which cell of a notebook: IPython compiles each cell under the name of a temporary file."""
+"""Reports which file name stands for which notebook cell: IPython compiles each cell under a temporary file name."""
 
 import sys
 
@@ -8,7 +8,7 @@ _reported = set()  # type: set
 
 
 def report_new_cells():
-    """Reports the cells that were compiled since the last call. Nothing outside of IPython."""
+    """Reports the cells that were compiled since the last call. Does nothing outside of IPython."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     compiled = getattr(getattr(shell, "compile", None), "_filename_map", None)
@@ -18,15 +18,15 @@ def report_new_cells():
 
 
 def report_running_cell(shell, raw_cell):
-    """Reports a cell before it is compiled, so that it is known while it runs, or hangs."""
-    name_of = getattr(shell.compile, "get_code_name", None)
-    if name_of is not None and isinstance(raw_cell, str):
+    """Reports a cell before it is compiled, so that it is known while it runs or hangs."""
+    get_name = getattr(shell.compile, "get_code_name", None)
+    if get_name is not None and isinstance(raw_cell, str):
         number = shell.execution_count
-        _report_once(name_of(raw_cell, shell.transform_cell(raw_cell), number), number)
+        _report_once(get_name(raw_cell, shell.transform_cell(raw_cell), number), number)
 
 
 def reset():
-    """Another run begins, which was told nothing."""
+    """Forgets what was reported, because a new run begins."""
     _reported.clear()
 
 

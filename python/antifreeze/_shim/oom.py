@@ -50,8 +50,8 @@ def may_be_out_of_memory(error):
 
 
 def _searched_text(error):
-    """Returns both ends of the message: in an error of a worker, a traceback stands before the message. Uses `args` only,
-    because formatting a message may run code of the script."""
+    """Returns both ends of the message: in an error of a worker, a traceback stands before the message. Uses `args`
+    only, because formatting a message may run code of the script."""
     text = error.args[0] if error.args and isinstance(error.args[0], str) else ""
     if len(text) > 2 * _SEARCHED_CHARS:
         text = text[:_SEARCHED_CHARS] + "\n" + text[-_SEARCHED_CHARS:]

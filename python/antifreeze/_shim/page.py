@@ -1,7 +1,7 @@
 """This process's slot in the page, the memory that guard, front and all processes of a run share.
 
-The guard reads the slot at its own pace, so a report costs one write to memory and no system call. The layout is that of
-crates/ipc/src/page.rs; a test in crates/cli/src/embed.rs compares every number below with it.
+The guard reads the slot at its own pace, so a report costs one write to memory and no system call. The layout is that
+of crates/ipc/src/page.rs; a test in crates/cli/src/embed.rs compares every number below with it.
 """
 
 import mmap

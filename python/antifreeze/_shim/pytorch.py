@@ -1,4 +1,4 @@
-"""PyTorch, from 2.1 on: where its loops wait, go back, step and save."""
+"""PyTorch 2.1 and later: detects when a loop waits for data, runs backward, steps and saves."""
 
 import sys
 import time
@@ -11,18 +11,18 @@ from .loss_watch import LossWatch
 from .page import BACKWARD, UNKNOWN, OPTIMIZER, PHASE
 from .trainer import CHECK_INTERVAL_SECONDS, get_trainer
 
-# What a look at the loss takes, in seconds, and the part of a step's time that it may take.
-LOOK, SHARE = 100e-6, 0.002
-# On a card a value is only there once all that was asked of it is done; so it is seldom asked for.
-STRIDE_ON_A_CARD = 64
-# Of the gradients, anywhere.
-STRIDE_OF_GRADIENTS = 100
-# Steps shorter than this are looked at for so many seconds, and then for so many only counted.
-SHORT_STEP, AWAKE, RESTS = 0.005, 0.25, 4.0
+# The time that reading the loss takes, in seconds, and the share of a step's time that it may take.
+LOSS_READ_SECONDS, MAX_READ_SHARE = 100e-6, 0.002
+# On a GPU, reading a value waits for all queued work, so it is done rarely.
+GPU_LOSS_STRIDE_STEPS = 64
+# Steps between two checks of the gradients.
+GRADIENT_STRIDE_STEPS = 100
+# Shorter steps are observed for OBSERVED_SECONDS, then only counted for about REST_SECONDS.
+SHORT_STEP_SECONDS, OBSERVED_SECONDS, REST_SECONDS = 0.005, 0.25, 4.0
 
 
-def attend():
-    watch = Watch()
+def observe():
+    watch = TorchWatch()
     loader = dataloader._BaseDataLoaderIter
     call_hooks.hook_calls(dataloader.DataLoader, "__iter__", watch.loader_begins, takes=1)
     watch.watch_data(call_hooks.hook_calls(loader, "__next__"))
@@ -31,8 +31,8 @@ def attend():
     watch.watch_optimizers(sys.modules[torch.optim.Optimizer.__module__])
 
 
-class Watch:
-    """What is learnt of one process."""
+class TorchWatch:
+    """Observes the PyTorch training of this process."""
 
     def __init__(self):
         self._trainer = get_trainer()
@@ -40,37 +40,37 @@ class Watch:
         node = getattr(torch._C, "_current_autograd_node", None)
         if node is not None:
             self._steps.is_within_backward = lambda: node() is not None
-        self._numbers = LossWatch()
+        self._loss_watch = LossWatch()
         self._device = None
         self._batch = None
-        self._data = self._backward = None
-        # Puts the hook in that says that an optimizer begins; and what takes it out again.
-        self._hear_begin = self._begin = None
-        self._woke = 0.0
-        # The steps at which loss and gradients are looked at next.
+        self._data_hook = self._backward_hook = None
+        # Installs the hook for the begin of optimizer steps, and the handle that removes it.
+        self._hook_optimizer_begin = self._optimizer_begin_hook = None
+        self._woke_at = 0.0
+        # The steps at which loss and gradients are checked next.
         self._loss_due = self._gradients_due = 0
-        self._steps.inspect_due, self._steps.inspect = 0, self._now_and_then
+        self._steps.inspect_due, self._steps.inspect = 0, self._inspect
 
-    def watch_data(self, mark):
-        self._data = mark
-        mark.begin = self._steps.data_begins
-        self._steps.bind_data(mark)
+    def watch_data(self, hook):
+        self._data_hook = hook
+        hook.begin = self._steps.data_begins
+        self._steps.bind_data(hook)
 
-    def watch_backward(self, mark):
-        self._backward = mark
-        self._look_at_next_loss()
+    def watch_backward(self, hook):
+        self._backward_hook = hook
+        self._read_next_loss()
 
     # Loaders.
 
     def loader_begins(self, loader=None):
         self._batch = getattr(loader, "batch_size", None) or self._batch
 
-    # Going back. Most of the time it is only said; now and then the loss is looked at.
+    # Backward. Usually only the phase is set; from time to time the loss is read.
 
-    def _look_at_next_loss(self):
-        self._steps.unbind(self._backward, "begin")
-        self._backward.begin, self._backward.takes = self._backward_begins, 1
-        self._backward.put(True)
+    def _read_next_loss(self):
+        self._steps.unbind_phase(self._backward_hook, "begin")
+        self._backward_hook.begin, self._backward_hook.takes = self._backward_begins, 1
+        self._backward_hook.set_enabled(True)
 
     def _backward_begins(self, root=None):
         steps = self._steps
@@ -86,17 +86,17 @@ class Watch:
             dtype = str(loss.dtype).replace("torch.", "")
             self._trainer.report_framework("torch", torch.__version__, self._device, dtype, self._batch)
         if loss.numel() == 1:
-            self._numbers.loss(loss.item(), steps.count)
-        stride = int(LOOK / SHARE / max(self._trainer.step_time, 1e-6))
+            self._loss_watch.check_loss(loss.item(), steps.count)
+        stride = int(LOSS_READ_SECONDS / MAX_READ_SHARE / max(self._trainer.step_time, 1e-6))
         if self._device != "cpu":
-            stride = max(stride, STRIDE_ON_A_CARD)
-        if self._steps.wakes is not None:
-            self._backward.put(False)
+            stride = max(stride, GPU_LOSS_STRIDE_STEPS)
+        if self._steps.on_wake is not None:
+            self._backward_hook.set_enabled(False)
         if stride > 1:
             self._loss_due = steps.count + stride
             steps.inspect_due = min(self._loss_due, self._gradients_due)
-            self._backward.takes = 0
-            steps.bind_phase(self._backward, "begin", BACKWARD)
+            self._backward_hook.takes = 0
+            steps.bind_phase(self._backward_hook, "begin", BACKWARD)
 
     # Stepping.
 
@@ -106,54 +106,54 @@ class Watch:
         def begins(optimizer, args, kwargs):
             steps.words[PHASE] = OPTIMIZER
 
-        self._hear_begin = lambda: module.register_optimizer_step_pre_hook(begins)
-        self._begin = self._hear_begin()
+        self._hook_optimizer_begin = lambda: module.register_optimizer_step_pre_hook(begins)
+        self._optimizer_begin_hook = self._hook_optimizer_begin()
         module.register_optimizer_step_post_hook(steps.optimizer_ends)
         self._trainer.next_check_delay = self._next_check_delay
 
     def _next_check_delay(self, now, step_time):
         steps = self._steps
-        if step_time < SHORT_STEP and steps.has_plain_optimizers and now - self._woke > AWAKE:
-            self._rest()
-            # Not in time with who looks at it.
-            return RESTS * (0.5 + now * 1000 % 1)
+        if step_time < SHORT_STEP_SECONDS and steps.has_plain_optimizers and now - self._woke_at > OBSERVED_SECONDS:
+            self._stop_observing()
+            # A varying delay, so that it does not run in step with the guard's reads.
+            return REST_SECONDS * (0.5 + now * 1000 % 1)
         return CHECK_INTERVAL_SECONDS
 
-    def _rest(self):
-        self._steps.wakes = self._wake
-        # It may be a wait for data that we are called from.
+    def _stop_observing(self):
+        self._steps.on_wake = self._resume_observing
+        # The caller may be the hook of the data loader.
         self._steps.unbind_data()
-        self._data.put(False)
-        self._backward.put(False)
-        self._begin.remove()
+        self._data_hook.set_enabled(False)
+        self._backward_hook.set_enabled(False)
+        self._optimizer_begin_hook.remove()
         self._steps.words[PHASE] = UNKNOWN
-        # A loss that was to be looked at is not: the next one is.
+        # The loss that was due is skipped; the next one is read.
         self._loss_due = self._steps.inspect_due = self._steps.count
 
-    def _wake(self):
-        self._steps.wakes = None
-        self._woke = time.monotonic()
-        self._steps.bind_data(self._data)
-        self._data.put(True)
-        self._backward.put(True)
-        self._begin = self._hear_begin()
+    def _resume_observing(self):
+        self._steps.on_wake = None
+        self._woke_at = time.monotonic()
+        self._steps.bind_data(self._data_hook)
+        self._data_hook.set_enabled(True)
+        self._backward_hook.set_enabled(True)
+        self._optimizer_begin_hook = self._hook_optimizer_begin()
 
-    def _now_and_then(self, optimizer):
+    def _inspect(self, optimizer):
         if not isinstance(optimizer, torch.optim.Optimizer):
             return
         count = self._steps.count
         if count >= self._loss_due:
-            self._look_at_next_loss()
+            self._read_next_loss()
             self._loss_due = sys.maxsize
         if count >= self._gradients_due:
             if self._gradients_due == 0:
-                self._first_step(optimizer)
-            self._look_at_gradients(optimizer)
-            self._gradients_due = count + STRIDE_OF_GRADIENTS
+                self._report_model(optimizer)
+            self._check_gradients(optimizer)
+            self._gradients_due = count + GRADIENT_STRIDE_STEPS
         self._steps.inspect_due = min(self._loss_due, self._gradients_due)
 
-    def _look_at_gradients(self, optimizer):
-        with event_log.suppress_faults("looking at gradients"), torch.no_grad():
+    def _check_gradients(self, optimizer):
+        with event_log.suppress_faults("checking gradients"), torch.no_grad():
             gradients = [
                 parameter.grad
                 for group in optimizer.param_groups
@@ -162,9 +162,9 @@ class Watch:
             ]
             if gradients:
                 norms = torch.stack([norm.float().cpu() for norm in torch._foreach_norm(gradients)])
-                self._numbers.gradient(norms.norm().item(), self._steps.count)
+                self._loss_watch.check_gradient(norms.norm().item(), self._steps.count)
 
-    def _first_step(self, optimizer):
+    def _report_model(self, optimizer):
         self._trainer.save = self._save
         parameters = [one for group in optimizer.param_groups for one in group["params"]]
         event_log.log_event(
@@ -183,4 +183,4 @@ class Watch:
     def _save(self, frame):
         from . import save
 
-        return save.save(frame, self._steps)
+        return save.save_training(frame, self._steps)

@@ -1,4 +1,4 @@
-"""What the script has asked to be called, and who else has a word in what is done to it."""
+"""What the script and its framework registered with antifreeze."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -6,21 +6,22 @@ if TYPE_CHECKING:
 
     from .._callbacks import CheckpointOwner
 
-# Saves the run, and may return where.
+# The function that the script gave to `antifreeze.on_checkpoint`. It saves the run, and may return the path.
 on_checkpoint = None  # type: Optional[Callable[[], Any]]
-# By name: weak references to what the script gave to `antifreeze.resume`. It is saved under these names, whatever a
-# function that fails calls it.
+# Name → weak reference to an object that the script gave to `antifreeze.resume`. Checkpoints use these names, whatever
+# the frame that fails calls the object.
 resumable = {}  # type: Dict[str, Any]
-# Whether `antifreeze.resume` has returned: before that, what the script holds is not what the run was saved with.
+# Whether `antifreeze.resume` has returned. Before that, the script's objects are not yet in the state of the
+# checkpoint.
 has_resumed = False
-# The callback of the framework that saves in its own kind. While it does, the shim writes nothing of its own.
+# The framework's callback that saves in its own format. While it is set, the shim writes no checkpoint of its own kind.
 checkpoint_owner = None  # type: Optional[CheckpointOwner]
 
 
 def may_interrupt(frame):
-    """Whether an exception may be raised in the middle of what is at this frame."""
+    """Whether an exception may be raised in the middle of the code of this frame."""
     return True
 
 
-# What is said to a script that has to end.
+# The message of the `MemoryPressure` that ends a script.
 stop_message = "antifreeze asks this run to end: it has almost used up its memory"

@@ -1,44 +1,44 @@
-"""Puts back what `save` or `keras` has saved."""
+"""Loads a checkpoint that `save` or `keras` wrote."""
 
 import random
 import re
 import sys
 
-_OF_KERAS = re.compile(r"step-(\d+)\.weights\.h5$")
+_KERAS_NAME = re.compile(r"step-(\d+)\.weights\.h5$")
 
 
-def restore(path, things):
-    """The step that it was saved at. Names that were not saved are an error: a run that goes on with half
-    of what it had would look well and be wrong."""
-    of_keras = _OF_KERAS.search(path)
-    if of_keras:
-        for thing in things.values():
-            thing.load_weights(path)
-        return int(of_keras[1])
-    return _restore_torch(path, things)
+def restore_training(path, objects):
+    """Loads the state of each object by its name, and returns the step of the checkpoint. A missing name is an error: a
+    run that continued with a part of its state would be wrong without a sign of it."""
+    keras_name = _KERAS_NAME.search(path)
+    if keras_name:
+        for model in objects.values():
+            model.load_weights(path)
+        return int(keras_name[1])
+    return _restore_torch(path, objects)
 
 
-def _restore_torch(path, things):
+def _restore_torch(path, objects):
     import torch
 
     saved = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(saved, dict) or "antifreeze" not in saved:
-        raise ValueError(f"antifreeze.resume: {path} was not saved by antifreeze; give a function that loads it")
+        raise ValueError(f"antifreeze.resume: {path} was not saved by antifreeze; pass load= to load it yourself")
     states = {**saved["models"], **saved["optimizers"], **saved["others"]}
-    for name, thing in things.items():
-        state = states.get(name) or _by_its_end(states, name)
+    for name, value in objects.items():
+        state = states.get(name) or _state_by_attribute(states, name)
         if state is None:
-            known = ", ".join(sorted(states))
-            raise KeyError(f"antifreeze.resume: `{name}` is not in {path}; there are: {known}")
-        thing.load_state_dict(state)
+            saved_names = ", ".join(sorted(states))
+            raise KeyError(f"antifreeze.resume: `{name}` is not in {path}, which has: {saved_names}")
+        value.load_state_dict(state)
     _restore_random(saved["random"], torch)
     return saved["step"]
 
 
-def _by_its_end(states, name):
-    """`self.model` is meant by `model`, when there is one such."""
-    fitting = [state for known, state in states.items() if known.rpartition(".")[2] == name]
-    return fitting[0] if len(fitting) == 1 else None
+def _state_by_attribute(states, name):
+    """Returns the state of `self.model` for `model`, if there is exactly one such name."""
+    matches = [state for saved, state in states.items() if saved.rpartition(".")[2] == name]
+    return matches[0] if len(matches) == 1 else None
 
 
 def _restore_random(state, torch):

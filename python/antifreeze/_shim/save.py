@@ -1,5 +1,5 @@
-"""Saves a training that was not asked whether it can be saved: every model and optimizer in use, under
-the names the script has for them, in a file that `torch.load` opens as it is.
+"""Saves a PyTorch training without code of the script: every model and optimizer in use, under the script's names for
+them, in a file that `torch.load` opens.
 
     {"antifreeze": 1, "step": 120,
      "models": {"model": {…}}, "optimizers": {"optimizer": {…}}, "others": {"scaler": {…}},
@@ -21,21 +21,21 @@ _OTHERS = (torch.optim.lr_scheduler.LRScheduler, _SCALERS.GradScaler)
 _WANTED = (torch.nn.Module, torch.optim.Optimizer, *_OTHERS)
 
 
-def save(frame, steps):
-    """Saves what is trained, seen from a frame of the script. Says where, and how much."""
+def save_training(frame, steps):
+    """Saves what is trained, as named in a frame of the script. Returns the fields of a `saved` event."""
     by_script = call_on_checkpoint()
     if by_script is not None:
         return by_script
     optimizers = steps.optimizers()
     trained = [one for optimizer in optimizers for group in optimizer.param_groups for one in group["params"]]
-    _refuse_what_is_spread(trained)
-    # All ranks hold the same.
+    _refuse_sharded(trained)
+    # All ranks hold the same parameters.
     if _rank():
         return {"path": None, "by": "rank 0"}
-    found = _named_by_script(dict(holders.named(frame, _WANTED)))
+    found = _apply_script_names(dict(holders.named_objects(frame, _WANTED)))
     parts = _parts(found, optimizers, {id(parameter) for parameter in trained})
     states = {
-        kind: {name: thing.state_dict() for name, thing in things.items()} for kind, things in parts.items()
+        kind: {name: value.state_dict() for name, value in objects.items()} for kind, objects in parts.items()
     }
     step = steps.completed_iterations()
     state = {"antifreeze": FORMAT, "step": step, **states, "random": _random()}
@@ -45,57 +45,57 @@ def save(frame, steps):
             torch.save(state, file)
 
     saved = write_checkpoint(checkpoints.TORCH, step, _size(states), write_state)
-    names = [name for things in states.values() for name in things]
+    names = [name for group in states.values() for name in group]
     return {**saved, "step": step, "names": names, **training_loop.report_fields(frame, names, steps.count)}
 
 
-def _named_by_script(found):
-    """By the names that `antifreeze.resume` will ask for, where the script has said them."""
+def _apply_script_names(found):
+    """Uses the names that the script gave to `antifreeze.resume`, because those are loaded later."""
     given = {name: reference() for name, reference in registry.resumable.items()}
-    given = {name: thing for name, thing in given.items() if isinstance(thing, _WANTED)}
-    known = {id(thing) for thing in given.values()}
-    others = {name: thing for name, thing in found.items() if id(thing) not in known and name not in given}
+    given = {name: value for name, value in given.items() if isinstance(value, _WANTED)}
+    known = {id(value) for value in given.values()}
+    others = {name: value for name, value in found.items() if id(value) not in known and name not in given}
     return {**given, **others}
 
 
-def _refuse_what_is_spread(parameters):
+def _refuse_sharded(parameters):
     for parameter in parameters:
         if {kind.__name__ for kind in type(parameter).__mro__} & {"FlatParameter", "DTensor"}:
             raise CannotSave(
-                "the model is spread over several processes; "
-                "name a function that saves it with @antifreeze.on_checkpoint"
+                "the model is sharded over several processes; "
+                "give antifreeze a function that saves it, with @antifreeze.on_checkpoint"
             )
 
 
 def _parts(found, optimizers, trained):
-    """What is saved, by the names that the script has for it."""
+    """Groups the objects to save as {"models": {name: object}, …}."""
     models = {
         name: module
         for name, module in found.items()
         if isinstance(module, torch.nn.Module)
         and any(id(parameter) in trained for parameter in module.parameters())
     }
-    # A part of another model is saved with it.
+    # A submodule is saved with its model.
     inner = {id(part) for module in models.values() for part in list(module.modules())[1:]}
     models = {name: module for name, module in models.items() if id(module) not in inner}
     if not models:
-        raise CannotSave("no name of the script holds the model that is trained")
-    names = {id(thing): name for name, thing in found.items()}
+        raise CannotSave("no variable of the script holds the model that is trained")
+    names = {id(value): name for name, value in found.items()}
     return {
         "models": models,
         "optimizers": {names.get(id(one), f"optimizer {i}"): one for i, one in enumerate(optimizers)},
-        "others": {name: thing for name, thing in found.items() if isinstance(thing, _OTHERS)},
+        "others": {name: value for name, value in found.items() if isinstance(value, _OTHERS)},
     }
 
 
 def _rank():
     distributed = torch.distributed
-    is_spread = distributed.is_available() and distributed.is_initialized()
-    return distributed.get_rank() if is_spread else 0
+    is_initialized = distributed.is_available() and distributed.is_initialized()
+    return distributed.get_rank() if is_initialized else 0
 
 
 def _size(state):
-    """Bytes of the tensors in a state, each storage once."""
+    """Returns the bytes of the tensors in a state; shared storage counts once."""
     storages, todo = {}, [state]
     while todo:
         part = todo.pop()

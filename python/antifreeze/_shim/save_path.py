@@ -1,4 +1,4 @@
-"""Where the shim saves, and what the script saves in its place."""
+"""Decides where a run is saved: by the script's own function, or in the run's saves folder."""
 
 import contextlib
 import inspect
@@ -8,14 +8,14 @@ import os
 from . import checkpoints, event_log, registry
 from .trainer import CannotSave, get_trainer
 
-# Kept free on the disk beside what is written: as much again, and a little for the record of the run; at most `MAX_SPARE_BYTES`.
+# Space that must stay free besides the checkpoint: its size and a little for the flight record, up to a limit.
 MAX_SPARE_BYTES, RECORD_SPARE_BYTES = 64 << 20, 1 << 20
-# Variables that hold the step, in scripts whose steps are not seen.
+# Names of variables that hold the step, for scripts whose steps are not detected.
 _STEP_NAMES = ("step", "global_step", "steps", "iteration", "it", "iterations")
 
 
 def call_on_checkpoint():
-    """By the function that the script has named for it. None when it has not."""
+    """Saves by the script's `on_checkpoint` function. Returns the fields of a `saved` event, or None without one."""
     if registry.on_checkpoint is None:
         return None
     path = registry.on_checkpoint()
@@ -27,13 +27,13 @@ def call_on_checkpoint():
     try:
         checkpoints.point(saves_folder(), checkpoints.SCRIPT, step, path)
     except (checkpoints.Damaged, OSError) as reason:
-        raise CannotSave(f"on_checkpoint returned {path}, which is no checkpoint: {reason}") from None
+        raise CannotSave(f"on_checkpoint returned {path}, which is not a valid checkpoint: {reason}") from None
     return {**saved, "path": path}
 
 
 def save_and_record(function):
-    """Has the script save without being asked to, as it does now and then itself, and notes where. Returns what the
-    function does; it is not interrupted meanwhile."""
+    """Runs the script's function when the script itself calls it, and records the checkpoint. The function is not
+    interrupted. Returns its result."""
     steps = get_trainer().steps
     steps.saving_begins()
     try:
@@ -48,8 +48,8 @@ def save_and_record(function):
 
 
 def script_step():
-    """The step that a checkpoint of the script is recorded under. Where steps are not seen, it is that of a variable
-    that its function saves, by its name; without one, it is only known that the training is further than it began."""
+    """Returns the step under which a checkpoint of the script is recorded. If steps are not detected, it is read from a
+    variable of the function; without one, it is one more than the step that the run began at."""
     steps = get_trainer().steps
     if steps.has_steps():
         return steps.completed_iterations()
@@ -58,7 +58,7 @@ def script_step():
 
 
 def read_step_variable():
-    """The value of a variable that `on_checkpoint` uses and whose name says that it is the step. None without one."""
+    """Returns the value of a variable that `on_checkpoint` uses and that is named like a step, or None."""
     function = inspect.unwrap(registry.on_checkpoint)
     try:
         variables = inspect.getclosurevars(function)
@@ -74,21 +74,22 @@ def read_step_variable():
 
 
 def saves_folder():
-    """The run's saves folder; None without a guard."""
+    """Returns the run's saves folder, or None without a guard."""
     return os.environ.get("ANTIFREEZE_SAVES")
 
 
 def write_checkpoint(kind, step, size, writer):
-    """Writes a checkpoint of so many bytes, about, to the run's saves folder."""
+    """Writes a checkpoint of about `size` bytes to the run's saves folder. Returns the fields of a `saved` event."""
     saves = saves_folder()
     if not saves:
-        raise CannotSave("there is no folder for it")
+        raise CannotSave("the run has no saves folder")
     os.makedirs(saves, exist_ok=True)
-    room = os.statvfs(saves)
-    free, needed = room.f_bavail * room.f_frsize, size + min(size + RECORD_SPARE_BYTES, MAX_SPARE_BYTES)
+    disk = os.statvfs(saves)
+    free, needed = disk.f_bavail * disk.f_frsize, size + min(size + RECORD_SPARE_BYTES, MAX_SPARE_BYTES)
     if free < needed:
         raise CannotSave(
-            f"a checkpoint of {_format_bytes(size)} needs {_format_bytes(needed)} free on the disk of {saves}, which has {_format_bytes(free)}"
+            f"a checkpoint of {_format_bytes(size)} needs {_format_bytes(needed)} free on the disk of {saves}, "
+            f"which has {_format_bytes(free)}"
         )
     path = checkpoints.write(saves, kind, step, writer)
     return {"path": path, "bytes": os.path.getsize(path), "by": "antifreeze", "kind": kind}

@@ -1,24 +1,22 @@
-"""What the training is at, and how far it has come, from when things begin and end.
+"""Tracks the phase and counts the steps of the training, from the begin and end of the framework's calls.
 
-How many steps were made is the most that any one optimizer has made, so that a GAN with two optimizers makes
-one step a batch, and so does a model with an optimizer for each parameter. What an optimizer calls of
-itself, as one that is built upon another does, is no step of its own.
+The number of steps is the largest number that any one optimizer has made. So a GAN with two optimizers makes one step
+per batch, and so does a model with an optimizer per parameter. A step that an optimizer calls on an inner optimizer
+does not count.
 
-Where several optimizers step in an iteration, each as often as it likes, the iterations that are complete are counted as
-well (`completed`): a run is continued from there, so that nothing is skipped. They are those of the optimizers that the
-script gives to `antifreeze.resume`, or of all if it gives none, and never more than any of these has made steps.
+If several optimizers step in an iteration, complete iterations are counted too (`completed_iterations`), because a run
+must continue at the start of one. Only the optimizers that the script gives to `antifreeze.resume` count, or all if it
+gives none. The result is never more than the smallest number of steps of these.
 
-A step is over where nothing is half done: when the next batch is waited for; without a loader, when the
-optimizer has ended, unless it runs within backward. Where the steps of an iteration are known, it is over with the last
-of them.
+A step ends where the model is consistent: when the next batch is requested, or without a loader, when the optimizer
+has finished outside of backward. If the steps of an iteration are known, a step ends with the last of them.
 
-This runs in every step, between computations that have taken all of the caches: it is the number of
-functions and objects that counts, more than what they do. So what only names a phase is a call of the page
-itself (`bind`), what is seldom needed is asked for by the number of steps (`due`), and the phase that stands
-in the page is all that is remembered of it.
+This code runs in every step, between computations that have evicted the caches, so the number of functions and objects
+it touches matters more than what they do. A hook that only names a phase is therefore a bound call of the page itself
+(`bind_phase`), rare work is triggered by the number of steps (`due`), and the only state is the phase in the page.
 
-Where steps are so short that even this counts, the training is looked at now and then, and in between only
-its steps are counted (`rests`).
+If steps are so short that even this counts, phases are observed from time to time and steps are only counted in
+between (`on_wake`).
 """
 
 import functools
@@ -36,70 +34,71 @@ from .page import (
 
 _get_ident = threading.get_ident
 _STEPS = STEPS // 2
-# Seconds for which a request may wait for the end of an iteration.
-ITERATION_PATIENCE = 2.0
+# How long a request may wait for the end of an iteration.
+MAX_ITERATION_WAIT_SECONDS = 2.0
 
 
 class Steps:
     def __init__(self, slot, on_step_end):
-        """`on_step_end` is called at the end of a step, when the guard asks for something or it is due."""
+        """`on_step_end` is called at the end of a step if the guard requests something or the step is due."""
         self._on_step_end = on_step_end
         self._bound = []
         self.use_slot(slot)
-        # The thread that trains: the main one, unless another is seen to train first.
+        # The thread that trains: the main thread, unless another one trains first.
         self.thread = threading.main_thread().ident
-        # Told by a framework: whether backward is under way.
+        # Returns whether backward is running. The framework's module replaces it.
         self.is_within_backward = bool
-        # The phase after data has come, and what calls to say so.
+        # The phase after a batch was delivered, and the hook that sets it.
         self._phase_after_data = FORWARD
         self._data_hook = None
         self._has_loader = self._has_stepped = self._has_steps = False
-        # By optimizer: how many steps it has made, those before this process began among them.
+        # id of an optimizer → [steps including those before a resume, weak reference, whether it counts for
+        # iterations].
         self._steps_by_optimizer = {}
-        # Of several optimizers that count; the first of them, by its id and how many steps it has made.
+        # Set once a second optimizer steps; `_first` is (id, entry) of the first one.
         self._iterations = None
         self._first = None
         self._waits_since = None
-        # Steps that were made before this process began, and all.
+        # Steps before a resume, and all steps.
         self._steps_before = self.count = 0
-        # The step at which `on_step_end` is called even if nothing is asked for.
+        # The step at which `on_step_end` is called even without a request.
         self.due = 0
-        # The step from which on a framework wants to look at the next one, and what it calls then.
+        # From step `inspect_due` on, `inspect(optimizer)` is called.
         self.inspect_due, self.inspect = sys.maxsize, call_hooks.do_nothing
-        # Set while only steps are counted: has the rest be looked at again.
+        # Set while steps are only counted: resumes the observation of phases.
         self.on_wake = None
-        # No optimizer is built upon another: each end of one is a step.
+        # No optimizer wraps another, so each end of an optimizer's step is a step.
         self.has_plain_optimizers = True
         self._is_counting = True
         self._saves = 0
         self._phase_before_save = UNKNOWN
 
-    # Marks: what names a phase, and no more.
+    # Hooks that only set the phase.
 
-    def bind_phase(self, mark, event, phase):
-        """Has an event of a mark (see `events`), its `begin` or `end`, name this phase."""
-        self._bound.append((mark, event, phase))
-        setattr(mark, event, functools.partial(self.words.__setitem__, PHASE, phase))
+    def bind_phase(self, hook, event, phase):
+        """Makes an event of a `CallHook`, `begin` or `end`, set this phase."""
+        self._bound.append((hook, event, phase))
+        setattr(hook, event, functools.partial(self.words.__setitem__, PHASE, phase))
 
-    def bind_data(self, mark):
-        self._data_hook = mark
-        self.bind_phase(mark, "end", self._phase_after_data)
+    def bind_data(self, hook):
+        self._data_hook = hook
+        self.bind_phase(hook, "end", self._phase_after_data)
 
     def unbind_data(self):
-        """From now on, and for the call that is under way."""
+        """Takes effect at once, also for the call that is running."""
         self.unbind_phase(self._data_hook, "end")
         self._data_hook.end = call_hooks.do_nothing
         self._data_hook = None
 
-    def unbind_phase(self, mark, event):
-        self._bound = [one for one in self._bound if one[0] is not mark or one[1] != event]
+    def unbind_phase(self, hook, event):
+        self._bound = [one for one in self._bound if one[0] is not hook or one[1] != event]
 
     def use_slot(self, slot):
-        """Says from now on there what it is at."""
+        """Writes phase and steps to this slot from now on."""
         self.words, self.longs = slot.words, slot.longs
         bound, self._bound = self._bound, []
-        for mark, event, phase in bound:
-            self.bind_phase(mark, event, phase)
+        for hook, event, phase in bound:
+            self.bind_phase(hook, event, phase)
 
     # Events.
 
@@ -112,18 +111,18 @@ class Steps:
         self._has_loader = True
         if self._has_stepped:
             self._end_step()
-        # A batch that nothing went back from was looked at, and not learnt from.
-        ground = EVALUATION if before == FORWARD or before == EVALUATION else FORWARD
-        if ground != self._phase_after_data and self._data_hook is not None:
-            self._phase_after_data = ground
+        # A batch without a backward was evaluation.
+        phase = EVALUATION if before == FORWARD or before == EVALUATION else FORWARD
+        if phase != self._phase_after_data and self._data_hook is not None:
+            self._phase_after_data = phase
             self.unbind_phase(self._data_hook, "end")
-            self.bind_phase(self._data_hook, "end", ground)
+            self.bind_phase(self._data_hook, "end", phase)
 
     def optimizer_begins(self):
         self.words[PHASE] = OPTIMIZER
 
     def optimizer_ends(self, optimizer, *_):
-        """It has done what it had to. Called by a framework as it is: no error of ours leaves it."""
+        """Called by the framework directly, so no exception of the shim may leave it."""
         if not self._is_counting:
             return
         try:
@@ -131,7 +130,7 @@ class Steps:
                 words = self.words
                 phase = words[PHASE]
                 if phase != OPTIMIZER and phase != BACKWARD:
-                    # Another one, which it is built upon, has ended before.
+                    # An inner optimizer has ended before.
                     self.has_plain_optimizers = False
                     return
                 words[PHASE] = UNKNOWN if self._has_loader else FORWARD
@@ -158,7 +157,7 @@ class Steps:
         except call_hooks.propagated:
             raise
         except Exception as fault:
-            # Once it has gone wrong, steps are counted no more.
+            # After an error, steps are no longer counted.
             self._is_counting = False
             event_log.log_fault("counting a step", fault)
 
@@ -176,17 +175,17 @@ class Steps:
         return made
 
     def _is_counted(self, optimizer):
-        """Whether iterations are made of its steps."""
+        """Whether the steps of this optimizer make up iterations."""
         given = _given_optimizers()
         return not given or any(one is optimizer for one in given)
 
     def end_pending_step(self):
-        """Before anything goes back again: without a loader, what was stepped within backward is over."""
+        """Called before backward: without a loader, a step that an optimizer made within the last backward is over."""
         if self._has_stepped and not self._has_loader:
             self._end_step()
 
     def add_steps(self, number):
-        """So many batches of a loop that is not ours to look into."""
+        """Counts batches of a framework's loop whose optimizer is not observed."""
         self._has_steps = True
         self.count += number
         self.longs[_STEPS] = self.count
@@ -221,36 +220,37 @@ class Steps:
                 self._on_step_end()
 
     def _should_wait_for_iteration(self):
-        """Whether an iteration is under way that ends soon."""
+        """Whether an iteration is running that ends soon."""
         if not self._iterations.is_within():
             self._waits_since = None
             return False
         now = time.monotonic()
         if self._waits_since is None:
             self._waits_since = now
-        is_soon = now - self._waits_since < ITERATION_PATIENCE
+        is_soon = now - self._waits_since < MAX_ITERATION_WAIT_SECONDS
         if not is_soon:
             self._waits_since = None
         return is_soon
 
-    # What is known.
+    # Results.
 
     def set_training_thread(self):
-        """In this thread; what others do is not looked at."""
+        """Makes this thread the one that trains; other threads are ignored."""
         self.thread = _get_ident()
 
     def resume_from(self, step):
         self._steps_before = self.count = step
 
     def has_steps(self):
-        """Whether a framework has shown any step of this process."""
+        """Whether any step of this process was detected."""
         return self._has_steps
 
     def completed_iterations(self):
-        """Iterations of the loop that are complete, those before this process began among them."""
+        """Returns the complete iterations of the loop, including those before a resume."""
         before, iterations = self._steps_before, self._iterations
-        if self.count - before <= MAX_STEPS and any(id(one) not in self._steps_by_optimizer for one in _given_optimizers()):
-            # The one that has not stepped yet may be due in the first iteration.
+        made = self._steps_by_optimizer
+        if self.count - before <= MAX_STEPS and any(id(one) not in made for one in _given_optimizers()):
+            # An optimizer that has not stepped yet may be due in the first iteration.
             return before
         if iterations is None:
             return self.count
@@ -258,7 +258,7 @@ class Steps:
         return before + iterations.alone + min(iterations.completed, least - before)
 
     def optimizers(self):
-        """Those that have made a step, and are still there."""
+        """Returns the optimizers that have made a step and still exist."""
         there = [made[1]() for made in self._steps_by_optimizer.values()]
         return [optimizer for optimizer in there if optimizer is not None]
 
@@ -267,6 +267,6 @@ class Steps:
 
 
 def _given_optimizers():
-    """Optimizers that the script gave to `antifreeze.resume`."""
+    """Returns the optimizers that the script gave to `antifreeze.resume`."""
     given = [reference() for reference in registry.resumable.values()]
-    return [thing for thing in given if hasattr(thing, "param_groups")]
+    return [value for value in given if hasattr(value, "param_groups")]

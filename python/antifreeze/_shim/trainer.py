@@ -1,4 +1,4 @@
-"""This process, if it trains: what it says to the guard, and does when it is asked."""
+"""The training process as the guard sees it: what it reports, and how it serves requests to save and to stop."""
 
 import os
 import platform
@@ -13,16 +13,15 @@ from . import (
 )
 from .steps import Steps
 
-# Harmless to a process that does not expect it.
+# A process without a handler ignores it.
 SIGNAL = signal.SIGURG
-# Seconds within which a run that was asked to end has to have ended, and a little for the end itself: see `stop_deadline_s`
-# in crates/guard/src/orders.rs.
+# A run that was asked to stop must save within this time. The guard's `stop_deadline_s` leaves a little more.
 STOP_DEADLINE_SECONDS = 8.0
-# Seconds between two looks at whether something is due.
+# Time between two checks for due work.
 CHECK_INTERVAL_SECONDS = 0.1
-# The modules that change what is trained.
+# Beginnings of the names of modules whose code changes parameters.
 OPTIMIZER_MODULES = ("torch.optim.", "keras.src.optimizers.")
-# Exceptions that are told of, at most.
+# Out-of-memory errors that are reported at most.
 MAX_REPORTED_ERRORS = 20
 
 call_hooks.propagated = MemoryPressure
@@ -31,11 +30,11 @@ _pending_calls = []  # type: list
 
 
 class CannotSave(Exception):
-    """Why not, for the person."""
+    """The message says why the run cannot be saved."""
 
 
 def get_trainer():
-    """Of this process; there is one from the first framework on."""
+    """Returns the `Trainer` of this process, and creates it with the first framework."""
     global _trainer
     if _trainer is None:
         _trainer = Trainer()
@@ -43,34 +42,35 @@ def get_trainer():
 
 
 def _save_by_script(frame):
-    """What is trained is not known; the script may know it."""
+    """Saves by `on_checkpoint` alone, as long as no framework has shown what is trained."""
     from .save_path import call_on_checkpoint
 
     saved = call_on_checkpoint()
     if saved is None:
-        raise CannotSave("nothing is known to be trained")
+        raise CannotSave("antifreeze has not detected a training, and the script has no `on_checkpoint` function")
     return saved
 
 
 class Trainer:
     def __init__(self):
-        # Not in the page: most processes that import a framework do not train.
+        # A slot outside of the page: most processes that import a framework do not train.
         self._use_slot(page.Slot(bytearray(4 * page.WORDS), 0))
         self.steps = Steps(self._slot, self._on_step_end)
         self._has_claimed = self._is_listening = False
-        # The script's own handler for our signal.
+        # The script's own handler for SIGURG.
         self._script_handler = None
         self._shows_stacks = None
         self._look_answered = 0
-        # Seconds that a step takes; a guess before the first. When it was last learnt, and at which step.
+        # Seconds per step; a guess before the first step.
         self.step_time = 1.0
-        # Of a framework: seconds until something is due again, at this time and with steps so long.
+        # Set by a framework: (time, seconds per step) → seconds until the next check.
         self.next_check_delay = None
+        # Time and step of the last check.
         self._last_check = time.monotonic(), 0
-        # Called with a frame of the script, it saves the run and says where.
+        # Takes a frame of the script, saves the run, and returns the fields of a `saved` event.
         self.save = _save_by_script
-        self._holders = holders.Watch()
-        self._errors, self._last = 0, None
+        self._holder_watch = holders.HolderWatch()
+        self._errors, self._last_error = 0, None
         os.register_at_fork(after_in_child=self._after_fork)
         self._sees_every_raise = call_hooks.hook_raises(self._on_raise)
         self._install_excepthook()
@@ -78,7 +78,7 @@ class Trainer:
             self._claim_slot()
 
     def report_framework(self, framework, version, device, dtype, batch):
-        """Says so, once for each framework."""
+        """Called when a framework begins to train in this process."""
         self.steps.set_training_thread()
         self._claim_slot()
         if batch:
@@ -89,8 +89,8 @@ class Trainer:
         )
 
     def pipeline_begins(self, dataset=None):
-        """A pipeline of tf.data is about to be read from."""
-        self._holders.pipeline_begins(dataset, sys._getframe(1))
+        """Called before a tf.data pipeline is read."""
+        self._holder_watch.pipeline_begins(dataset, sys._getframe(1))
 
     def _use_slot(self, slot):
         self._slot, self._words = slot, slot.words
@@ -106,58 +106,58 @@ class Trainer:
             self._install_handlers(shares)
 
     def _after_fork(self):
-        """A child that trains as well says so itself; most do not."""
+        """A forked child gets no slot until it trains itself; most do not."""
         self._shows_stacks = None
         self.detach_from_page()
 
     def attach_to_page(self):
-        """There is a page now. False where we cannot be told anything by signal."""
+        """Called when a page exists. Returns False if the signal handler could not be installed."""
         self._has_claimed = False
         self._claim_slot(shares=True)
         return self._is_listening or threading.current_thread() is not threading.main_thread()
 
     def detach_from_page(self):
-        """There is none any more."""
+        """Called when the page no longer exists."""
         self._has_claimed = False
         self._use_slot(page.Slot(bytearray(4 * page.WORDS), 0))
         self.steps.use_slot(self._slot)
 
     def is_memory_short(self):
-        """The guard is worried about memory."""
+        """Whether the guard has raised its ladder above the ground."""
         return self._words[page.RUNG] >= holders.WATCH_RUNG
 
     def dismiss_requests(self):
-        """What was asked for is about something that is over."""
+        """Answers a request to stop that is about something that is over."""
         self._words[page.STOP_ANSWERED] = self._words[page.STOP_ASKED]
 
-    # At the end of a step nothing is half done.
+    # At the end of a step the model is consistent.
 
     def _on_step_end(self):
-        """When something is asked for, or it is due."""
+        """Called at the end of a step if there is a request or a check is due."""
         self._schedule_next_check()
         words = self._words
         if self.is_request_pending():
             owner = registry.checkpoint_owner
             owner = owner if owner is not None and owner.is_running() else None
-            # A framework has counters of its own, and knows itself when they fit to its model.
+            # A framework's callback knows itself when the framework's counters match the model.
             if owner is None or owner.saves_at_step_end:
                 self.serve_requests(sys._getframe(1), None if owner is None else owner.save)
-        self._holders.step(self.steps.count, words[page.RUNG])
+        self._holder_watch.sample_if_due(self.steps.count, words[page.RUNG])
 
     def serve_requests(self, frame, save=None):
-        """Saves and ends the run if the guard asks for it. Called where nothing is half done."""
+        """Saves and stops the run if the guard requests it. Called where the model is consistent."""
         words = self._words
         if self.is_save_requested():
             self._save(words[page.SAVE_ASKED], frame, save)
         if words[page.STOP_ASKED] != words[page.STOP_ANSWERED]:
             if self._has_time_to_save():
-                self.save_at_end(frame, save)
+                self.save_before_exit(frame, save)
             if words[page.STOP_ASKED] != words[page.STOP_ANSWERED]:
                 self._stop(frame)
 
     def _has_time_to_save(self):
-        """Whether a save is likely to be complete before the guard kills a run that it has asked to end: as far as the last
-        save tells. The request may be as old as the step that is over."""
+        """Whether a save is likely to finish before the guard kills the run, judged by the duration of the last save.
+        The request may be as old as the last step."""
         words = self._words
         if words[page.SAVE_FAILED] or registry.checkpoint_owner is not None and _is_one_of_several_ranks():
             return False
@@ -172,17 +172,17 @@ class Trainer:
             seconds = self.next_check_delay(now, self.step_time) if self.next_check_delay else CHECK_INTERVAL_SECONDS
             self.steps.due = count + max(1, int(seconds / max(self.step_time, 1e-6)))
 
-    # By a framework itself, when it comes to it.
+    # Called by the frameworks' callbacks.
 
     def is_save_requested(self):
         return self._words[page.SAVE_ASKED] != self._words[page.SAVE_ANSWERED]
 
     def is_request_pending(self):
-        """Whether the guard asks for a save, or for the run to end."""
+        """Whether the guard requests a save or a stop."""
         return self.is_save_requested() or self._words[page.STOP_ASKED] != self._words[page.STOP_ANSWERED]
 
     def save_now(self, frame, save):
-        """Saves because the guard asks this process or another rank: ranks save together."""
+        """Saves because the guard requested it from this process or another rank: ranks save together."""
         self._save(self._words[page.SAVE_ASKED], frame, save)
 
     def saving_begins(self):
@@ -190,7 +190,7 @@ class Trainer:
         self._saving_since = time.monotonic()
 
     def saving_ends(self, saved, why="the framework did not save"):
-        """`saved` is what `save` returns; None where the framework could not save."""
+        """`saved` is what `save` returned; None if the framework could not save."""
         asked, step = self._words[page.SAVE_ASKED], self.steps.count
         took = time.monotonic() - self._saving_since
         with event_log.suppress_faults("saving"):
@@ -210,11 +210,11 @@ class Trainer:
             except CannotSave as reason:
                 event_log.log_event("not-saved", step=step, why=str(reason))
             except Exception as error:
-                # A full disk and a lack of memory are no faults of antifreeze.
+                # A full disk or too little memory is no fault of the shim.
                 if not isinstance(error, OSError) and not oom.is_out_of_memory(error):
                     event_log.log_event("not-saved", step=step, why=f"{type(error).__name__}: {error}"[:300])
                     raise
-                event_log.log_event("not-saved", step=step, why=str(error)[:300] or "there was no memory for it")
+                event_log.log_event("not-saved", step=step, why=str(error)[:300] or "out of memory while saving")
             else:
                 self._record_save(step, time.monotonic() - began, saved)
                 failed = 0
@@ -231,34 +231,35 @@ class Trainer:
         self.steps.saving_ends()
 
     def _stop(self, frame):
-        # The last look is the one that tells most.
-        self._holders.look(self.steps.count, frame)
+        # The last sample shows most.
+        self._holder_watch.take_sample(self.steps.count, frame)
         self._words[page.STOP_ANSWERED] = self._words[page.STOP_ASKED]
         raise MemoryPressure(registry.stop_message)
 
-    # By signal, where steps are not seen or do not end.
+    # Requests by signal, for loops whose steps are not detected or do not end.
 
     def _install_handlers(self, shares):
-        """Only where the script has no use for the signal itself; or, where it asked for the guard, besides it."""
+        """Installs the handlers unless the script uses the signals itself. With `shares`, because the script asked for
+        the guard, the script's handler for SIGURG is called too."""
         if threading.current_thread() is threading.main_thread():
             self._install_signal_handler(shares)
         elif not self._is_listening:
-            # Handlers are set by the main thread only.
+            # Only the main thread can set handlers.
             _run_in_main_thread(lambda: self._install_signal_handler(shares))
         if self._shows_stacks is None:
             self._shows_stacks = False
-            with event_log.suppress_faults("offering stacks"):
-                self._shows_stacks = stacks.offer()
+            with event_log.suppress_faults("installing the handler for stacks"):
+                self._shows_stacks = stacks.install_handler()
         self._publish_handlers()
 
     def _install_signal_handler(self, shares):
         before = signal.getsignal(SIGNAL)
         self._is_listening = before == self._on_signal
-        # One that is not Python's is None.
+        # A handler that was not installed by Python is None.
         if not self._is_listening and (before is signal.SIG_DFL or shares and before is not None):
             self._script_handler = before if callable(before) else None
             signal.signal(SIGNAL, self._on_signal)
-            # Calls of the script that wait go on waiting.
+            # Interrupted system calls of the script are restarted.
             signal.siginterrupt(SIGNAL, False)
             self._is_listening = True
         self._publish_handlers()
@@ -273,13 +274,13 @@ class Trainer:
         is_for_us = asked != self._look_answered or words[page.STOP_ASKED] != words[page.STOP_ANSWERED]
         if asked != self._look_answered:
             self._look_answered = asked
-            self._holders.step(self.steps.count, words[page.RUNG], frame)
+            self._holder_watch.sample_if_due(self.steps.count, words[page.RUNG], frame)
         is_request_pending = words[page.STOP_ASKED] != words[page.STOP_ANSWERED]
         if is_request_pending and not self.steps.is_saving() and registry.may_interrupt(frame):
             self._stop(frame)
         theirs = self._script_handler
         if theirs is not None and not is_for_us:
-            # It may call us in its turn.
+            # The script's handler may call this one.
             self._script_handler = None
             try:
                 theirs(number, frame)
@@ -289,12 +290,11 @@ class Trainer:
     # Errors.
 
     def _install_excepthook(self):
-        """What ends the script is told, where it was not as it was raised; and the run is saved: what it has
-        learnt is all there, but for the step that failed."""
+        """Reports an out-of-memory error that ends the script, and saves the run: only the failed step is lost."""
         before = sys.excepthook
 
         def excepthook(kind, error, trace):
-            with event_log.suppress_faults("an exception"):
+            with event_log.suppress_faults("handling an uncaught exception"):
                 self._handle_uncaught(error, trace)
                 if isinstance(error, MemoryPressure):
                     _remove_own_frames(trace)
@@ -306,21 +306,21 @@ class Trainer:
         if not oom.is_out_of_memory(error):
             return
         emergency_limit.raise_limit()
-        frame = holders.innermost(trace)
+        frame = holders.innermost_frame(trace)
         if not self._sees_every_raise:
             self._report_error(error, frame)
         owner = registry.checkpoint_owner
         owner = owner if owner is not None and owner.owns(trace) else None
-        # An optimizer that failed has left its model between two steps.
+        # If an optimizer failed, the model is between two steps.
         if owner is not None:
             is_consistent = owner.is_consistent(trace)
         else:
-            is_consistent = not holders.passes_through(trace, OPTIMIZER_MODULES)
+            is_consistent = not holders.is_raised_in(trace, OPTIMIZER_MODULES)
         if is_consistent:
-            self.save_at_end(frame, None if owner is None else owner.save)
+            self.save_before_exit(frame, None if owner is None else owner.save)
 
-    def save_at_end(self, frame, save=None):
-        """Saves before an error ends the training, unless the last complete step is saved already."""
+    def save_before_exit(self, frame, save=None):
+        """Saves before an error ends the training, unless the last complete step was saved already."""
         if self.steps.has_steps():
             is_newer = self.steps.count > self._slot.longs[page.SAVED_STEP // 2]
         else:
@@ -329,7 +329,7 @@ class Trainer:
             self._save(self._words[page.SAVE_ASKED], frame, save)
 
     def _may_script_have_progress(self):
-        """Whether a script whose steps are not seen may have made some since it began, and can save them itself."""
+        """Whether a script whose steps are not detected may have made some since it began, and can save them itself."""
         from .save_path import read_step_variable
 
         is_continued = os.environ.get("ANTIFREEZE_RESUME") or os.environ.get("ANTIFREEZE_RESUME_SAVES")
@@ -337,22 +337,22 @@ class Trainer:
             return False
         step = read_step_variable()
         if step is None:
-            # These show their steps, so there are none.
+            # These frameworks show their steps, so there are none.
             return not {"torch", "keras"} & {*sys.modules}
         return step > self.steps.count
 
     def record_script_save(self):
-        """By itself, without being asked to."""
+        """Called after the script saved without a request."""
         self._slot.longs[page.SAVED_STEP // 2] = self.steps.count
 
     def _on_raise(self, error):
         if not oom.is_out_of_memory(error):
             return
         emergency_limit.raise_limit()
-        # Raised again on its way out, it is still the same. It is not kept: it holds all that failed.
-        mark = id(error), self.steps.count
-        if mark != self._last:
-            self._last = mark
+        # An error that is raised again is reported once. Only its id is kept: the error holds everything that failed.
+        key = id(error), self.steps.count
+        if key != self._last_error:
+            self._last_error = key
             self._report_error(error, sys._getframe(2))
 
     def _report_error(self, error, frame):
@@ -362,19 +362,19 @@ class Trainer:
         if self._errors >= MAX_REPORTED_ERRORS:
             return
         self._errors += 1
-        with event_log.suppress_faults("naming cells"):
+        with event_log.suppress_faults("reporting notebook cells"):
             notebook_cells.report_new_cells()
         event_log.log_event(
             "out-of-memory", type=type(error).__name__, message=str(error)[:500],
-            step=self.steps.count, **holders.place_of(frame),
+            step=self.steps.count, **holders.script_location(frame),
         )
-        self._holders.look(self.steps.count, frame)
-        with event_log.suppress_faults("looking for changes to the batch"):
-            _report_batch(holders.frames_of_script(frame))
+        self._holder_watch.take_sample(self.steps.count, frame)
+        with event_log.suppress_faults("searching edits for the batch"):
+            _report_batch(holders.script_frames(frame))
 
 
 def _report_batch(frames):
-    """What is known of the batch that did not fit, and of the model that it is for."""
+    """Reports what is known about the batch that did not fit and its model."""
     if not frames:
         return
     torch, keras = sys.modules.get("torch"), sys.modules.get("keras")
@@ -383,7 +383,7 @@ def _report_batch(frames):
     normed = False
     if nn is not None:
         kind = nn.modules.batchnorm._BatchNorm
-        models = dict(holders.named(frames[0], (nn.Module,))).values()
+        models = dict(holders.named_objects(frames[0], (nn.Module,))).values()
         normed = any(isinstance(part, kind) for whole in models for part in whole.modules())
     file, whole = edits.whole_set(
         frames, lambda value: isinstance(value, module), lambda value: isinstance(value, model)
@@ -396,7 +396,7 @@ def _report_batch(frames):
 
 
 def _remove_own_frames(trace):
-    """Ends a traceback at the script's line, or the framework's: the request to end is raised further inside, by antifreeze."""
+    """Removes the frames of antifreeze from the end of a traceback, where `MemoryPressure` was raised."""
     own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
     while trace is not None and trace.tb_next is not None:
         if trace.tb_next.tb_frame.f_code.co_filename.startswith(own):
@@ -405,29 +405,29 @@ def _remove_own_frames(trace):
 
 
 def _is_one_of_several_ranks():
-    """A framework's own checkpoint is written by all ranks together; each of them may be asked to end at another step."""
+    """Ranks write a framework's checkpoint together, but each may be asked to stop at another step."""
     distributed = sys.modules.get("torch.distributed")
-    is_spread = distributed is not None and distributed.is_available() and distributed.is_initialized()
-    return is_spread and distributed.get_world_size() > 1
+    is_initialized = distributed is not None and distributed.is_available() and distributed.is_initialized()
+    return is_initialized and distributed.get_world_size() > 1
 
 
 def _run_in_main_thread(do):
-    """Has it done as soon as that thread runs code of Python again."""
+    """Calls `do` as soon as the main thread runs Python code again."""
     import ctypes
 
     def call(_):
-        with event_log.suppress_faults("listening"):
+        with event_log.suppress_faults("installing the signal handler"):
             do()
         return 0
 
     later = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(call)
-    # For ever: it is not known when it is called, and nobody else keeps it until then.
+    # Kept forever, because it is unknown when it is called.
     _pending_calls.append(later)
     ctypes.pythonapi.Py_AddPendingCall(later, None)
 
 
 def _is_worker_process():
-    """Started by multiprocessing to do a part of another process's work: it may train, or not."""
+    """Whether multiprocessing started this process, so that it may train or not."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None:
         return False

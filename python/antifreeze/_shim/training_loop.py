@@ -22,14 +22,14 @@ def report_fields(frame, names, count):
 
 
 def find_training_loop(frame, names, count):
-    """The outermost loop around a frame of the script that does not make the models in it anew: None where there is none.
-    `names` are the script's names of what is trained, `count` is the number of steps made.
+    """The outermost loop around a frame of the script that does not make the models in it anew: None where there is
+    none. `names` are the script's names of what is trained, `count` is the number of steps made.
 
-    `line` is its first line in `file`, `indent` the white space before it. `variable` is a name for the step to begin at.
-    `code` is the line that begins the loop there; None unless the loop counts steps.
+    `line` is its first line in `file`, `indent` the white space before it. `variable` is a name for the step to begin
+    at. `code` is the line that begins the loop there; None unless the loop counts steps.
     """
     roots = {name.split(".")[0].split("[")[0] for name in names}
-    for own in reversed(holders.frames_of_script(frame)):
+    for own in reversed(holders.script_frames(frame)):
         tree = parsed(own.f_code.co_filename)
         if tree is None or not _knows(own, roots):
             continue
@@ -92,7 +92,7 @@ def _first_line(frame, text, loop, variable, count):
     if not is_range or call.keywords or len(call.args) not in (1, 2) or call.end_lineno != loop.lineno:
         return None
     begin = 0 if len(call.args) == 1 else getattr(call.args[0], "value", None)
-    counter = holders.value_in(frame, loop.target.id) if isinstance(loop.target, ast.Name) else None
+    counter = holders.variable_value(frame, loop.target.id) if isinstance(loop.target, ast.Name) else None
     # A step may be over when the loop asks for the data of the next one.
     if begin not in (0, 1) or type(counter) is not int or count - (counter - begin) not in (0, 1):
         return None

@@ -1,22 +1,20 @@
-"""Lets antifreeze see the training that runs in this interpreter. Found through PYTHONPATH.
+"""Loads the shim of antifreeze when a framework is imported. Python finds this module through PYTHONPATH.
 
-Any Python may read this, Python 2 too: nothing here is newer than that, and there it only makes way
-for the sitecustomize that it hides. It is read at every start of an interpreter, so it does next to
-nothing: it waits for a framework to be imported.
+Every Python may execute it, also Python 2, where it only runs the sitecustomize that it hides. So it uses no newer syntax.
+It runs at every start of an interpreter, so it does little: it waits for a framework to be imported.
 """
 
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Where the package is that does the rest, when nobody has installed one.
+# The folder of the package `antifreeze`, for interpreters that have none installed.
 LIBRARY = os.path.join(os.path.dirname(HERE), "library")
 FRAMEWORKS = ("torch", "tensorflow", "keras", "jax", "numpy", "lightning", "pytorch_lightning", "transformers")
 
 
 class Watcher(object):
-    """A finder that finds nothing itself: it learns that a framework is being imported, and has the
-    shim look at it when it is there."""
+    """A finder that notices the import of a framework and calls the shim after it. Other finders find the module."""
 
     def __init__(self):
         self.waiting = set(FRAMEWORKS)
@@ -28,14 +26,14 @@ class Watcher(object):
             find = getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find and finder is not self else None
             if spec is not None:
-                # Asking where it is does not import it: it may be asked for again.
-                observe(spec, self.waiting)
+                # Finding a module does not import it, so it stays in `waiting` until it was executed.
+                hook_execution(spec, self.waiting)
                 return spec
         return None
 
 
 class Library(object):
-    """Finds our own package where nothing else of its name is installed."""
+    """Finds the package `antifreeze` beside this stub if none is installed."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -47,8 +45,8 @@ class Library(object):
         )
 
 
-def observe(spec, waiting):
-    """Has the shim look at the module when it has been executed."""
+def hook_execution(spec, waiting):
+    """Calls the shim after the module was executed."""
     loader = spec.loader
     execute = getattr(loader, "exec_module", None)
     if execute is None:
@@ -58,9 +56,9 @@ def observe(spec, waiting):
         del loader.exec_module
         execute(module)
         waiting.discard(module.__name__)
-        attend(module.__name__)
+        notify_shim(module.__name__)
 
-    # A traceback of a failed import leaves out the importer's own frames. This is one of them.
+    # Python removes frames of this file name from the traceback of a failed import.
     name = "<frozen importlib._bootstrap>"
     exec_module.__code__ = exec_module.__code__.replace(co_filename=name)
     try:
@@ -69,23 +67,23 @@ def observe(spec, waiting):
         pass
 
 
-def attend(name):
+def notify_shim(name):
     try:
         from antifreeze import _shim
 
-        _shim.attend(name)
+        _shim.observe_framework(name)
     except Exception:
-        # Whatever it was, the script must not suffer for it; what can be said of it is in the report.
+        # An error must not reach the script. The shim has logged it if it could.
         pass
 
 
-def make_way():
-    """Runs the sitecustomize that this one hides, as if this one were not there."""
+def run_hidden_sitecustomize():
+    """Imports the sitecustomize that this one hides, as Python would without it."""
     this = sys.modules.pop(__name__, None)
     try:
         __import__(__name__)
     except ImportError as error:
-        # site ignores that there is none, but not what goes wrong in one.
+        # Python ignores a missing sitecustomize, but not an error in it.
         if getattr(error, "name", __name__) != __name__:
             raise
     finally:
@@ -93,18 +91,18 @@ def make_way():
             sys.modules.setdefault(__name__, this)
 
 
-def begin():
-    # What the script sees and what its workers inherit is as it was before.
+def install():
+    # The script and its workers see the path as it was before.
     sys.path[:] = [entry for entry in sys.path if entry != HERE]
     if sys.version_info >= (3, 9) and os.environ.get("ANTIFREEZE_PAGE"):
         sys.meta_path.insert(0, Watcher())
         sys.meta_path.append(Library)
 
 
-# Not when it is only read for what is in it.
+# Not when another module imports it for its functions.
 if __name__ == "sitecustomize":
     try:
-        begin()
+        install()
     except Exception:
         pass
-    make_way()
+    run_hidden_sitecustomize()
