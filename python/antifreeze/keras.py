@@ -54,7 +54,7 @@ class Callback(keras.callbacks.Callback):
         folder, name = os.path.split(path)
         temporary = os.path.join(folder, f".{os.getpid()}-{name}")
         checkpoints.replace(path, checkpoints.KERAS, self.model.save, temporary)
-        checkpoints.point(saves_folder(), checkpoints.KERAS, _completed_steps(self.model), path)
+        checkpoints.write_pointer(saves_folder(), checkpoints.KERAS, _completed_steps(self.model), path)
         return {"path": path, "bytes": os.path.getsize(path), "by": "framework", "kind": checkpoints.KERAS}
 
 

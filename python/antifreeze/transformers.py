@@ -108,7 +108,7 @@ class Callback(transformers.TrainerCallback):
             saved = {"path": None, "by": "rank 0", "kind": checkpoints.TRANSFORMERS}
         elif os.path.isdir(path):
             try:
-                checkpoints.point(saves_folder(), checkpoints.TRANSFORMERS, state.global_step, path)
+                checkpoints.write_pointer(saves_folder(), checkpoints.TRANSFORMERS, state.global_step, path)
                 saved = _saved_fields(path)
             except (checkpoints.Damaged, OSError) as error:
                 why = str(error)
@@ -150,7 +150,7 @@ class Callback(transformers.TrainerCallback):
             finally:
                 patches.restore()
                 checkpoints.remove(temporary_folder)
-        checkpoints.point(saves_folder(), checkpoints.TRANSFORMERS, step, path, is_ours)
+        checkpoints.write_pointer(saves_folder(), checkpoints.TRANSFORMERS, step, path, is_ours)
         return _saved_fields(path)
 
     def _patch_training_step(self, trainer):

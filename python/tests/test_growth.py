@@ -6,7 +6,7 @@ import textwrap
 import unittest
 
 import support  # finds the package
-from antifreeze._shim.growth import lines_that_grow
+from antifreeze._shim.growth import growth_lines
 
 
 class GrowthTest(unittest.TestCase):
@@ -15,7 +15,7 @@ class GrowthTest(unittest.TestCase):
             path = os.path.join(folder, "train.py")
             with open(path, "w") as file:
                 file.write(textwrap.dedent(text))
-            return lines_that_grow(path, name, scope)
+            return growth_lines(path, name, scope)
 
     def test_each_way_to_grow_is_known(self):
         text = """

@@ -59,7 +59,7 @@ class EditsTest(unittest.TestCase):
         value = eval(value or name, names)
         length = len(value) if hasattr(value, "__len__") else 0
         held = holders.Holding(path, "<module>", length, 10_000_000, 0, value)
-        return names, edits.with_text_before(path, edits.edits(held, name, has_graph, 10_000_000))
+        return names, edits.with_current_text(path, edits.suggest_edits(held, name, has_graph, 10_000_000))
 
     def repaired(self, text, name, value=None):
         """The names that a script leaves, before and after what is offered was done to it."""
@@ -317,8 +317,8 @@ class EditsTest(unittest.TestCase):
             """
         )
         path, before = self.run_script(text)
-        name, changes = edits.kept_by_dataset(path, "Scans", 8)
-        after = self.run_script(apply(text, edits.with_text_before(path, changes)))[1]
+        name, changes = edits.dataset_edits(path, "Scans", 8)
+        after = self.run_script(apply(text, edits.with_current_text(path, changes)))[1]
         self.assertEqual((name, before["result"]), ("cache", after["result"]))
         self.assertEqual((len(before["scans"].cache), len(after["scans"].cache)), (100, 8))
 
@@ -337,13 +337,13 @@ class EditsTest(unittest.TestCase):
                 """
             )
         )
-        self.assertEqual(edits.kept_by_dataset(path, "Scans", 8), (None, []))
+        self.assertEqual(edits.dataset_edits(path, "Scans", 8), (None, []))
 
 
 class WholeSetTest(unittest.TestCase):
     def offered(self, text, line):
         """Whether the call of a model at a line of a script is one of its training."""
-        return edits._trains(ast.parse(textwrap.dedent(text)), line)
+        return edits._runs_backward(ast.parse(textwrap.dedent(text)), line)
 
     def test_an_evaluation_after_the_loop_that_trains_does_not_train(self):
         text = """

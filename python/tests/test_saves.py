@@ -263,16 +263,16 @@ class Trainer:
             path = os.path.join(self.folder, "last.keras")
             temporary = os.path.join(self.folder, f".{self.marks}-last.keras")
             checkpoints.replace(path, kind, lambda path: writer.file(path, archive(kind, mark)), temporary)
-            checkpoints.point(saves, kind, step, path)
+            checkpoints.write_pointer(saves, kind, step, path)
         elif kind == TRANSFORMERS:
             path = os.path.join(self.folder, f"checkpoint-{self.marks}")
             temporary = os.path.join(self.folder, f".aside-{self.marks}")
             checkpoints.replace(path, kind, lambda path: writer.folder(path, mark, step), temporary)
-            checkpoints.point(saves, kind, step, path, ours=True)
+            checkpoints.write_pointer(saves, kind, step, path, ours=True)
         else:
             path = os.path.join(self.folder, f"own-{self.marks}.pt")
             writer.file(path, archive(TORCH, mark))
-            checkpoints.point(saves, kind, step, path)
+            checkpoints.write_pointer(saves, kind, step, path)
 
     def wrong(self, kinds):
         """What is not as it has to be; None when all is well."""
@@ -474,7 +474,7 @@ class LastSaveTest(unittest.TestCase):
         own = os.path.join(self.folder, "own.bin")
         with open(own, "w") as file:
             file.write("x")
-        checkpoints.point(self.folder, SCRIPT, 3, own)
+        checkpoints.write_pointer(self.folder, SCRIPT, 3, own)
         antifreeze.on_checkpoint(lambda: own)
         self.assertEqual(antifreeze.last_save(), own)
         self.assertEqual(antifreeze.resume(load=lambda path: 3 if path == own else 0), 3)

@@ -1,4 +1,4 @@
-"""Checkpoints of a run: their kinds, names, verification, removal, and how the newest is found.
+"""The checkpoints of a run: kinds, names, verification, removal, and finding the newest.
 
 Each run has one saves folder. It holds complete checkpoints and nothing else:
 
@@ -39,29 +39,29 @@ KERAS, KERAS_WEIGHTS = "keras", "keras-weights"
 KINDS = (TORCH, LIGHTNING, KERAS, KERAS_WEIGHTS, TRANSFORMERS, SCRIPT)
 SUFFIXES = {TORCH: ".pt", LIGHTNING: ".ckpt", KERAS_WEIGHTS: ".weights.h5", KERAS: ".keras"}
 POINTER_FORMAT = 1
-# Pointers that are kept of checkpoints that were not read back.
+# Pointers that are kept if the checkpoints were not read back.
 MAX_UNREAD = 3
 
 _NAME = re.compile(r"step-(\d+)\.(.+)")
 _KIND_OF_SUFFIX = {suffix: kind for kind, suffix in SUFFIXES.items()}
-# Bytes that an archive of PyTorch holds in its `data.pkl`, by kind: the key without which it cannot be loaded.
+# Kind → the key in `data.pkl` of a PyTorch archive without which it cannot be loaded.
 _REQUIRED_KEYS = {TORCH: b"antifreeze", LIGHTNING: b"pytorch-lightning_version"}
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-_LARGEST_HEADER = 100 << 20
+_MAX_HEADER_BYTES = 100 << 20
 
 
 class Damaged(Exception):
-    """A checkpoint that cannot be loaded, and why."""
+    """The message says why a checkpoint cannot be loaded."""
 
 
 class Checkpoint:
-    """One checkpoint of a saves folder."""
+    """A checkpoint in a saves folder."""
 
     def __init__(self, kind, step, path, entry, written, ours):
         self.kind, self.step, self.path = kind, step, path
-        # The file in the saves folder: the checkpoint itself, or its pointer.
+        # The file in the saves folder: the checkpoint or its pointer.
         self.entry = entry
-        # When the entry was written, nanoseconds of the file system's clock.
+        # When the entry was written, in nanoseconds of the file system's clock.
         self.written = written
         self.ours = ours
 
@@ -80,8 +80,8 @@ class Checkpoint:
 
 
 def write(folder, kind, step, writer):
-    """Has `writer` write a checkpoint to a temporary path, and gives it its name once it is on the disk and was read
-    back. Returns its path. Whatever fails, checkpoints that were there before still are."""
+    """Calls `writer` with a temporary path, and renames the checkpoint once it is on the disk and was read back.
+    Returns its path. If anything fails, the earlier checkpoints still exist."""
     os.makedirs(folder, exist_ok=True)
     name = f"step-{step}{SUFFIXES[kind]}"
     path = os.path.join(folder, name)
@@ -91,16 +91,16 @@ def write(folder, kind, step, writer):
 
 
 def replace(path, kind, writer, temporary, saves=None):
-    """Writes a checkpoint to `temporary` and renames it to `path` once it is complete. The file that was there is
-    gone only then. `saves` is the saves folder that `path` lies in, if any."""
+    """Writes a checkpoint to `temporary` and renames it to `path` once it is complete; only then a previous file is
+    replaced. `saves` is the saves folder that `path` lies in, if any."""
     try:
         writer(temporary)
         if saves:
-            _stamp(temporary, saves)
+            _make_newest(temporary, saves)
         flush(temporary)
         verify(kind, temporary)
         if os.path.isdir(path) and not os.path.islink(path):
-            # A folder cannot be replaced in one step. The same step is there already.
+            # A folder cannot be replaced atomically, and it holds the same step.
             remove(temporary)
         else:
             os.replace(temporary, path)
@@ -110,9 +110,9 @@ def replace(path, kind, writer, temporary, saves=None):
         raise
 
 
-def point(folder, kind, step, path, ours=False, reads_back=True):
-    """Writes a pointer to a checkpoint that lies elsewhere, once that was read back. Without `reads_back` the training
-    does not wait for that, and some older pointers are kept."""
+def write_pointer(folder, kind, step, path, ours=False, reads_back=True):
+    """Writes a pointer to a checkpoint elsewhere, after it was read back. Without `reads_back` the training does not
+    wait for that, and some older pointers are kept."""
     path = os.path.abspath(path)
     if reads_back:
         flush(path)
@@ -126,7 +126,7 @@ def point(folder, kind, step, path, ours=False, reads_back=True):
     try:
         with open(temporary, "w") as file:
             json.dump(content, file)
-        _stamp(temporary, folder)
+        _make_newest(temporary, folder)
         flush(temporary)
         os.replace(temporary, os.path.join(folder, name))
         flush_folder(folder)
@@ -136,16 +136,16 @@ def point(folder, kind, step, path, ours=False, reads_back=True):
     remove_older(folder, kind, os.path.join(folder, name), keep=1 if reads_back else MAX_UNREAD)
 
 
-def _stamp(path, folder):
-    """Makes this the newest entry of the folder: clocks are coarse, and may be set back."""
+def _make_newest(path, folder):
+    """Makes this the newest entry of the folder, because clocks are coarse and may be set back."""
     last = max((checkpoint.written for checkpoint in scan(folder)), default=0)
     if os.stat(path).st_mtime_ns <= last:
         os.utime(path, ns=(last + 1, last + 1))
 
 
 def remove_older(folder, kind, newest, keep=1):
-    """Removes all checkpoints of this kind but the newest, which was read back; or but so many. What another process
-    is writing at this moment has a temporary name."""
+    """Removes the checkpoints of this kind except the newest `keep`. Checkpoints that another process is writing have a
+    temporary name, so they are not affected."""
     kept = None
     older = []
     for checkpoint in scan(folder):
@@ -165,7 +165,7 @@ def remove_older(folder, kind, newest, keep=1):
 
 
 def remove(path):
-    """Removes a file or a folder, if it exists."""
+    """Removes a file or folder if it exists."""
     with contextlib.suppress(OSError):
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path, ignore_errors=True)
@@ -174,7 +174,7 @@ def remove(path):
 
 
 def flush(path):
-    """Waits until a file, or all files of a folder, are on the disk."""
+    """Waits until a file, or all files of a folder, are written to the disk."""
     if os.path.isdir(path):
         for folder, _, names in os.walk(path):
             for name in names:
@@ -193,7 +193,7 @@ def _flush_file(path):
 
 
 def flush_folder(path):
-    """Some file systems cannot flush a folder; the rename is atomic there all the same."""
+    """Flushes a folder. Some file systems cannot, but the rename is atomic there too."""
     with contextlib.suppress(OSError):
         _flush_file(path or ".")
 
@@ -202,7 +202,7 @@ def flush_folder(path):
 
 
 def scan(folder):
-    """Checkpoints in a saves folder, oldest first, whether they can be loaded or not."""
+    """Returns the checkpoints in a saves folder, oldest first, whether they can be loaded or not."""
     found = []
     try:
         entries = list(os.scandir(folder))
@@ -237,7 +237,7 @@ def _read_entry(entry):
 
 
 def newest(folders, kinds):
-    """The newest checkpoint of these kinds that can be loaded, of the first folder that has one. None without one."""
+    """Returns the newest loadable checkpoint of these kinds in the first folder that has one, or None."""
     for folder in folders:
         for checkpoint in reversed(scan(folder)):
             if checkpoint.kind in kinds and checkpoint.is_loadable():
@@ -246,13 +246,13 @@ def newest(folders, kinds):
 
 
 def resume_folders():
-    """Saves folders of the runs that this one continues, newest first."""
+    """Returns the saves folders of the runs that this one continues, newest first."""
     return [folder for folder in os.environ.get("ANTIFREEZE_RESUME_SAVES", "").split(os.pathsep) if folder]
 
 
 def find(kinds):
-    """The checkpoint to continue from; None when this run begins at step 0. A path that a person has set in
-    `ANTIFREEZE_RESUME` counts where no run was named."""
+    """Returns the checkpoint to continue from, or None if this run begins at step 0. A path in `ANTIFREEZE_RESUME`
+    counts if no folder has a checkpoint."""
     checkpoint = newest(resume_folders(), kinds)
     path = os.environ.get("ANTIFREEZE_RESUME")
     if checkpoint is None and path:
@@ -263,7 +263,7 @@ def find(kinds):
 
 
 def kind_of(path):
-    """The kind that a path's name says; a name that antifreeze does not know is the script's own."""
+    """Returns the kind by the name of a path. An unknown name is the script's own."""
     if os.path.isdir(path) and os.path.exists(os.path.join(path, "trainer_state.json")):
         return TRANSFORMERS
     for suffix, kind in _KIND_OF_SUFFIX.items():
@@ -277,16 +277,16 @@ def step_of(path):
     return int(match[1]) if match else 0
 
 
-# Verification: every byte is read back, in small pieces, as memory is short when checkpoints are written.
+# Verification: every byte is read back, in small pieces, because memory is short when checkpoints are written.
 
 
 def verify(kind, path):
-    """Raises `Damaged` unless this is a complete checkpoint of that kind."""
+    """Raises `Damaged` unless the path is a complete checkpoint of this kind."""
     try:
         if kind == TRANSFORMERS:
             _verify_transformers(path)
         elif os.path.isdir(path):
-            # Some strategies write one file for each rank.
+            # Some strategies write one file per rank.
             _verify_folder(path)
         elif kind in (TORCH, LIGHTNING):
             _verify_archive(path, "data.pkl", _REQUIRED_KEYS[kind])
@@ -299,7 +299,7 @@ def verify(kind, path):
     except (Damaged, MemoryError):
         raise
     except Exception as error:
-        # Anything may be in a file that was cut short.
+        # A truncated file may raise any error.
         raise Damaged(f"{path}: {type(error).__name__}: {error}") from None
 
 
@@ -311,20 +311,20 @@ def _verify_archive(path, required, key=None):
                 raise Damaged(f"{path}: {damaged} is damaged")
         members = [name for name in archive.namelist() if name.rpartition("/")[2] == required]
         if not members:
-            raise Damaged(f"{path}: there is no {required} in it")
+            raise Damaged(f"{path}: it has no {required}")
         if key is not None and key not in archive.read(members[0]):
-            raise Damaged(f"{path}: {key.decode()} is not in it")
+            raise Damaged(f"{path}: it has no key {key.decode()}")
 
 
 def _has_checksums():
-    """Whether archives of PyTorch have checksums; a setting leaves them out."""
+    """Whether PyTorch archives have checksums; a setting disables them."""
     serialization = sys.modules.get("torch.serialization")
     options = getattr(serialization, "get_crc32_options", None)
     return options is None or options()
 
 
 def _verify_hdf5(path):
-    """Compares the size with the one in the header; HDF5 has no checksums of its content."""
+    """Compares the size with the header, because HDF5 has no checksums."""
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         head = file.read(128)
@@ -345,7 +345,7 @@ def _verify_safetensors(path):
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
-        if length > min(size, _LARGEST_HEADER):
+        if length > min(size, _MAX_HEADER_BYTES):
             raise Damaged(f"{path}: it is shorter than its header says")
         header = json.loads(file.read(length))
     end = max((entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), default=0)
@@ -361,7 +361,7 @@ def _verify_transformers(path):
     _verify_folder(path)
     names = os.listdir(path)
     if not any(name.endswith((".safetensors", ".bin", ".pt", ".pth")) or "global_step" in name for name in names):
-        raise Damaged(f"{path}: there are no weights in it")
+        raise Damaged(f"{path}: it has no weights")
 
 
 def _verify_folder(path):
@@ -375,7 +375,7 @@ def _verify_folder(path):
 
 
 def _verify_any(path, may_be_empty=False):
-    """Checks a file by the format that its name says; of other formats, only that the file is not empty."""
+    """Checks a file by the format of its name. Files of other formats must only not be empty."""
     if os.path.isdir(path):
         _verify_folder(path)
         return

@@ -1,60 +1,61 @@
-"""Changes to a script that make a name hold less.
+"""Finds edits to a script that make a name hold less memory.
 
-A change is made from facts: the statement on which the name grows, the kind of the container, what it holds now, and
-how the rest of the file uses it. Where these do not lead to a line that will run, there is no change.
+An edit is derived from facts: the statement on which the name grows, the type of the container, its content, and how
+the rest of the file uses it. If these do not lead to a line that is certain to run, there is no edit.
 
-Each is a dictionary: `action` is `replace` (the lines `line` to `last_line`), `before` or `after` (a new line before
-`line`, after `last_line`); `code` has no indentation: that of `line` is meant, which `with_text_before` adds as
-`indent`. `why` is one of `detach`, `bound`, `spill`, `state`, `cache`, `tf-cache`, `tf-shuffle`, `dataset-cache` and
-`whole-set`; `keep` is the number of elements that remain, besides the `first` so many; `imports` are lines that the
-file lacks; `whole` is a line that uses all that the name holds.
+An edit is a dictionary. `action` is `replace` (the lines `line` to `last_line`), `before` or `after` (a new line before
+`line` or after `last_line`). `code` has no indentation; `with_current_text` adds that of `line` as `indent`. `why` is
+`detach`, `bound`, `spill`, `state`, `cache`, `tf-cache`, `tf-shuffle`, `dataset-cache` or `whole-set`. `keep` is the
+number of elements that remain, besides the `first` ones. `imports` are lines that the file lacks. `whole` is a line
+that uses all elements.
 """
 
 import ast
 import collections
 import linecache
 
-from .growth import Growth, assignments, constants_of, named, parsed, statements, uses
+from .growth import Growth, assignments, find_uses, growth_statements, integer_constants, last_name, parse_file
 
-# Of what a name held, this part is kept.
-PART = 4
-# Elements of a container that hold less than this part of the memory need not be bounded.
-LITTLE = 8
-# Bytes of an element from which on it may have a file of its own.
-SPILLED = 100_000
-# Bytes of a tensor from which on its memory always goes back to the system.
-FROM_SYSTEM = 32 << 20
-# Samples that a model gets at a time where it got all at once.
-WHOLE = 64
+# The edit keeps one n-th of the elements.
+KEPT_FRACTION = 4
+# A container with less than one n-th of the process's memory need not be limited.
+SMALL_FRACTION = 8
+# Smaller elements are not written to files.
+MIN_SPILLED_BYTES = 100_000
+# The C library returns the memory of freed tensors of at least this size to the system.
+MIN_MMAP_BYTES = 32 << 20
+# The number of samples per call for a model that was called with all samples at once.
+SAMPLES_PER_CALL = 64
 _ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant)
 _JOINS = {"concatenate", "concat", "cat", "vstack", "hstack", "append", "stack", "row_stack"}
 
 
-def edits(holding, path, is_graph, resident):
-    """The changes for one name; an empty list where none is certain to run.
+def suggest_edits(holding, path, is_graph, resident):
+    """Returns the edits for one name, or an empty list if none is certain to run.
 
-    `is_graph` tells whether a value is a tensor that keeps its graph, `resident` is what the whole process holds.
+    `is_graph` returns whether a value is a tensor with a graph; `resident` is the resident size of the process.
     """
-    grows = statements(holding.file, path, holding.scope)
+    grows = growth_statements(holding.file, path, holding.scope)
     if not grows:
         return []
     growth = grows[0]
     if growth.kind == "cache":
-        return _of_cache(holding, growth)
-    if not _stands_alone(holding.file, growth.statement):
+        return _edits_of_cache(holding, growth)
+    if not _has_own_lines(holding.file, growth.statement):
         return []
-    used = uses(holding.file, path, hasattr(type(holding.value), "__len__") and not hasattr(holding.value, "shape"))
-    is_large = holding.bytes > resident / LITTLE
+    is_container = hasattr(type(holding.value), "__len__") and not hasattr(holding.value, "shape")
+    used = find_uses(holding.file, path, is_container)
+    is_large = holding.bytes > resident / SMALL_FRACTION
     if growth.kind == "self":
-        return _of_state(holding, growth, used, is_graph, is_large)
+        return _edits_of_state(holding, growth, used, is_graph, is_large)
     if growth.kind == "sum" and not isinstance(holding.value, (list, collections.deque)):
         has_graph = is_graph(holding.value) and used.backward is None
-        return [_detached(holding.file, growth, [growth.node.value])] if has_graph else []
-    return _of_container(holding, growth, used, is_graph, is_large)
+        return [_detach_edit(holding.file, growth, [growth.node.value])] if has_graph else []
+    return _edits_of_container(holding, growth, used, is_graph, is_large)
 
 
-def with_text_before(file, changes):
-    """The changes with the lines that they are about, as these are now."""
+def with_current_text(file, changes):
+    """Returns the edits with the current text of the lines that they change."""
     told = []
     for change in changes:
         lines = [linecache.getline(file, number) for number in range(change["line"], change["last_line"] + 1)]
@@ -63,25 +64,25 @@ def with_text_before(file, changes):
     return told
 
 
-def is_joined(file, path, scope):
-    """Whether the script joins more to an array of this name."""
-    grows = statements(file, path, scope)
-    return bool(grows) and grows[0].kind == "self" and _is_join(grows[0].node.value)
+def is_concatenated(file, path, scope):
+    """Whether the script concatenates more to an array of this name."""
+    grows = growth_statements(file, path, scope)
+    return bool(grows) and grows[0].kind == "self" and _is_concatenation(grows[0].node.value)
 
 
-def _is_join(value):
+def _is_concatenation(value):
     function = value.func if isinstance(value, ast.Call) else None
     return isinstance(function, ast.Attribute) and function.attr in _JOINS
 
 
 def round_down(number):
-    """To 1, 2 or 5 times a power of ten, so that few different numbers are told."""
+    """Rounds down to 1, 2 or 5 times a power of ten, so that reported numbers rarely change."""
     step = 10 ** (len(str(max(int(number), 1))) - 1)
     return max(factor * step for factor in (1, 2, 5) if factor * step <= max(number, 1))
 
 
-def _of_container(holding, growth, used, is_graph, is_large):
-    stored, newest, container = _stored(growth, holding.value)
+def _edits_of_container(holding, growth, used, is_graph, is_large):
+    stored, newest, container = _stored_value(growth, holding.value)
     if stored is None:
         return []
     with_graph = _with_graph(stored, newest, is_graph)
@@ -89,21 +90,21 @@ def _of_container(holding, growth, used, is_graph, is_large):
     if with_graph:
         if used.backward is not None:
             return []
-        changes.append(_detached(holding.file, growth, with_graph))
+        changes.append(_detach_edit(holding.file, growth, with_graph))
     if is_large or not with_graph:
-        bound = _bounded(holding, growth, used, container)
+        bound = _limit_edit(holding, growth, used, container)
         if bound is None:
-            # Half a way out is none.
+            # An edit that frees only a part does not help.
             return changes if not is_large else []
         changes.append(bound)
     return changes
 
 
-def _stored(growth, value):
-    """(the expression that is stored, the newest value of it, the container that it is in)."""
+def _stored_value(growth, value):
+    """Returns (the expression that is stored, its newest value, the container that holds it)."""
     container, target = value, growth.target
     if isinstance(target, ast.Subscript) or isinstance(target, ast.Call):
-        # `x[key].append(value)`, of which the value of any key tells.
+        # For `x[key].append(value)`, look at the longest list.
         if isinstance(container, dict) and container:
             container = max(container.values(), key=_length)
     if growth.kind == "sum":
@@ -136,7 +137,7 @@ def _newest(container):
 
 
 def _with_graph(expression, value, is_graph):
-    """The parts of an expression whose value keeps a graph; None of them if one cannot be told apart."""
+    """Returns the parts of an expression whose values have a graph."""
     if is_graph(value):
         return [expression]
     found = []
@@ -161,27 +162,27 @@ def _parts(expression, value):
             yield from ((part, own[name]) for name, part in pairs if name in own)
 
 
-def _detached(file, growth, expressions):
-    return _replacement(file, growth.statement, "detach", [(part, ".detach()") for part in expressions])
+def _detach_edit(file, growth, expressions):
+    return _insert_edit(file, growth.statement, "detach", [(part, ".detach()") for part in expressions])
 
 
-def _bounded(holding, growth, used, container):
-    """A line after the growing one that lets go of what is oldest; where all of it is used later, one that keeps it in
-    files."""
-    target = _text_of(holding.file, growth)
+def _limit_edit(holding, growth, used, container):
+    """Returns an edit that adds a line to remove the oldest elements. If all elements are used later, returns one that
+    stores them in files instead."""
+    target = _repeatable_text(holding.file, growth)
     length = _length(container)
     if target is None or not length:
         return None
     is_list = isinstance(container, list)
     if type(container).__module__.split(".")[0] in ("tensorflow", "keras", "torch"):
-        # A module's own kind of list, which notes elsewhere what it has held.
+        # A framework's own list type, which tracks its elements elsewhere.
         return None
     if is_list and growth.kind == "item":
-        # It has its length from the beginning.
+        # The list had its full length from the beginning.
         return None
-    if used.whole or _asks_for_others(growth, used, container):
-        return _spilled(holding, growth, used, container, target) if is_list else None
-    keep = max(round_down(length / PART), used.needs)
+    if used.whole or _reads_removed_elements(growth, used, container):
+        return _spill_edit(holding, growth, used, container, target) if is_list else None
+    keep = max(round_down(length / KEPT_FRACTION), used.needs)
     if keep + used.first > 0.6 * length or (used.first and not is_list):
         return None
     if is_list:
@@ -194,11 +195,11 @@ def _bounded(holding, growth, used, container):
         code = f"while len({target}) > {keep}: {target}.pop()"
     else:
         return None
-    return {**_line("after", growth.statement, code, "bound", keep, used), "first": used.first or None}
+    return {**_line_edit("after", growth.statement, code, "bound", keep, used), "first": used.first or None}
 
 
-def _asks_for_others(growth, used, container):
-    """Whether elements are asked for that may be gone by then. That of a dictionary which was just put there is not."""
+def _reads_removed_elements(growth, used, container):
+    """Whether elements are read that may be removed by then. Reading the entry that was just stored is safe."""
     if not isinstance(container, dict) or growth.kind != "item":
         return bool(used.keys)
     keys = [part.slice for part in _parts_of_targets(growth.node) if getattr(part, "value", None) is growth.target]
@@ -214,17 +215,18 @@ def _parts_of_targets(statement):
         yield from target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
 
 
-def _spilled(holding, growth, used, container, target):
-    """Arrays that are appended to a list and used as a whole later: each goes to a file that is mapped into memory."""
+def _spill_edit(holding, growth, used, container, target):
+    """Returns an edit for arrays that are appended to a list and used as a whole later: each is written to a file and
+    memory-mapped."""
     newest, statement = container[-1], growth.statement
     is_append = growth.kind == "call" and growth.node.func.attr == "append" and isinstance(statement, ast.Expr)
     kind = type(newest).__module__.split(".")[0]
     is_array = hasattr(newest, "shape") and kind in ("numpy", "torch", "tensorflow", "jax", "jaxlib")
-    is_joined = _is_joined(holding.file, used.whole)
+    is_concatenated = _is_concatenated(holding.file, used.whole)
     constant_keys = all(isinstance(node, ast.Constant) for node in _keys(growth.target))
-    if not is_append or not is_array or is_joined or not constant_keys or used.shrinks:
+    if not is_append or not is_array or is_concatenated or not constant_keys or used.shrinks:
         return None
-    if holding.bytes / len(container) < SPILLED:
+    if holding.bytes / len(container) < MIN_SPILLED_BYTES:
         return None
     stored = ast.unparse(growth.node.args[0])
     stem = "".join(letter if letter.isalnum() else "_" for letter in target).strip("_")
@@ -235,24 +237,26 @@ def _spilled(holding, growth, used, container, target):
         numpy, imports = "np", ["import numpy as np"]
     if kind == "torch":
         torch = names.get("torch")
-        # Freed pieces of the heap stay with the process where smaller things are kept between them.
-        if holding.bytes / len(container) < FROM_SYSTEM:
+        # Smaller freed blocks stay in the heap if other objects lie between them.
+        if holding.bytes / len(container) < MIN_MMAP_BYTES:
             return None
         if torch is None or newest.device.type != "cpu" or newest.dtype.is_complex or "bfloat" in str(newest.dtype):
             return None
         saved, loaded = f"{stored}.detach().numpy()", f'{torch}.from_numpy({numpy}.load({file}, mmap_mode="r+"))'
     else:
         saved, loaded = stored, f'{numpy}.load({file}, mmap_mode="r")'
-    change = _line("replace", statement, f"{numpy}.save({file}, {saved})\n{target}.append({loaded})", "spill", 0, used)
+    code = f"{numpy}.save({file}, {saved})\n{target}.append({loaded})"
+    change = _line_edit("replace", statement, code, "spill", 0, used)
     return {**change, "keep": None, "imports": imports, "whole": used.whole[0] if used.whole else None}
 
 
-def _is_joined(file, lines):
-    """Whether one of these lines makes one array of all: it would be in memory again."""
-    tree = parsed(file)
+def _is_concatenated(file, lines):
+    """Whether one of these lines concatenates all arrays, which would bring them back into memory."""
+    tree = parse_file(file)
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Call) and node.lineno in lines and named(node.func) in _JOINS | {"array", "asarray"}:
-            return True
+        if isinstance(node, ast.Call) and node.lineno in lines:
+            if last_name(node.func) in _JOINS | {"array", "asarray"}:
+                return True
     return False
 
 
@@ -264,8 +268,8 @@ def _keys(node):
 
 
 def _module_names(file):
-    """Module → the name under which a file imports it at its top level."""
-    tree = parsed(file)
+    """Returns module → the name under which the file imports it at its top level."""
+    tree = parse_file(file)
     names = {}
     for node in tree.body if tree is not None else ():
         if isinstance(node, ast.Import):
@@ -275,28 +279,28 @@ def _module_names(file):
     return names
 
 
-def _of_state(holding, growth, used, is_graph, is_large):
-    """`x = f(x)`: an array that is joined to, a sum, or a state that is handed on."""
+def _edits_of_state(holding, growth, used, is_graph, is_large):
+    """Returns the edits for `x = f(x)`: a concatenated array, a sum, or a state carried from step to step."""
     value, statement = growth.node.value, growth.statement
-    target = _text_of(holding.file, growth)
+    target = _repeatable_text(holding.file, growth)
     if target is None:
         return []
-    if _is_join(value) and growth.target in growth.node.targets:
-        rows, axis = _rows(holding.value), _axis(value)
-        keep = max(round_down(rows / PART), used.needs)
+    if _is_concatenation(value) and growth.target in growth.node.targets:
+        rows, axis = _row_count(holding.value), _concatenation_axis(value)
+        keep = max(round_down(rows / KEPT_FRACTION), used.needs)
         if axis != 0 or not is_large or keep > 0.6 * rows or used.whole or used.keys or used.first:
             return []
         rest = ".detach()" if is_graph(holding.value) else ""
         is_table = hasattr(holding.value, "iloc")
         code = f"{target} = {target}{'.iloc' if is_table else ''}[-{keep}:]{rest}"
-        return [_line("after", statement, code, "bound", keep, used)]
+        return [_line_edit("after", statement, code, "bound", keep, used)]
     parts = list(holding.value) if isinstance(holding.value, (tuple, list)) else [holding.value]
     if not parts or not all(is_graph(part) for part in parts):
         return []
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and used.backward is None:
         sides = [side for side in (value.left, value.right) if ast.unparse(side) != ast.unparse(growth.target)]
         if len(sides) == 1:
-            return [_detached(holding.file, growth, sides)]
+            return [_detach_edit(holding.file, growth, sides)]
     if used.backward is not None:
         return []
     if isinstance(holding.value, (tuple, list)):
@@ -306,14 +310,14 @@ def _of_state(holding, growth, used, is_graph, is_large):
         code = f"{target}.detach()"
     condition = f" if {target} is not None else None" if used.begins_as_none else ""
     place = _begin_of_step(growth)
-    if not _stands_alone(holding.file, place):
+    if not _has_own_lines(holding.file, place):
         return []
-    return [_line("before", place, f"{target} = {code}{condition}", "state", None, used)]
+    return [_line_edit("before", place, f"{target} = {code}{condition}", "state", None, used)]
 
 
 def _begin_of_step(growth):
-    """The first statement of the innermost loop around the growth that goes back as well; else of the outermost
-    statement of its function that leads there."""
+    """Returns the first statement of the innermost loop around the growth that also calls `backward`, else the
+    outermost loop or the statement itself."""
     for loop in reversed(growth.loops):
         calls = (node for node in ast.walk(loop) if isinstance(node, ast.Call))
         if any(isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in calls):
@@ -321,28 +325,28 @@ def _begin_of_step(growth):
     return growth.loops[0] if growth.loops else growth.statement
 
 
-def _rows(value):
+def _row_count(value):
     shape = getattr(value, "shape", None)
     return int(shape[0]) if shape is not None and len(shape) else 0
 
 
-def _axis(call):
-    """Along which a join adds: 0 where it is not said. None where it is not known."""
+def _concatenation_axis(call):
+    """Returns the axis of a concatenation, 0 by default, or None if it is unknown."""
     if call.func.attr == "hstack":
         return None
     given = [key.value for key in call.keywords if key.arg in ("axis", "dim")]
     given += call.args[1:2] if call.func.attr != "append" else call.args[2:3]
     if call.func.attr == "append" and not given:
-        # NumPy flattens then; it still grows at its end.
+        # NumPy flattens the array then, which still grows at its end.
         return 0
     return 0 if not given else given[0].value if isinstance(given[0], ast.Constant) else None
 
 
-def _of_cache(holding, growth):
-    """Results that a decorator remembers for ever."""
+def _edits_of_cache(holding, growth):
+    """Returns an edit that limits a cache decorator."""
     decorator = growth.node
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
-    keep = round_down(holding.length / PART)
+    keep = round_down(holding.length / KEPT_FRACTION)
     imports = []
     if isinstance(function, ast.Attribute):
         text = f"{ast.unparse(function.value)}.lru_cache"
@@ -356,8 +360,8 @@ def _of_cache(holding, growth):
     }]
 
 
-def _text_of(file, growth):
-    """The expression that grows, if evaluating it again does nothing else."""
+def _repeatable_text(file, growth):
+    """Returns the text of the expression that grows, if evaluating it again has no side effects."""
     target = growth.target
     if isinstance(target, ast.Call):
         # `x.setdefault(key, []).append(value)`.
@@ -371,23 +375,23 @@ def _text_of(file, growth):
     return ast.unparse(ast.fix_missing_locations(target))
 
 
-def _line(action, statement, code, why, keep, used):
+def _line_edit(action, statement, code, why, keep, used):
     return {
         "action": action, "line": statement.lineno, "last_line": statement.end_lineno, "code": code, "why": why,
         "keep": keep, "imports": [], "whole": used.whole[0] if used.whole and keep else None,
     }
 
 
-def _stands_alone(file, statement):
-    """Whether a statement has its lines for itself."""
+def _has_own_lines(file, statement):
+    """Whether no other statement shares the lines of this one."""
     first = linecache.getline(file, statement.lineno).encode()
     last = linecache.getline(file, statement.end_lineno).encode()
     after = last[statement.end_col_offset:].strip()
     return not first[: statement.col_offset].strip() and (not after or after.startswith(b"#"))
 
 
-def _replacement(file, statement, why, additions):
-    """The text of a statement with something added behind some of its expressions."""
+def _insert_edit(file, statement, why, additions):
+    """Returns an edit that adds text after some expressions of a statement."""
     lines = [linecache.getline(file, number).encode() for number in range(statement.lineno, statement.end_lineno + 1)]
     pieces = []
     for node, text in additions:
@@ -405,15 +409,15 @@ def _replacement(file, statement, why, additions):
     }
 
 
-# What no name of the script holds.
+# Memory that no name of the script holds.
 
 _BATCH_WORDS = ("batch_size", "batchsize", "batch", "bs", "bsz")
 
 
-def batch_size(file):
-    """Where the size of a batch is written: `line`, the `text` of it, `column` and `end` of the number, and its
-    `value`. None where none is, or more than one."""
-    tree = parsed(file)
+def find_batch_size_line(file):
+    """Returns where the batch size is written: `line`, the text `before` and `after` the number, and its `value`. None
+    if there is no such place, or more than one."""
+    tree = parse_file(file)
     if tree is None:
         return None
     found = {}
@@ -432,7 +436,7 @@ def batch_size(file):
             if is_batch and len(node.args) == 1 and _is_number(node.args[0]):
                 found[(node.args[0].lineno, node.args[0].col_offset)] = node.args[0]
     if len(found) != 1:
-        # Those for an evaluation are larger as a rule, and not what a training is about.
+        # Another one is usually for evaluation.
         return None
     value = next(iter(found.values()))
     text = linecache.getline(file, value.lineno).encode()
@@ -448,10 +452,10 @@ def _is_number(node):
 
 
 def _numbers_with_names(node):
-    """(name, constant) for every whole number that something in this node is named for."""
+    """Yields (name, constant) for every integer that this node assigns to a name."""
     for target, value in assignments(node):
-        if _is_number(value) and named(target):
-            yield named(target), value
+        if _is_number(value) and last_name(target):
+            yield last_name(target), value
     if isinstance(node, ast.Call):
         for key in node.keywords:
             if key.arg and _is_number(key.value):
@@ -472,23 +476,23 @@ def _numbers_with_names(node):
                 yield argument.arg, value
 
 
-def kept_by_pipeline(file, shuffled):
-    """The change to a pipeline of tf.data that keeps samples in memory: `cache()` without a file, or else a `shuffle`
-    of more samples than `shuffled`, once these were made by `map`."""
-    tree = parsed(file)
+def pipeline_edits(file, shuffled):
+    """Returns the edit for a tf.data pipeline that keeps samples in memory: `cache()` without a file, or a `shuffle` of
+    more than `shuffled` samples after `map`."""
+    tree = parse_file(file)
     calls = [
         node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     ] if tree is not None else []
     for call in calls:
         if call.func.attr == "cache" and not call.args and not call.keywords:
-            change = _without_call(file, call)
+            change = _remove_call_edit(file, call)
             if change is not None:
                 return [change]
-    constants = constants_of(tree) if tree is not None else {}
+    constants = integer_constants(tree) if tree is not None else {}
     for call in calls:
         if call.func.attr == "shuffle" and (call.args or call.keywords):
             size = call.args[0] if call.args else call.keywords[0].value
-            number = size.value if _is_number(size) else constants.get(named(size))
+            number = size.value if _is_number(size) else constants.get(last_name(size))
             is_of_samples = any(isinstance(node, ast.Attribute) and node.attr == "map" for node in ast.walk(call.func))
             is_arrays = any(
                 isinstance(node, ast.Attribute) and node.attr == "from_tensor_slices" for node in ast.walk(call.func)
@@ -498,14 +502,14 @@ def kept_by_pipeline(file, shuffled):
             if may_be and on_one_line and (is_of_samples or not is_arrays):
                 text = linecache.getline(file, size.lineno).encode()
                 text = text[: size.col_offset] + str(shuffled).encode() + text[size.end_col_offset:]
-                return [_replaced_line(size.lineno, text, "tf-shuffle", shuffled)]
+                return [_replace_line_edit(size.lineno, text, "tf-shuffle", shuffled)]
     return []
 
 
-def kept_by_dataset(file, class_name, keep):
-    """(attribute, the change to a dataset that keeps every sample which `__getitem__` has read); (None, []) where there
-    is no such attribute, or other methods need what it holds."""
-    tree = parsed(file)
+def dataset_edits(file, class_name, keep):
+    """Returns (attribute, edits) for a dataset whose `__getitem__` caches every sample; (None, []) if there is no such
+    attribute, or other methods need what it holds."""
+    tree = parse_file(file)
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == class_name] \
         if tree is not None else []
     for method in (part for node in classes for part in node.body if isinstance(part, ast.FunctionDef)):
@@ -515,65 +519,67 @@ def kept_by_dataset(file, class_name, keep):
             for part in _parts_of_targets(statement) if isinstance(statement, ast.Assign) else ():
                 growing = part.value if isinstance(part, ast.Subscript) else None
                 is_own = isinstance(growing, ast.Attribute) and isinstance(growing.value, ast.Name)
-                if not is_own or growing.value.id != "self" or not _stands_alone(file, statement):
+                if not is_own or growing.value.id != "self" or not _has_own_lines(file, statement):
                     continue
                 growth = Growth("item", statement, growing, statement, method.name, [])
-                used = uses(file, f"self.{growing.attr}")
-                if used.whole or used.first or _asks_for_others(growth, used, {}) or not used.is_asked_whether_in:
+                used = find_uses(file, f"self.{growing.attr}")
+                if used.whole or used.first or _reads_removed_elements(growth, used, {}):
+                    continue
+                if not used.has_membership_test:
                     continue
                 text = ast.unparse(growing)
                 code = f"while len({text}) > {keep}: {text}.pop(next(iter({text})))"
-                return growing.attr, [_line("after", statement, code, "dataset-cache", keep, used)]
+                return growing.attr, [_line_edit("after", statement, code, "dataset-cache", keep, used)]
     return None, []
 
 
-def whole_set(frames, is_torch, is_keras):
-    """A model that is called with all samples at once, in the outermost frame that does so and does not train."""
+def whole_set_edits(frames, is_torch, is_keras):
+    """Returns (file, edits) for a model that is called with all samples at once, in the outermost frame that does so
+    without training."""
     for frame in reversed(frames):
         file, line, names = frame.f_code.co_filename, frame.f_lineno, {**frame.f_globals, **frame.f_locals}
-        tree = parsed(file)
+        tree = parse_file(file)
         if tree is None or frame.f_code.co_name in ("forward", "call", "__call__"):
             continue
-        if _trains(tree, line):
+        if _runs_backward(tree, line):
             continue
         for node in ast.walk(tree):
             is_here = isinstance(node, ast.Call) and node.lineno <= line <= node.end_lineno
             if not is_here or node.lineno != node.end_lineno or len(node.args) != 1:
                 continue
-            model, samples = _value(node.func, names), _value(node.args[0], names)
-            if samples is None or _rows(samples) <= WHOLE:
+            model, samples = _current_value(node.func, names), _current_value(node.args[0], names)
+            if samples is None or _row_count(samples) <= SAMPLES_PER_CALL:
                 continue
             called, given = ast.unparse(node.func), ast.unparse(node.args[0])
             more = "".join(f", {ast.unparse(key)}" for key in node.keywords)
             imports = []
             if is_torch(model):
-                code = f"torch.cat([{called}(part{more}).detach() for part in {given}.split({WHOLE})])"
+                code = f"torch.cat([{called}(part{more}).detach() for part in {given}.split({SAMPLES_PER_CALL})])"
                 imports = [] if "torch" in names else ["import torch"]
             elif is_keras(model):
                 tensorflow = _module_names(file).get("tensorflow", "tf")
                 imports = [] if tensorflow in names else ["import tensorflow as tf"]
-                parts = f"for at in range(0, len({given}), {WHOLE})"
-                code = f"{tensorflow}.concat([{called}({given}[at:at + {WHOLE}]{more}) {parts}], 0)"
+                parts = f"for at in range(0, len({given}), {SAMPLES_PER_CALL})"
+                code = f"{tensorflow}.concat([{called}({given}[at:at + {SAMPLES_PER_CALL}]{more}) {parts}], 0)"
             else:
                 continue
             if not _gives_one_tensor(model):
                 continue
             text = linecache.getline(file, node.lineno).encode()
             text = text[: node.col_offset] + code.encode() + text[node.end_col_offset:]
-            return file, [{**_replaced_line(node.lineno, text, "whole-set", WHOLE), "imports": imports}]
+            return file, [{**_replace_line_edit(node.lineno, text, "whole-set", SAMPLES_PER_CALL), "imports": imports}]
     return None, []
 
 
 def _gives_one_tensor(model):
-    """False for models that are known to return several things, or an object with fields."""
+    """False for models that return several values or an object with fields."""
     outputs = getattr(model, "outputs", None)
     is_of_transformers = any(kind.__module__.startswith("transformers.") for kind in type(model).__mro__)
     return not is_of_transformers and not (isinstance(outputs, (list, tuple)) and len(outputs) > 1)
 
 
-def _trains(tree, line):
-    """Whether the innermost function or loop that has this line goes back from what it computes there. Other loops in
-    it do not count."""
+def _runs_backward(tree, line):
+    """Whether the innermost function or loop around this line runs backward. Other loops in it do not count."""
     blocks = (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.AsyncFor, ast.While)
     around = [node for node in ast.walk(tree) if isinstance(node, blocks) and node.lineno <= line <= node.end_lineno]
     todo = around[-1:] or [tree]
@@ -586,13 +592,13 @@ def _trains(tree, line):
     return False
 
 
-def _value(node, names):
-    """What a name or an attribute of one is now, without running code of the script."""
+def _current_value(node, names):
+    """Returns the current value of a name or attribute, without running code of the script."""
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.Attribute):
         try:
-            own = object.__getattribute__(_value(node.value, names), "__dict__")
+            own = object.__getattribute__(_current_value(node.value, names), "__dict__")
         except AttributeError:
             return None
         if not isinstance(own, dict):
@@ -601,15 +607,15 @@ def _value(node, names):
     return None
 
 
-def _replaced_line(line, text, why, keep):
+def _replace_line_edit(line, text, why, keep):
     return {
         "action": "replace", "line": line, "last_line": line, "code": text.decode("utf-8", "replace").strip(),
         "why": why, "keep": keep, "imports": [], "whole": None,
     }
 
 
-def _without_call(file, call):
-    """Without `.cache()`: a line of its own is left out, else the line without it."""
+def _remove_call_edit(file, call):
+    """Returns an edit that removes `.cache()`, or its whole line if nothing else is on it."""
     begin = call.func.value.end_lineno, call.func.value.end_col_offset
     end = call.end_lineno, call.end_col_offset
     text = linecache.getline(file, end[0]).encode()
@@ -619,4 +625,4 @@ def _without_call(file, call):
         return None
     else:
         code = text[end[1]:].decode("utf-8", "replace").strip()
-    return _replaced_line(end[0], code.encode(), "tf-cache", None)
+    return _replace_line_edit(end[0], code.encode(), "tf-cache", None)

@@ -1,4 +1,4 @@
-"""On which statements of a file something of a name grows, and how else the file uses that name."""
+"""Finds the statements of a file on which a name grows, and how else the file uses that name."""
 
 import ast
 import collections
@@ -9,9 +9,9 @@ import re
 _GROWING = {"append", "extend", "add", "update", "insert", "appendleft", "extendleft", "setdefault"}
 _CACHES = {"lru_cache", "cache"}
 _CONTAINERS = (list, dict, set, collections.deque, collections.OrderedDict, collections.Counter)
-MOST = 3
-# Functions in a row that return a name, of which the uses are looked for.
-MOST_RETURNS = 2
+MAX_STATEMENTS = 3
+# A returned name is followed through so many callers.
+MAX_RETURN_DEPTH = 2
 
 
 class Growth:
@@ -28,35 +28,36 @@ class Growth:
 
 
 class Uses:
-    """How a file uses a name, besides the statements on which it grows."""
+    """How a file uses a name, apart from the statements on which it grows."""
 
     def __init__(self):
-        # Elements that some statement needs at least: `x[-20:]`, `random.sample(x, 32)`, `len(x) < 32`.
+        # The number of last elements that some statement needs: `x[-20:]`, `random.sample(x, 32)`, `len(x) < 32`.
         self.needs = 0
-        # Statements that use more of it than its last elements.
+        # Lines of statements that use more than the last elements.
         self.whole = []
-        # Elements at its beginning that some statement needs: `x[0]`.
+        # The number of first elements that some statement needs: `x[0]`.
         self.first = 0
-        # How elements are asked for whose position or key is not known: (the expression, its function, the names of the
-        # functions that are called in the innermost loop around it).
+        # Reads at an unknown position or key: (the expression, its function, the names of the functions that are called
+        # in the innermost loop around it).
         self.keys = set()
-        # Elements are taken out of it, or it begins anew, within a loop.
+        # Whether elements are removed, or the name is assigned again, within a loop.
         self.shrinks = False
-        # It leads to a call of `backward`, on this line.
+        # The line of a `backward` call that depends on the name.
         self.backward = None
-        # It begins as None.
+        # Whether the name is first assigned None.
         self.begins_as_none = False
-        # Whether a key is in it is asked for.
-        self.is_asked_whether_in = False
+        # Whether the file tests if a key is in it.
+        self.has_membership_test = False
 
 
-def lines_that_grow(file, path, scope):
-    """Those within loops first; of the same function, if it has one."""
-    return [growth.node.lineno for growth in statements(file, path, scope)]
+def growth_lines(file, path, scope):
+    """Returns the lines on which a name grows: those within loops first, and only those of its function if it has
+    any."""
+    return [growth.node.lineno for growth in growth_statements(file, path, scope)]
 
 
 def name_and_key(path):
-    """`losses` and `'train'` of `log.losses['train']`; the key is None where there is none, or it is not written."""
+    """Returns `losses` and `'train'` for `log.losses['train']`. The key is None if there is none."""
     match = re.fullmatch(r"(?:.*\.)?([^.\[\]]+)((?:\[[^\]]*\])*)", path, re.DOTALL)
     if match is None:
         return path.split("[")[0].split(".")[-1], None
@@ -64,39 +65,39 @@ def name_and_key(path):
     return match[1], keys[-1] or None
 
 
-def shown_key(key):
-    """A key as the name of an entry has it."""
+def format_key(key):
+    """Formats a key as in the name of an entry."""
     return f"{key!r:.30}"
 
 
 @functools.lru_cache(maxsize=64)
-def statements(file, path, scope):
-    """The statements on which a name grows, as `lines_that_grow` orders them."""
-    tree = parsed(file)
+def growth_statements(file, path, scope):
+    """Returns the statements on which a name grows, in the order of `growth_lines`."""
+    tree = parse_file(file)
     if tree is None:
         return []
     name, key = name_and_key(path)
     finder = _Finder(name)
     finder.visit(tree)
     if key is not None:
-        # Other keys, where they are written, are about other elements.
+        # A different constant key belongs to another entry.
         finder.hits = [hit for hit in finder.hits if _written_key(hit.target) in (None, key)]
     own = [hit for hit in finder.hits if hit.function == scope] or finder.hits
     own.sort(key=lambda hit: (not hit.loops, hit.node.lineno))
-    return own[:MOST]
+    return own[:MAX_STATEMENTS]
 
 
 def _written_key(target):
-    """The key of `x["train"].append(…)`, where it is a constant."""
+    """Returns the key of `x["train"].append(…)` if it is a constant."""
     key = target.slice if isinstance(target, ast.Subscript) else None
     if isinstance(target, ast.Call) and target.args:
         key = target.args[0]
-    return shown_key(key.value) if isinstance(key, ast.Constant) else None
+    return format_key(key.value) if isinstance(key, ast.Constant) else None
 
 
 @functools.lru_cache(maxsize=8)
-def parsed(file):
-    """The syntax tree of a file; None where there is none."""
+def parse_file(file):
+    """Returns the syntax tree of a file, or None if it cannot be parsed."""
     try:
         return ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError, RecursionError):
@@ -104,10 +105,10 @@ def parsed(file):
 
 
 @functools.lru_cache(maxsize=64)
-def uses(file, path, is_container=True):
-    """How the file uses the name of a container, or of an array."""
+def find_uses(file, path, is_container=True):
+    """Returns the `Uses` of the name of a container or an array."""
     found = Uses()
-    tree = parsed(file)
+    tree = parse_file(file)
     if tree is not None:
         name, key = name_and_key(path)
         _find_uses(tree, name, found, is_container, key=key)
@@ -137,7 +138,7 @@ class _Finder(ast.NodeVisitor):
     def visit_FunctionDef(self, node):
         if node.name == self._name:
             for decorator in node.decorator_list:
-                if named(decorator.func if isinstance(decorator, ast.Call) else decorator) in _CACHES:
+                if last_name(decorator.func if isinstance(decorator, ast.Call) else decorator) in _CACHES:
                     self._hit("cache", decorator, None)
         before = self._function, self._loops
         self._function, self._loops = node.name, []
@@ -156,54 +157,54 @@ class _Finder(ast.NodeVisitor):
     def visit_Call(self, node):
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr in _GROWING:
-            if named(_without_setdefault(function.value)) == self._name:
+            if last_name(_without_setdefault(function.value)) == self._name:
                 self._hit("call", node, function.value)
         self.generic_visit(node)
 
     def visit_AugAssign(self, node):
-        if named(node.target) == self._name:
+        if last_name(node.target) == self._name:
             self._hit("sum", node, node.target)
         self.generic_visit(node)
 
     def visit_Assign(self, node):
         for target in node.targets:
             for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
-                if isinstance(part, ast.Subscript) and named(part.value) == self._name:
+                if isinstance(part, ast.Subscript) and last_name(part.value) == self._name:
                     self._hit("item", node, part.value)
-                elif named(part) == self._name and any(named(inner) == self._name for inner in ast.walk(node.value)):
+                elif last_name(part) == self._name and self._name in map(last_name, ast.walk(node.value)):
                     self._hit("self", node, part)
         self.generic_visit(node)
 
 
 def _without_setdefault(node):
-    """`x` of `x.setdefault(key, [])`, which is then appended to."""
+    """Returns `x` for `x.setdefault(key, [])`, and any other expression unchanged."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
         return node.func.value
     return node
 
 
-def named(node):
-    """The last name of `a`, `a.b` or `a.b[0]`."""
+def last_name(node):
+    """Returns the last name of `a`, `a.b` or `a.b[0]`: `a`, `b`, `b`."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
         return node.attr
     if isinstance(node, ast.Subscript):
-        return named(node.value)
+        return last_name(node.value)
     return None
 
 
 def _find_uses(tree, name, found, is_container, depth=0, key=None):
-    constants = constants_of(tree)
+    constants = integer_constants(tree)
     finder = _Finder(name)
     finder.visit(tree)
-    # `x[key].append(value)`: an index after that of a key is about the list, not about the dictionary.
+    # `x[key].append(value)`: a second index refers to the list, not to the dictionary.
     nested = bool(finder.hits) and all(
         hit.kind == "call" and isinstance(hit.target, (ast.Subscript, ast.Call)) for hit in finder.hits
     )
     grows = {id(inner) for hit in finder.hits if hit.target is not None for inner in ast.walk(hit.target)}
     for hit in finder.hits:
-        # What is on the right of `x = cat([x, new])` is no use of its own.
+        # The right side of `x = cat([x, new])` does not count as a use.
         if hit.kind in ("self", "sum"):
             grows.update(id(inner) for inner in ast.walk(hit.statement))
     context = _Context(constants, nested, is_container, key)
@@ -212,7 +213,7 @@ def _find_uses(tree, name, found, is_container, depth=0, key=None):
         _uses_in(statement, name, context, grows, found)
     for function, position, line in context.returned:
         for other in _bound_to_result(tree, function, position):
-            if other is None or depth >= MOST_RETURNS:
+            if other is None or depth >= MAX_RETURN_DEPTH:
                 found.whole.append(line)
             elif other != name:
                 _find_uses(tree, other, found, is_container, depth + 1)
@@ -220,23 +221,23 @@ def _find_uses(tree, name, found, is_container, depth=0, key=None):
 
 
 class _Context:
-    """Of the statement whose uses are looked for."""
+    """The surroundings of the statement that is searched for uses."""
 
     def __init__(self, constants, nested, is_container, key=None):
         self.constants, self.nested, self.is_container = constants, nested, is_container
-        # The key of the entry that is meant, as it is written; None where the whole is meant.
+        # The key of the entry, as written; None for the whole container.
         self.key = key
         self.function, self.loop = "<module>", None
-        # Where a function returns it: (function, position in a tuple, line).
+        # Functions that return the name: (function, position in a tuple, line).
         self.returned = []
 
     def called_in_loop(self):
         calls = ast.walk(self.loop) if self.loop is not None else ()
-        return frozenset(named(node.func) for node in calls if isinstance(node, ast.Call))
+        return frozenset(last_name(node.func) for node in calls if isinstance(node, ast.Call))
 
 
 def _statements(node, function="<module>", loop=None):
-    """(statement, its function, the innermost loop around it), without definitions."""
+    """Yields (statement, its function, the innermost loop around it), without definitions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from _statements(child, child.name, None)
@@ -251,28 +252,28 @@ def _statements(node, function="<module>", loop=None):
 
 
 def _bound_to_result(tree, function, position):
-    """The names to which calls of a function bind what it returns at a position of a tuple. One of them is None where
-    that is not known."""
+    """Returns the names to which calls of a function bind its result, or the element at a position of a returned tuple.
+    One of them is None if that is unknown."""
     names, calls = [], 0
     for node in ast.walk(tree):
-        calls += isinstance(node, ast.Call) and named(node.func) == function
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and named(node.value.func) == function:
+        calls += isinstance(node, ast.Call) and last_name(node.func) == function
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and last_name(node.value.func) == function:
             target = node.targets[0]
             if position is not None and isinstance(target, (ast.Tuple, ast.List)) and position < len(target.elts):
                 target = target.elts[position]
             elif position is not None:
                 target = None
             is_name = isinstance(target, (ast.Name, ast.Attribute)) and len(node.targets) == 1
-            names.append(named(target) if is_name else None)
+            names.append(last_name(target) if is_name else None)
     return names if names and len(names) == calls else [None]
 
 
-def constants_of(tree):
-    """Name → the whole number that it is assigned, where it is assigned once."""
+def integer_constants(tree):
+    """Returns name → integer for the names that are assigned once."""
     values, twice = {}, set()
     for node in ast.walk(tree):
         for target, value in assignments(node):
-            key = named(target)
+            key = last_name(target)
             if key is None or isinstance(target, ast.Subscript):
                 continue
             if key in values:
@@ -283,7 +284,7 @@ def constants_of(tree):
 
 
 def assignments(node):
-    """(target, value) of an assignment, also of `a, b = 1, 2`, of fields and of defaults of arguments."""
+    """Yields (target, value) of an assignment, also for `a, b = 1, 2` and annotated fields."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
             parts = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
@@ -305,11 +306,11 @@ def _number(node, constants):
         return None if inner is None else -inner
     if _is_whole_number(node):
         return node.value
-    return constants.get(named(node)) if isinstance(node, (ast.Name, ast.Attribute)) else None
+    return constants.get(last_name(node)) if isinstance(node, (ast.Name, ast.Attribute)) else None
 
 
 def _uses_in(statement, name, context, grows, found):
-    """Adds the uses in the expressions of one statement, without those of the statements in it."""
+    """Adds the uses in the expressions of one statement, but not in nested statements."""
     parents, todo, here = {}, [], []
     for child in ast.iter_child_nodes(statement):
         if not isinstance(child, (ast.stmt, ast.excepthandler)):
@@ -322,7 +323,7 @@ def _uses_in(statement, name, context, grows, found):
             parents[child] = node
             todo.append(child)
     for node in here:
-        is_name = isinstance(node, (ast.Name, ast.Attribute)) and named(node) == name
+        is_name = isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) == name
         if not is_name or id(node) in grows:
             continue
         if isinstance(node.ctx, ast.Store):
@@ -333,26 +334,26 @@ def _uses_in(statement, name, context, grows, found):
             continue
         if not isinstance(node.ctx, ast.Load):
             continue
-        if _is_of_other_entry(parents.get(node), node, context.key):
+        if _reads_other_entry(parents.get(node), node, context.key):
             continue
         if isinstance(statement, ast.Return):
             place = _returned_position(statement, node)
             if place is not None:
                 context.returned.append((context.function, place[0], statement.lineno))
                 continue
-        if not _is_partial(node, parents, context, found):
+        if not _reads_ends_only(node, parents, context, found):
             found.whole.append(statement.lineno)
 
 
-def _is_of_other_entry(parent, node, key):
-    """Whether a use of a container is one of another entry than that of this key."""
+def _reads_other_entry(parent, node, key):
+    """Whether a use of a container reads another entry than that of this key."""
     if key is None or not isinstance(parent, ast.Subscript) or parent.value is not node:
         return False
-    return isinstance(parent.slice, ast.Constant) and shown_key(parent.slice.value) != key
+    return isinstance(parent.slice, ast.Constant) and format_key(parent.slice.value) != key
 
 
 def _returned_position(statement, node):
-    """(position in a tuple or None,) of what is returned as it is."""
+    """Returns (position in a tuple or None,) if the name is returned unchanged, else None."""
     value = statement.value
     if value is node:
         return (None,)
@@ -361,19 +362,19 @@ def _returned_position(statement, node):
     return None
 
 
-def _is_partial(node, parents, context, found):
-    """Whether this use asks for the ends of it, or its length, only. Notes what it needs."""
+def _reads_ends_only(node, parents, context, found):
+    """Whether this use reads only elements at the ends, or the length. Records what it needs."""
     parent, constants = parents.get(node), context.constants
     if isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.ctx, ast.Del):
         found.shrinks = True
         return True
-    # `x[key][-1]` of a dictionary of lists is about the list.
+    # `x[key][-1]` of a dictionary of lists refers to the list.
     if context.nested and isinstance(parent, ast.Subscript) and parent.value is node:
         node, parent = parent, parents.get(parent)
         if not isinstance(parent, (ast.Subscript, ast.Call, ast.Attribute)):
             return False
     if isinstance(parent, ast.Subscript) and parent.value is node:
-        needs = _is_from_end(parent.slice, constants)
+        needs = _elements_from_end(parent.slice, constants)
         if needs is not None:
             found.needs = max(found.needs, needs)
             return True
@@ -388,7 +389,7 @@ def _is_partial(node, parents, context, found):
         found.keys.add((ast.unparse(parent.slice), context.function, context.called_in_loop()))
         return True
     if isinstance(parent, ast.Call) and node in parent.args:
-        function = named(parent.func)
+        function = last_name(parent.func)
         if function == "len":
             compared = parents.get(parent)
             if isinstance(compared, ast.Compare):
@@ -396,7 +397,7 @@ def _is_partial(node, parents, context, found):
                     found.needs = max(found.needs, (_number(side, constants) or 0) + 1)
             return True
         if function == "sample" and len(parent.args) > 1:
-            # What is sampled from while it fills is sampled in small parts.
+            # A container that is sampled while it fills is sampled in small parts.
             found.needs = max(found.needs, _number(parent.args[1], constants) or 0)
             return True
     if isinstance(parent, ast.Attribute) and parent.attr in ("clear", "popleft", "pop", "popitem", "remove"):
@@ -405,17 +406,17 @@ def _is_partial(node, parents, context, found):
     if isinstance(parent, ast.Attribute) and parent.attr in ("get", "maxlen"):
         return True
     if context.is_container and isinstance(parent, ast.Attribute):
-        # An attribute that no container has: this is another thing of the same name.
+        # No container has this attribute, so the name refers to something else here.
         return not any(hasattr(kind, parent.attr) for kind in _CONTAINERS)
     if isinstance(parent, ast.Compare) and node in parent.comparators:
         # `key in x`.
-        found.is_asked_whether_in = True
+        found.has_membership_test = True
         return True
     return isinstance(parent, (ast.If, ast.While, ast.UnaryOp, ast.BoolOp))
 
 
-def _is_from_end(index, constants):
-    """How many elements an index from the end needs; None for any other."""
+def _elements_from_end(index, constants):
+    """Returns how many elements an index from the end needs, or None for other indices."""
     if isinstance(index, ast.Slice):
         low = _number(index.lower, constants) if index.lower is not None else None
         return -low if low is not None and low < 0 and index.upper is None else None
@@ -424,28 +425,28 @@ def _is_from_end(index, constants):
 
 
 def _find_backward(tree, name, found):
-    """Whether what is made of the name is what `backward` is called on: it needs its graph then."""
+    """Records whether `backward` is called on a value made from the name, which then needs its graph."""
     called = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
             for inner in ast.walk(node.func.value):
                 if isinstance(inner, (ast.Name, ast.Attribute)):
-                    called.setdefault(named(inner), node.lineno)
+                    called.setdefault(last_name(inner), node.lineno)
     made_of = {name}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and _reads(node.value, name):
-            made_of.update(named(target) for target in node.targets)
+            made_of.update(last_name(target) for target in node.targets)
     for made in made_of:
-        # A state that is handed on from step to step leads to the loss as well; it is not what is meant here.
-        if made in called and not (made != name and _hands_on(tree, name)):
+        # A state that is carried from step to step leads to the loss too, but does not count here.
+        if made in called and not (made != name and _is_carried_over(tree, name)):
             found.backward = called[made]
 
 
 def _reads(node, name):
-    return any(isinstance(inner, (ast.Name, ast.Attribute)) and named(inner) == name for inner in ast.walk(node))
+    return any(isinstance(inner, (ast.Name, ast.Attribute)) and last_name(inner) == name for inner in ast.walk(node))
 
 
-def _hands_on(tree, name):
+def _is_carried_over(tree, name):
     finder = _Finder(name)
     finder.visit(tree)
     return any(hit.kind == "self" for hit in finder.hits)

@@ -17,7 +17,7 @@ import time
 import types
 
 from . import edits, event_log, notebook_cells
-from .growth import lines_that_grow, shown_key, uses
+from .growth import find_uses, format_key, growth_lines
 
 # Bounds of one sample.
 MAX_DEPTH = 4
@@ -143,13 +143,13 @@ class HolderWatch:
         event_log.log_event("holders", step=step, resident=resident, held=private_bytes(), names=described)
         for path, held, *_ in names[:MAX_NAMES]:
             with event_log.suppress_faults("searching edits for the script"):
-                self._report_edits(path, held.file, edits.edits(held, path, _has_graph, resident))
+                self._report_edits(path, held.file, edits.suggest_edits(held, path, _has_graph, resident))
 
     def _report_edits(self, name, file, changes, **more):
         """Reports the edits for a name once, and again if they changed."""
         if self._edits.get(name, []) != changes and len(self._edits) < MAX_EDITED_NAMES:
             self._edits[name] = changes
-            event_log.log_event("edits", name=name, file=file, edits=edits.with_text_before(file, changes), **more)
+            event_log.log_event("edits", name=name, file=file, edits=edits.with_current_text(file, changes), **more)
 
     def pipeline_begins(self, dataset, frame):
         """Called before a tf.data pipeline is read: no Python runs while it fills its buffers."""
@@ -170,8 +170,9 @@ class HolderWatch:
         fits = edits.round_down(min(resident_bytes() / 20 / each, 1000)) if each else 100
         file = frame.f_code.co_filename
         totals = [_bytes_of_dataset(dataset) for dataset in sets]
-        is_small = totals and all(total is not None and total < resident_bytes() / edits.LITTLE for total in totals)
-        self._report_edits("tf.data", file, [] if is_small else edits.kept_by_pipeline(file, fits))
+        limit = resident_bytes() / edits.SMALL_FRACTION
+        is_small = totals and all(total is not None and total < limit for total in totals)
+        self._report_edits("tf.data", file, [] if is_small else edits.pipeline_edits(file, fits))
 
     def _report_dataset(self, frame):
         """Reports a dataset that caches samples in its worker processes, where this process cannot see the memory."""
@@ -183,7 +184,7 @@ class HolderWatch:
             file = _defining_file(kind)
             if getattr(loader, "num_workers", 0) and file is not None and _is_script_file(file):
                 keep = 4 * (getattr(loader, "batch_size", None) or 16)
-                name, changes = edits.kept_by_dataset(file, kind.__name__, keep)
+                name, changes = edits.dataset_edits(file, kind.__name__, keep)
                 if changes:
                     self._report_edits("torch.utils.data", file, changes, shown=f"{kind.__name__}.{name}")
 
@@ -211,7 +212,7 @@ def find_holdings(frame):
             found[path] = _container_holding(value, file, scope)
             if depth < MAX_DEPTH and len(value) <= MAX_OPENED_ELEMENTS:
                 for key, part in _keyed_items(value):
-                    todo.append((f"{path}[{_shown(key)}]", part, file, scope, depth + 1))
+                    todo.append((f"{path}[{_format_plain_key(key)}]", part, file, scope, depth + 1))
         elif depth < MAX_DEPTH:
             own = _attributes_of(value)
             if own is not None and not _is_library_class(type(value)):
@@ -313,7 +314,7 @@ def named_objects(frame, kinds):
         if isinstance(value, kinds):
             yield path, value
         elif depth < 2 and isinstance(value, (list, tuple, dict)) and len(value) <= MAX_OPENED_ELEMENTS:
-            todo.extend((f"{path}[{_shown(key)}]", part, depth + 1) for key, part in _keyed_items(value))
+            todo.extend((f"{path}[{_format_plain_key(key)}]", part, depth + 1) for key, part in _keyed_items(value))
         elif depth < 2 and not isinstance(value, (type, types.ModuleType)):
             own = _attributes_of(value) or {}
             todo.extend((f"{path}.{key}", part, depth + 1) for key, part in list(own.items()))
@@ -322,9 +323,9 @@ def named_objects(frame, kinds):
 def _describe(path, held):
     return {
         "name": path, "file": held.file, "scope": held.scope, "bytes": held.bytes, "length": held.length,
-        "nodes": held.nodes, "lines": lines_that_grow(held.file, path, held.scope),
-        "used": sorted(set(uses(held.file, path, held.length > 0).whole))[:MAX_USES],
-        "joined": not held.length and edits.is_joined(held.file, path, held.scope),
+        "nodes": held.nodes, "lines": growth_lines(held.file, path, held.scope),
+        "used": sorted(set(find_uses(held.file, path, held.length > 0).whole))[:MAX_USES],
+        "joined": not held.length and edits.is_concatenated(held.file, path, held.scope),
     }
 
 
@@ -465,9 +466,9 @@ def _attributes_of(value):
     return own if isinstance(own, dict) else None
 
 
-def _shown(key):
+def _format_plain_key(key):
     """Formats a key of a type whose `repr` runs no code of the script."""
-    return shown_key(key) if isinstance(key, (str, int)) else "…"
+    return format_key(key) if isinstance(key, (str, int)) else "…"
 
 
 def _keyed_items(value):

@@ -25,7 +25,7 @@ def call_on_checkpoint():
         return saved
     path = os.path.abspath(path)
     try:
-        checkpoints.point(saves_folder(), checkpoints.SCRIPT, step, path)
+        checkpoints.write_pointer(saves_folder(), checkpoints.SCRIPT, step, path)
     except (checkpoints.Damaged, OSError) as reason:
         raise CannotSave(f"on_checkpoint returned {path}, which is not a valid checkpoint: {reason}") from None
     return {**saved, "path": path}
@@ -42,7 +42,7 @@ def save_and_record(function):
         steps.saving_ends()
     if isinstance(path, (str, os.PathLike)) and os.path.exists(path):
         with event_log.suppress_faults("a checkpoint of the script"), contextlib.suppress(OSError):
-            checkpoints.point(saves_folder(), checkpoints.SCRIPT, script_step(), path, reads_back=False)
+            checkpoints.write_pointer(saves_folder(), checkpoints.SCRIPT, script_step(), path, reads_back=False)
             get_trainer().record_script_save()
     return path
 

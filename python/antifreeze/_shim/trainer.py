@@ -385,13 +385,13 @@ def _report_batch(frames):
         kind = nn.modules.batchnorm._BatchNorm
         models = dict(holders.named_objects(frames[0], (nn.Module,))).values()
         normed = any(isinstance(part, kind) for whole in models for part in whole.modules())
-    file, whole = edits.whole_set(
+    file, whole = edits.whole_set_edits(
         frames, lambda value: isinstance(value, module), lambda value: isinstance(value, model)
     )
     outermost = frames[-1].f_code.co_filename
     event_log.log_event(
-        "batch", batch_norm=normed, file=file or outermost, size=edits.batch_size(outermost),
-        edits=edits.with_text_before(file, whole) if file else [],
+        "batch", batch_norm=normed, file=file or outermost, size=edits.find_batch_size_line(outermost),
+        edits=edits.with_current_text(file, whole) if file else [],
     )
 
 
