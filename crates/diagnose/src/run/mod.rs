@@ -17,14 +17,13 @@ use crate::kernel::Log;
 use crate::output::utf16;
 use crate::shim::{ShimReport, may_exist};
 use crate::verdict::Verdict;
-use antifreeze_record::Record;
 use antifreeze_record::event::{Degradation, Event, EventKind, ShortText};
+use antifreeze_record::{Record, RecordError};
 use antifreeze_sense::{Sample, parse};
 use antifreeze_text::sanitize;
 use facts::{Facts, RunState, Terms};
 use stacks::Stacks;
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use summary::RunSummary;
@@ -55,7 +54,11 @@ pub struct Run {
 
 impl Run {
     /// Reads a run's folder. `last_output` is the end of what the run printed, standard error last.
-    pub fn open(folder: &Path, last_output: Vec<u8>, context: ReadContext) -> io::Result<Run> {
+    pub fn open(
+        folder: &Path,
+        last_output: Vec<u8>,
+        context: ReadContext,
+    ) -> Result<Run, RecordError> {
         Run::open_with(folder, last_output, context, |_, _| Log::default())
     }
 
@@ -65,7 +68,7 @@ impl Run {
         last_output: Vec<u8>,
         context: ReadContext,
         log: impl FnOnce(RunState, [u8; 16]) -> Log,
-    ) -> io::Result<Run> {
+    ) -> Result<Run, RecordError> {
         let record = Record::open(folder)?;
         let mut facts = facts(folder, &record, last_output, context);
         let boot = record.head().map_or(context.boot, |head| head.boot);
