@@ -5,7 +5,7 @@ use crate::store;
 use antifreeze_diagnose::kernel::Log;
 use antifreeze_diagnose::redact::Redactor;
 use antifreeze_diagnose::verdict::EndKind;
-use antifreeze_diagnose::{Facts, ReadContext, Restart, Run, RunState};
+use antifreeze_diagnose::{Facts, ReadContext, RestartDecision, Run, RunState};
 use antifreeze_guard::writer::TAILS;
 use antifreeze_ipc::boot_id::boot_id;
 use antifreeze_record::event::{Event, EventKind};
@@ -98,8 +98,8 @@ impl Report {
         })
     }
 
-    pub fn again(&self) -> Restart {
-        Restart::decide(&self.run.verdict, &self.run.facts)
+    pub fn again(&self) -> RestartDecision {
+        RestartDecision::decide(&self.run.verdict, &self.run.facts)
     }
 
     pub fn json(&self) -> String {

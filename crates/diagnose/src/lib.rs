@@ -17,7 +17,7 @@ pub mod verdict;
 
 pub use run::continuation::{Continuation, MissingCode};
 pub use run::facts::{Facts, RunState, Terms};
-pub use run::restart::Restart;
+pub use run::restart::RestartDecision;
 pub use run::series::{Growth, Series};
 pub use run::summary::RunSummary;
 pub use run::{ReadContext, Run, lacks_brake};

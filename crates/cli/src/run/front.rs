@@ -20,7 +20,7 @@ use super::target::Target;
 use crate::report::Report;
 use crate::store::Run;
 use crate::usage;
-use antifreeze_diagnose::{Facts, Restart, ShimReport, lacks_brake};
+use antifreeze_diagnose::{Facts, RestartDecision, ShimReport, lacks_brake};
 use antifreeze_guard::hands::cgroup;
 use antifreeze_guard::undo;
 use antifreeze_guard::writer::complete_tails;
@@ -127,7 +127,7 @@ pub struct Closed {
     pub status: u8,
     /// The signal that has ended the command.
     pub signal: Option<i32>,
-    pub again: Restart,
+    pub again: RestartDecision,
     /// The script asked for a checkpoint to continue from.
     pub can_resume: bool,
     /// Of the signals, as it was before.
@@ -294,7 +294,7 @@ impl Front {
         self.keep_undelivered();
         Closed {
             not_started: Some(message),
-            ..self.closed(super::OWN_FAILURE, Restart::NotApplicable)
+            ..self.closed(super::OWN_FAILURE, RestartDecision::NotApplicable)
         }
     }
 
@@ -644,7 +644,7 @@ impl Front {
         let errno = self.shared.head().exec_errno.load(Acquire);
         if errno != 0 {
             let status = self.not_started(errno);
-            return self.closed(status, Restart::NotApplicable);
+            return self.closed(status, RestartDecision::NotApplicable);
         }
         let again = self.closing_words(json);
         let (status, signal) = match self.root_status() {
@@ -659,14 +659,14 @@ impl Front {
         }
     }
 
-    fn closed(mut self, status: u8, again: Restart) -> Closed {
+    fn closed(mut self, status: u8, again: RestartDecision) -> Closed {
         self.let_screen_finish();
         let abandoned = self.abandoned.is_some();
         Closed {
             status,
             signal: None,
             again: if abandoned {
-                Restart::NotApplicable
+                RestartDecision::NotApplicable
             } else {
                 again
             },
@@ -725,7 +725,7 @@ impl Front {
         }
     }
 
-    fn closing_words(&mut self, json: Option<&Path>) -> Restart {
+    fn closing_words(&mut self, json: Option<&Path>) -> RestartDecision {
         let run = Run {
             is_here: true,
             id: self.facts.run.clone(),

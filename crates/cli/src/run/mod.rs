@@ -29,7 +29,7 @@ use crate::size;
 use crate::store::{Run, Store};
 use crate::term_style::terminal_style;
 use antifreeze_check::settings::Flags;
-use antifreeze_diagnose::{Facts, Restart};
+use antifreeze_diagnose::{Facts, RestartDecision};
 use antifreeze_ipc::guard_args::GuardArgs;
 use antifreeze_lint::here::Here;
 use antifreeze_sense::{MachineSensors, Sample};
@@ -147,7 +147,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
         );
     }
     match closed.again {
-        Restart::FromCheckpoint(save) if retries > 0 => {
+        RestartDecision::FromCheckpoint(save) if retries > 0 => {
             let left = retries - 1;
             complain(&format!(
                 "starting again from {save} ({left} more after this)"
@@ -155,7 +155,9 @@ pub fn run(mut arguments: RunArguments) -> u8 {
             let trouble = Restart { left, run }.start(closed.signal_mask);
             complain(&trouble);
         }
-        Restart::Useless(why) if retries > 0 => complain(&format!("not started again: {why}")),
+        RestartDecision::Useless(why) if retries > 0 => {
+            complain(&format!("not started again: {why}"))
+        }
         _ => {}
     }
     if let Some(signal) = closed.signal {

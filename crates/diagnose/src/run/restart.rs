@@ -6,7 +6,7 @@ use antifreeze_text::signal;
 
 /// Whether to restart a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Restart {
+pub enum RestartDecision {
     /// The run continues from this checkpoint.
     FromCheckpoint(String),
     /// A restart would end in the same way, for this reason.
@@ -15,24 +15,24 @@ pub enum Restart {
     NotApplicable,
 }
 
-impl Restart {
+impl RestartDecision {
     /// Decides whether to restart a run.
-    pub fn decide(verdict: &Verdict, facts: &Facts) -> Restart {
+    pub fn decide(verdict: &Verdict, facts: &Facts) -> RestartDecision {
         let was_ended = match verdict.end.kind {
             EndKind::Stopped | EndKind::OomKilled | EndKind::Walled => true,
             EndKind::Killed => verdict.end.signal == Some(signal::KILL),
             _ => false,
         };
         if !was_ended {
-            return Restart::NotApplicable;
+            return RestartDecision::NotApplicable;
         }
         let Some(began) = facts.shim.resumes else {
-            return Restart::Useless(
+            return RestartDecision::Useless(
                 "the script does not call antifreeze.resume(), so it would begin at step 0 and end in the same way",
             );
         };
         let Some(continuation) = facts.continuation() else {
-            return Restart::Useless(if facts.checkpoints.is_empty() {
+            return RestartDecision::Useless(if facts.checkpoints.is_empty() {
                 "no checkpoint was saved"
             } else {
                 "the checkpoint is not of a kind that the script loads"
@@ -40,9 +40,9 @@ impl Restart {
         };
         let checkpoint = continuation.checkpoint;
         if checkpoint.step <= began {
-            return Restart::Useless("it made no progress since its last start");
+            return RestartDecision::Useless("it made no progress since its last start");
         }
-        Restart::FromCheckpoint(checkpoint.path.to_string_lossy().into_owned())
+        RestartDecision::FromCheckpoint(checkpoint.path.to_string_lossy().into_owned())
     }
 }
 
@@ -82,13 +82,16 @@ mod tests {
     #[test]
     fn only_a_run_that_made_progress_is_restarted() {
         let restart =
-            |kind, resumes, saved| Restart::decide(&verdict(kind), &facts(resumes, saved));
-        let from = Restart::FromCheckpoint("step.pt".into());
+            |kind, resumes, saved| RestartDecision::decide(&verdict(kind), &facts(resumes, saved));
+        let from = RestartDecision::FromCheckpoint("step.pt".into());
         assert_eq!(restart(EndKind::Stopped, Some(0), Some(9)), from);
         assert_eq!(restart(EndKind::Walled, Some(4), Some(9)), from);
         for (resumes, saved) in [(None, Some(9)), (Some(0), None), (Some(9), Some(9))] {
             let restart = restart(EndKind::OomKilled, resumes, saved);
-            assert!(matches!(restart, Restart::Useless(_)), "{restart:?}");
+            assert!(
+                matches!(restart, RestartDecision::Useless(_)),
+                "{restart:?}"
+            );
         }
     }
 
@@ -96,15 +99,19 @@ mod tests {
     fn a_run_that_failed_or_was_ended_by_a_person_is_not_restarted() {
         for kind in [EndKind::Finished, EndKind::Exception, EndKind::Crashed] {
             assert_eq!(
-                Restart::decide(&verdict(kind), &facts(Some(0), Some(9))),
-                Restart::NotApplicable
+                RestartDecision::decide(&verdict(kind), &facts(Some(0), Some(9))),
+                RestartDecision::NotApplicable
             );
         }
         let mut ended = verdict(EndKind::Killed);
         for (signal, is_restarted) in [(signal::TERMINATE, false), (signal::KILL, true)] {
             ended.end.signal = Some(signal);
-            let restart = Restart::decide(&ended, &facts(Some(0), Some(9)));
-            assert_eq!(restart != Restart::NotApplicable, is_restarted, "{signal}");
+            let restart = RestartDecision::decide(&ended, &facts(Some(0), Some(9)));
+            assert_eq!(
+                restart != RestartDecision::NotApplicable,
+                is_restarted,
+                "{signal}"
+            );
         }
     }
 
@@ -112,7 +119,7 @@ mod tests {
     fn a_checkpoint_of_another_kind_is_no_reason_to_restart() {
         let mut facts = facts(Some(0), Some(9));
         facts.shim.accepted_kinds = vec![Kind::Lightning];
-        let restart = Restart::decide(&verdict(EndKind::Walled), &facts);
-        assert!(matches!(restart, Restart::Useless(why) if why.contains("kind")));
+        let restart = RestartDecision::decide(&verdict(EndKind::Walled), &facts);
+        assert!(matches!(restart, RestartDecision::Useless(why) if why.contains("kind")));
     }
 }
