@@ -1,9 +1,10 @@
-//! How a script's bytes stand for text: by a mark at its beginning, by a coding comment
-//! (PEP 263), or as UTF-8. What was decoded here is encoded back to the very same bytes.
+//! Decodes a script by its byte order mark, its coding comment (PEP 263) or as UTF-8. Encoding the
+//! text again gives exactly the same bytes.
 
+use crate::error::FileError;
 use std::borrow::Cow;
 
-/// The way back from text to bytes.
+/// The encoding of a script, used to write it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Utf8,
@@ -14,12 +15,12 @@ pub enum Encoding {
 
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The text of these bytes, without the mark. The error says why there is none.
-pub fn decode(bytes: Vec<u8>) -> Result<(String, Encoding), String> {
+/// Decodes bytes to text without the byte order mark.
+pub fn decode(bytes: Vec<u8>) -> Result<(String, Encoding), FileError> {
     match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] => utf16(rest, false),
         [0xfe, 0xff, rest @ ..] => utf16(rest, true),
-        _ if memchr::memchr(0, &bytes).is_some() => Err("is not text (it has NUL bytes)".into()),
+        _ if memchr::memchr(0, &bytes).is_some() => Err(FileError::NotText),
         [0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest.to_vec(), Encoding::Utf8WithMark),
         _ => match cookie(&bytes).map(|name| (name, known(name))) {
             None => utf8(bytes, Encoding::Utf8),
@@ -27,18 +28,16 @@ pub fn decode(bytes: Vec<u8>) -> Result<(String, Encoding), String> {
                 utf8(bytes, Encoding::Utf8)
             }
             Some((_, Some(encoding))) => named(&bytes, encoding),
-            // Nothing but ASCII reads the same in whatever was meant.
+            // Pure ASCII reads the same in any encoding that was meant.
             Some((_, None)) if bytes.is_ascii() => utf8(bytes, Encoding::Utf8),
-            Some((name, None)) => Err(format!(
-                "is written in `{name}`, an encoding that is not known here"
-            )),
+            Some((name, None)) => Err(FileError::UnknownEncoding(name.to_owned())),
         },
     }
 }
 
 impl Encoding {
-    /// The bytes for a text; the error says why there are none.
-    pub fn encode(self, text: &str) -> Result<Vec<u8>, String> {
+    /// Encodes a text.
+    pub fn encode(self, text: &str) -> Result<Vec<u8>, FileError> {
         Ok(match self {
             Encoding::Utf8 => text.as_bytes().to_vec(),
             Encoding::Utf8WithMark => [UTF8_MARK, text.as_bytes()].concat(),
@@ -52,32 +51,29 @@ impl Encoding {
             }
             Encoding::Named(encoding) => match encoding.encode(text) {
                 (bytes, _, false) => bytes.into_owned(),
-                _ => return Err(format!("has no way to write that in {}", encoding.name())),
+                _ => return Err(FileError::Unencodable(encoding.name())),
             },
         })
     }
 }
 
-fn utf8(bytes: Vec<u8>, encoding: Encoding) -> Result<(String, Encoding), String> {
+fn utf8(bytes: Vec<u8>, encoding: Encoding) -> Result<(String, Encoding), FileError> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = error.as_bytes().get(..error.utf8_error().valid_up_to());
         let line = 1 + memchr::memchr_iter(b'\n', good.unwrap_or_default()).count();
-        format!(
-            "is not UTF-8 (line {line}) and names no other encoding; if it is Latin-1, \
-             begin it with `# -*- coding: latin-1 -*-`"
-        )
+        FileError::NotUtf8 { line }
     })?;
     Ok((text, encoding))
 }
 
-fn utf16(bytes: &[u8], big_endian: bool) -> Result<(String, Encoding), String> {
+fn utf16(bytes: &[u8], big_endian: bool) -> Result<(String, Encoding), FileError> {
     let encoding = match big_endian {
         true => encoding_rs::UTF_16BE,
         false => encoding_rs::UTF_16LE,
     };
     let text = decoded(bytes, encoding)?;
     if memchr::memchr(0, text.as_bytes()).is_some() {
-        return Err("is not text (it has NUL characters)".into());
+        return Err(FileError::NotText);
     }
     Ok((text.into_owned(), Encoding::Utf16 { big_endian }))
 }
@@ -85,7 +81,7 @@ fn utf16(bytes: &[u8], big_endian: bool) -> Result<(String, Encoding), String> {
 fn named(
     bytes: &[u8],
     encoding: &'static encoding_rs::Encoding,
-) -> Result<(String, Encoding), String> {
+) -> Result<(String, Encoding), FileError> {
     let text = decoded(bytes, encoding)?;
     Ok((text.into_owned(), Encoding::Named(encoding)))
 }
@@ -93,18 +89,15 @@ fn named(
 fn decoded<'a>(
     bytes: &'a [u8],
     encoding: &'static encoding_rs::Encoding,
-) -> Result<Cow<'a, str>, String> {
+) -> Result<Cow<'a, str>, FileError> {
     match encoding.decode_without_bom_handling(bytes) {
         (text, false) => Ok(text),
-        _ => Err(format!(
-            "is not {}, though it says it is",
-            encoding.name().to_ascii_lowercase()
-        )),
+        _ => Err(FileError::InvalidEncoding(encoding.name())),
     }
 }
 
-/// The encoding that one of the first two lines names, as Python finds it: the second line
-/// counts only below a comment or an empty line.
+/// Returns the encoding named in one of the first two lines, by Python's rules: the second line
+/// counts only after a comment or an empty line.
 fn cookie(bytes: &[u8]) -> Option<&str> {
     let mut lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
     let first = lines.next()?.trim_ascii_start();
@@ -123,8 +116,8 @@ fn cookie(bytes: &[u8]) -> Option<&str> {
 
 fn cookie_of(line: &[u8]) -> Option<&str> {
     let comment = line.strip_prefix(b"#")?;
-    let mut places = memchr::memmem::find_iter(comment, b"coding");
-    places.find_map(|at| {
+    let mut positions = memchr::memmem::find_iter(comment, b"coding");
+    positions.find_map(|at| {
         let rest = comment.get(at + b"coding".len()..)?;
         let value = rest
             .strip_prefix(b":")
@@ -139,7 +132,7 @@ fn cookie_of(line: &[u8]) -> Option<&str> {
     })
 }
 
-/// Python's names for encodings are freer than the web's.
+/// Returns the encoding for one of Python's names, which are less strict than the web's.
 fn known(name: &str) -> Option<&'static encoding_rs::Encoding> {
     let dashed = name.to_ascii_lowercase().replace('_', "-");
     let label = match dashed.as_str() {
@@ -155,7 +148,7 @@ fn known(name: &str) -> Option<&'static encoding_rs::Encoding> {
         other => other,
     };
     let encoding = encoding_rs::Encoding::for_label(label.as_bytes())?;
-    // A file that could be read for its comment is in no such encoding.
+    // A file whose coding comment could be read is not in UTF-16.
     let is_wide = encoding == encoding_rs::UTF_16LE || encoding == encoding_rs::UTF_16BE;
     (!is_wide && encoding != encoding_rs::REPLACEMENT).then_some(encoding)
 }
@@ -210,7 +203,7 @@ mod tests {
             (b"# coding: shift_jis\n# \xff", "shift_jis"),
             (b"\xff\xfe\0\xd8", "utf-16"),
         ] {
-            let message = decode(bytes.to_vec()).unwrap_err();
+            let message = decode(bytes.to_vec()).unwrap_err().to_string();
             assert!(message.contains(reason), "{message}");
         }
     }

@@ -1,6 +1,7 @@
-//! Notebooks: one text out of many cells, and changed cells put back into the JSON without
-//! touching a byte of the rest.
+//! Notebooks: joins the code cells into one text, and writes changed cells back to the JSON without
+//! touching any other byte.
 
+use crate::error::FileError;
 use antifreeze_lint::Cell;
 use antifreeze_lint::finding::Edit;
 use ruff_notebook::NotebookError;
@@ -9,12 +10,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 
-/// Which part of the text is which cell. Each cell ends with a line break that only the
-/// text has.
+/// The cells of a notebook's text. Each cell ends with a line break that is only in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cells {
     all: Vec<Cell>,
-    /// Where the last one ends.
+    /// The end of the last cell.
     end: TextSize,
 }
 
@@ -23,25 +23,25 @@ impl Cells {
         Cells { all, end }
     }
 
-    pub fn all(&self) -> &[Cell] {
+    pub fn as_slice(&self) -> &[Cell] {
         &self.all
     }
 
     pub fn containing(&self, offset: TextSize) -> Option<&Cell> {
-        Cell::at(&self.all, offset)
+        Cell::containing(&self.all, offset)
     }
 
-    /// Whether these edits keep to one cell each.
+    /// Whether each edit stays inside one cell.
     pub fn can_take(&self, edits: &[Edit]) -> bool {
         edits.iter().all(|edit| {
             self.ranges().any(|(_, range)| {
-                // At a border it is the next cell that an edit belongs to.
+                // An edit at a border belongs to the next cell.
                 range.contains(edit.range.start()) && edit.range.end() <= range.end()
             })
         })
     }
 
-    /// The text and its cells after edits that are in order and that [`Cells::can_take`].
+    /// Applies sorted edits for which [`Cells::can_take`] holds.
     pub fn edited(&self, text: &str, edits: &[&Edit]) -> (String, Cells) {
         let mut new = String::with_capacity(text.len());
         let mut all = Vec::with_capacity(self.all.len());
@@ -58,7 +58,7 @@ impl Cells {
                 at = edit.range.end();
             }
             new.push_str(part(text, TextRange::new(at, range.end())));
-            // An edit may have taken the line break that keeps the cells apart.
+            // An edit may have removed the line break between two cells.
             if !new.ends_with('\n') || start == TextSize::of(&new) {
                 new.push('\n');
             }
@@ -67,7 +67,7 @@ impl Cells {
         (new, Cells::new(all, end))
     }
 
-    /// The number and the place of each.
+    /// Returns the number and the range of each cell.
     fn ranges(&self) -> impl Iterator<Item = (usize, TextRange)> {
         let ends = self.all.iter().skip(1).map(|next| next.start);
         let ends = ends.chain([self.end]);
@@ -75,7 +75,7 @@ impl Cells {
         cells.map(|(cell, end)| (cell.number, TextRange::new(cell.start, end)))
     }
 
-    /// Each cell's number and content, without the line break that is not its own.
+    /// Returns the number and the content of each cell, without the added line break.
     fn contents<'a>(&self, text: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
         self.ranges().map(move |(number, range)| {
             let content = part(text, range);
@@ -89,7 +89,7 @@ fn part(text: &str, range: TextRange) -> &str {
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct NotebookHead {
     #[serde(default)]
     metadata: Metadata,
     nbformat: Option<i64>,
@@ -113,7 +113,7 @@ struct Language {
 }
 
 impl Metadata {
-    /// A notebook that does not say is one.
+    /// A notebook without a language is a Python notebook.
     fn is_python(&self) -> bool {
         let kernel = self.kernelspec.as_ref();
         let language = self.language_info.as_ref();
@@ -130,15 +130,12 @@ impl Metadata {
     }
 }
 
-/// The text of a notebook; none if it is in another language. The error says why it cannot
-/// be read.
-pub fn read(json: &str) -> Result<Option<(String, Cells)>, String> {
-    let refused = |error: serde_json::Error| format!("is no notebook that can be read: {error}");
-    let head: Head = serde_json::from_str(json).map_err(refused)?;
+/// Parses a notebook. Returns `None` if it is in another language.
+pub fn parse_notebook(json: &str) -> Result<Option<(String, Cells)>, FileError> {
+    let refused = |error: serde_json::Error| FileError::InvalidNotebook(error.to_string());
+    let head: NotebookHead = serde_json::from_str(json).map_err(refused)?;
     if let Some(format) = head.nbformat.filter(|format| *format != 4) {
-        return Err(format!(
-            "is a notebook of format {format}; saving it with a Jupyter of today makes it readable"
-        ));
+        return Err(FileError::NotebookFormat(format));
     }
     if !head.metadata.is_python() {
         return Ok(None);
@@ -148,7 +145,7 @@ pub fn read(json: &str) -> Result<Option<(String, Cells)>, String> {
             NotebookError::Json(error)
             | NotebookError::InvalidJson(error)
             | NotebookError::InvalidSchema(error) => refused(error),
-            other => format!("is no notebook that can be read: {other}"),
+            other => FileError::InvalidNotebook(other.to_string()),
         })?;
     let numbers = notebook.index().iter().map(|cell| cell.cell_index().get());
     let starts = notebook.cell_offsets().iter().copied();
@@ -161,22 +158,21 @@ pub fn read(json: &str) -> Result<Option<(String, Cells)>, String> {
 }
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct NotebookCells<'a> {
     #[serde(borrow)]
-    cells: Vec<Sourced<'a>>,
+    cells: Vec<CellWithSource<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Sourced<'a> {
+struct CellWithSource<'a> {
     #[serde(borrow)]
     source: &'a RawValue,
 }
 
-/// The JSON with the cells of `text` in it. Cells that did not change stay as they are
-/// written, byte by byte.
-pub fn write(json: &str, text: &str, cells: &Cells) -> Result<String, String> {
-    let refused = |error: serde_json::Error| format!("cannot be written back: {error}");
-    let body: Body = serde_json::from_str(json).map_err(refused)?;
+/// Writes the cells of `text` to the JSON. Unchanged cells keep their bytes.
+pub fn write_notebook(json: &str, text: &str, cells: &Cells) -> Result<String, FileError> {
+    let refused = |error: serde_json::Error| FileError::NotWrittenBack(error.to_string());
+    let body: NotebookCells = serde_json::from_str(json).map_err(refused)?;
     let mut new = String::with_capacity(json.len());
     let mut copied = 0;
     for (number, content) in cells.contents(text) {
@@ -184,44 +180,46 @@ pub fn write(json: &str, text: &str, cells: &Cells) -> Result<String, String> {
             continue;
         };
         let raw = cell.source.get();
-        let old = Lines::of(raw).map_err(refused)?;
+        let old = CellSource::parse(raw).map_err(refused)?;
         if old.content() == content {
             continue;
         }
-        // The raw value is borrowed, so where it lies in the JSON follows from where both are.
+        // The raw value borrows from the JSON, so its position follows from both addresses.
         let start = raw.as_ptr() as usize - json.as_ptr() as usize;
         new.push_str(json.get(copied..start).unwrap_or_default());
         new.push_str(&old.with_content(content, json.is_ascii()));
         copied = start + raw.len();
     }
     new.push_str(json.get(copied..).unwrap_or_default());
-    match read(&new) {
+    match parse_notebook(&new) {
         Ok(Some((back, _))) if back == text => Ok(new),
-        _ => Err("cannot be written back: it would not read the same".to_owned()),
+        _ => Err(FileError::NotWrittenBack(
+            "it would read differently".to_owned(),
+        )),
     }
 }
 
-/// The source of a cell as it is written: one string, or a list of them.
-enum Lines<'a> {
+/// The source of a cell in the JSON: one string, or a list of strings.
+enum CellSource<'a> {
     One(String),
     List {
         raw: &'a str,
-        /// As written, and as meant.
+        /// The strings as written, and decoded.
         pieces: Vec<(&'a str, String)>,
     },
 }
 
-impl<'a> Lines<'a> {
-    fn of(raw: &'a str) -> Result<Lines<'a>, serde_json::Error> {
+impl<'a> CellSource<'a> {
+    fn parse(raw: &'a str) -> Result<CellSource<'a>, serde_json::Error> {
         if raw.starts_with('"') {
-            return serde_json::from_str(raw).map(Lines::One);
+            return serde_json::from_str(raw).map(CellSource::One);
         }
         let pieces: Vec<&RawValue> = serde_json::from_str(raw)?;
         let pieces = pieces.into_iter().map(|piece| {
             let meant = serde_json::from_str(piece.get())?;
             Ok((piece.get(), meant))
         });
-        Ok(Lines::List {
+        Ok(CellSource::List {
             raw,
             pieces: pieces.collect::<Result<_, serde_json::Error>>()?,
         })
@@ -229,15 +227,17 @@ impl<'a> Lines<'a> {
 
     fn content(&self) -> String {
         match self {
-            Lines::One(content) => content.clone(),
-            Lines::List { pieces, .. } => pieces.iter().map(|(_, meant)| meant.as_str()).collect(),
+            CellSource::One(content) => content.clone(),
+            CellSource::List { pieces, .. } => {
+                pieces.iter().map(|(_, meant)| meant.as_str()).collect()
+            }
         }
     }
 
-    /// The same, with another content, in the same manner of writing.
+    /// Returns the JSON of another content in the same style.
     fn with_content(&self, content: &str, ascii: bool) -> String {
-        let Lines::List { raw, pieces } = self else {
-            return quoted(content, ascii);
+        let CellSource::List { raw, pieces } = self else {
+            return to_json_string(content, ascii);
         };
         let written: HashMap<_, _> = pieces
             .iter()
@@ -247,13 +247,13 @@ impl<'a> Lines<'a> {
             .split_inclusive('\n')
             .map(|line| match written.get(line) {
                 Some(written) => (*written).to_owned(),
-                None => quoted(line, ascii),
+                None => to_json_string(line, ascii),
             });
         let lines: Vec<_> = lines.collect();
         if lines.is_empty() {
             return "[]".to_owned();
         }
-        // The white space around the pieces, taken from the first and the last of them.
+        // The whitespace around the strings, taken from the first and the last one.
         let inner = raw.trim_start_matches('[');
         let before: &str = &inner[..inner.len() - inner.trim_start().len()];
         let before = if pieces.is_empty() { "" } else { before };
@@ -263,8 +263,8 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn quoted(text: &str, ascii: bool) -> String {
-    // A string is always JSON.
+fn to_json_string(text: &str, ascii: bool) -> String {
+    // Serializing a string cannot fail.
     let json = serde_json::Value::from(text).to_string();
     if !ascii {
         return json;
@@ -313,68 +313,68 @@ mod tests {
 
     #[test]
     fn code_cells_become_one_text_and_other_cells_stay_out() {
-        let (text, cells) = read(JSON).unwrap().unwrap();
+        let (text, cells) = parse_notebook(JSON).unwrap().unwrap();
         assert_eq!(text, "import torch\ncafé = 1\n%time x = 1\ny = 2\n\n");
         let start = |offset: u32| TextSize::new(offset);
         let expected =
             [(2, start(0)), (4, start(23))].map(|(number, start)| Cell { number, start });
-        assert_eq!(cells.all(), expected);
+        assert_eq!(cells.as_slice(), expected);
     }
 
     #[test]
     fn a_changed_line_changes_that_line_of_the_json_alone() {
-        let (text, cells) = read(JSON).unwrap().unwrap();
+        let (text, cells) = parse_notebook(JSON).unwrap().unwrap();
         let edits = [edit(&text, "torch", "jax"), edit(&text, "y = 2", "y = 'é'")];
         assert!(cells.can_take(&edits));
         let (text, cells) = cells.edited(&text, &edits.iter().collect::<Vec<_>>());
         let expected = JSON
             .replace("import torch", "import jax")
             .replace("y = 2", "y = '\\u00e9'");
-        assert_eq!(write(JSON, &text, &cells).unwrap(), expected);
+        assert_eq!(write_notebook(JSON, &text, &cells).unwrap(), expected);
     }
 
     #[test]
     fn an_unchanged_notebook_is_written_as_it_was() {
-        let (text, cells) = read(JSON).unwrap().unwrap();
-        assert_eq!(write(JSON, &text, &cells).unwrap(), JSON);
+        let (text, cells) = parse_notebook(JSON).unwrap().unwrap();
+        assert_eq!(write_notebook(JSON, &text, &cells).unwrap(), JSON);
     }
 
     #[test]
     fn removing_the_last_line_of_a_cell_leaves_the_cells_apart() {
-        let (text, cells) = read(JSON).unwrap().unwrap();
+        let (text, cells) = parse_notebook(JSON).unwrap().unwrap();
         let edits = [edit(&text, "café = 1\n", ""), edit(&text, "y = 2\n\n", "")];
         let (text, cells) = cells.edited(&text, &edits.iter().collect::<Vec<_>>());
         assert_eq!(text, "import torch\n%time x = 1\n");
-        let new = write(JSON, &text, &cells).unwrap();
+        let new = write_notebook(JSON, &text, &cells).unwrap();
         assert!(new.contains("[\n    \"import torch\"\n   ]"), "{new}");
         let edits = [edit(&text, "import torch\n", "")];
         let (text, cells) = cells.edited(&text, &edits.iter().collect::<Vec<_>>());
-        let new = write(&new, &text, &cells).unwrap();
+        let new = write_notebook(&new, &text, &cells).unwrap();
         assert!(new.contains("\"source\": []"), "{new}");
     }
 
     #[test]
     fn an_edit_across_cells_is_not_taken() {
-        let (text, cells) = read(JSON).unwrap().unwrap();
+        let (text, cells) = parse_notebook(JSON).unwrap().unwrap();
         assert!(!cells.can_take(&[edit(&text, "1\n%time", "")]));
     }
 
     #[test]
     fn other_languages_are_passed_over_and_broken_notebooks_named() {
         let r = JSON.replace("python3", "ir");
-        assert_eq!(read(&r), Ok(None));
+        assert!(matches!(parse_notebook(&r), Ok(None)));
         let julia = JSON.replace(
             r#""name": "python3""#,
             r#""language": "julia", "name": "j""#,
         );
-        assert_eq!(read(&julia), Ok(None));
+        assert!(matches!(parse_notebook(&julia), Ok(None)));
         for (json, reason) in [
             ("{", "line 1"),
             ("[]", "notebook"),
             ("{\"nbformat\": 3, \"worksheets\": []}", "format 3"),
             ("{\"nbformat\": 4, \"cells\": 1}", "notebook"),
         ] {
-            let message = read(json).unwrap_err();
+            let message = parse_notebook(json).unwrap_err().to_string();
             assert!(message.contains(reason), "{message}");
         }
     }

@@ -1,6 +1,7 @@
-//! A file's bytes as the text to check, and the way back to bytes.
+//! The text of a file, and how to write it back.
 
 use crate::encoding::{self, Encoding};
+use crate::error::FileError;
 use crate::notebook::{self, Cells};
 use antifreeze_lint::Dialect;
 use antifreeze_lint::finding::Edit;
@@ -8,10 +9,10 @@ use antifreeze_sense::regular_file;
 use std::io::Read;
 use std::path::Path;
 
-/// No person writes a script this long; what is longer is data or generated.
-const LONGEST: u64 = 16 << 20;
-/// A notebook holds its pictures as well.
-const LONGEST_NOTEBOOK: u64 = 64 << 20;
+/// The largest script that is read. Longer files are data or generated code.
+const MAX_SCRIPT_BYTES: u64 = 16 << 20;
+/// The largest notebook that is read. Notebooks also contain images.
+const MAX_NOTEBOOK_BYTES: u64 = 64 << 20;
 
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -25,32 +26,25 @@ enum Origin {
     Notebook { json: String, cells: Cells },
 }
 
-/// The bytes of a file. The error says why there are none, beginning with a verb.
-pub fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
+/// Reads a file.
+pub fn read_file(path: &Path) -> Result<Vec<u8>, FileError> {
     let file = regular_file::open_named(path);
-    bytes_from(file.map_err(|error| cannot_be_read(&error))?, path)
+    read_bounded(file.map_err(FileError::Read)?, path)
 }
 
-pub fn bytes_from(from: impl Read, name: &Path) -> Result<Vec<u8>, String> {
+pub fn read_bounded(from: impl Read, name: &Path) -> Result<Vec<u8>, FileError> {
     let longest = match is_notebook(name) {
-        true => LONGEST_NOTEBOOK,
-        false => LONGEST,
+        true => MAX_NOTEBOOK_BYTES,
+        false => MAX_SCRIPT_BYTES,
     };
     let mut bytes = Vec::new();
     from.take(longest + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| cannot_be_read(&error))?;
+        .map_err(FileError::Read)?;
     if bytes.len() as u64 > longest {
-        let longest = longest >> 20;
-        return Err(format!(
-            "is longer than {longest} MiB, so it is not checked"
-        ));
+        return Err(FileError::TooLong(longest));
     }
     Ok(bytes)
-}
-
-fn cannot_be_read(error: &std::io::Error) -> String {
-    format!("cannot be read: {error}")
 }
 
 pub fn is_notebook(path: &Path) -> bool {
@@ -59,9 +53,8 @@ pub fn is_notebook(path: &Path) -> bool {
 }
 
 impl Source {
-    /// None where there is nothing to check: a notebook in another language. The error
-    /// says why these bytes are no text.
-    pub fn of(bytes: Vec<u8>, path: &Path) -> Result<Option<Source>, String> {
+    /// Decodes the bytes of a file. Returns `None` for a notebook in another language.
+    pub fn decode(bytes: Vec<u8>, path: &Path) -> Result<Option<Source>, FileError> {
         let (text, encoding) = encoding::decode(bytes)?;
         if !is_notebook(path) {
             return Ok(Some(Source {
@@ -70,19 +63,23 @@ impl Source {
             }));
         }
         if encoding != Encoding::Utf8 {
-            return Err("is no notebook that can be read: it is not plain UTF-8".to_owned());
+            return Err(FileError::InvalidNotebook(
+                "it is not plain UTF-8".to_owned(),
+            ));
         }
         let json = text;
-        Ok(notebook::read(&json)?.map(|(text, cells)| Source {
-            text,
-            origin: Origin::Notebook { json, cells },
-        }))
+        Ok(
+            notebook::parse_notebook(&json)?.map(|(text, cells)| Source {
+                text,
+                origin: Origin::Notebook { json, cells },
+            }),
+        )
     }
 
     pub fn dialect(&self) -> Dialect<'_> {
         match &self.origin {
             Origin::Script(_) => Dialect::Python,
-            Origin::Notebook { cells, .. } => Dialect::Notebook(cells.all()),
+            Origin::Notebook { cells, .. } => Dialect::Notebook(cells.as_slice()),
         }
     }
 
@@ -93,8 +90,7 @@ impl Source {
         }
     }
 
-    /// The same file after edits that are in order, lie within the text and overlap
-    /// nowhere.
+    /// Returns the source after edits that are sorted, inside the text and without overlap.
     pub fn edited(&self, edits: &[&Edit]) -> Source {
         match &self.origin {
             Origin::Script(_) => {
@@ -123,12 +119,12 @@ impl Source {
         }
     }
 
-    /// The file this text is to be written as.
-    pub fn bytes(&self) -> Result<Vec<u8>, String> {
+    /// Encodes the source as a file.
+    pub fn bytes(&self) -> Result<Vec<u8>, FileError> {
         match &self.origin {
             Origin::Script(encoding) => encoding.encode(&self.text),
             Origin::Notebook { json, cells } => {
-                notebook::write(json, &self.text, cells).map(String::into_bytes)
+                notebook::write_notebook(json, &self.text, cells).map(String::into_bytes)
             }
         }
     }
@@ -141,13 +137,17 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_read_to_its_end() {
-        let message = bytes_from(std::io::repeat(b' '), Path::new("a.py")).unwrap_err();
+        let message = read_bounded(std::io::repeat(b' '), Path::new("a.py"))
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("16 MiB"), "{message}");
     }
 
     #[test]
     fn a_missing_file_is_explained() {
-        let message = bytes_of(Path::new("/nowhere/a.py")).unwrap_err();
+        let message = read_file(Path::new("/nowhere/a.py"))
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("No such file"), "{message}");
     }
 
@@ -155,7 +155,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_source_or_explained(bytes: Vec<u8>) {
             for name in ["a.py", "a.ipynb"] {
-                if let Ok(Some(source)) = Source::of(bytes.clone(), Path::new(name)) {
+                if let Ok(Some(source)) = Source::decode(bytes.clone(), Path::new(name)) {
                     prop_assert_eq!(source.bytes().unwrap(), bytes.clone());
                 }
             }

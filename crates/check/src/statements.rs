@@ -1,21 +1,20 @@
-//! Which rows of a text belong together as one statement. The head of a loop or a function
-//! counts as one, its body as others.
+//! Finds the rows that belong to one statement. The header of a loop or function is a statement;
+//! the body consists of others.
 
-use crate::place::Places;
+use crate::position::PositionMap;
 use antifreeze_lint::Dialect;
 use ruff_python_ast::token::TokenKind;
 use ruff_text_size::Ranged;
 
-/// First and last row of each statement of more than one row, in order.
+/// The first and last row of each statement that spans several rows, in order.
 #[derive(Debug, Default)]
 pub struct Statements(Vec<(usize, usize)>);
 
 impl Statements {
-    /// To be called only for a text that was checked and has no mistakes: others may be
-    /// nested deeper than the stack is.
-    pub fn of(places: &Places, dialect: Dialect) -> Statements {
+    /// Parses a text that was checked without errors. Other texts may overflow the stack.
+    pub fn parse(positions: &PositionMap, dialect: Dialect) -> Statements {
         let kind = dialect.source_type();
-        let parsed = ruff_python_parser::parse_unchecked_source(places.text(), kind);
+        let parsed = ruff_python_parser::parse_unchecked_source(positions.text(), kind);
         let mut rows = Vec::new();
         let mut first = None;
         for token in parsed.tokens() {
@@ -25,7 +24,7 @@ impl Statements {
                 | TokenKind::Indent
                 | TokenKind::Dedent => {}
                 TokenKind::Newline => {
-                    let last = places.row(token.start());
+                    let last = positions.row(token.start());
                     rows.extend(
                         first
                             .take()
@@ -33,14 +32,14 @@ impl Statements {
                             .map(|first| (first, last)),
                     );
                 }
-                _ => first = first.or_else(|| Some(places.row(token.start()))),
+                _ => first = first.or_else(|| Some(positions.row(token.start()))),
             }
         }
         Statements(rows)
     }
 
-    /// Whether `end` is the first or last row of the statement that `row` is in.
-    pub fn ends_hold(&self, end: usize, row: usize) -> bool {
+    /// Whether `end` is the first or last row of the statement that contains `row`.
+    pub fn is_boundary_of(&self, end: usize, row: usize) -> bool {
         let Statements(rows) = self;
         let after = rows.partition_point(|(first, _)| *first <= row);
         after
@@ -57,11 +56,11 @@ mod tests {
     #[test]
     fn a_statement_is_held_by_its_first_and_last_row() {
         let text = "a = 1\nfor x in f(\n    y,\n):\n    g('''\n\n''')\nb = \\\n  2\n";
-        let places = Places::new(text.to_owned(), None);
-        let statements = Statements::of(&places, Dialect::Python);
+        let positions = PositionMap::new(text.to_owned(), None);
+        let statements = Statements::parse(&positions, Dialect::Python);
         assert_eq!(statements.0, [(1, 3), (4, 6), (7, 8)]);
-        assert!(statements.ends_hold(1, 2) && statements.ends_hold(3, 2));
-        assert!(!statements.ends_hold(2, 2) && !statements.ends_hold(4, 2));
-        assert!(!statements.ends_hold(0, 0));
+        assert!(statements.is_boundary_of(1, 2) && statements.is_boundary_of(3, 2));
+        assert!(!statements.is_boundary_of(2, 2) && !statements.is_boundary_of(4, 2));
+        assert!(!statements.is_boundary_of(0, 0));
     }
 }

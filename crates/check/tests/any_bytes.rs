@@ -1,10 +1,11 @@
-//! Whatever a file holds, it is checked, fixed and reported without a panic.
+//! Any bytes can be checked, fixed and reported without a panic.
 
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
-use antifreeze_check::examine::{Fixes, Report};
+use antifreeze_check::check_file::{FileReport, FixMode};
+use antifreeze_check::error::FileError;
 use antifreeze_check::render::{self, Format};
 use antifreeze_lint::finding::{Finding, Safety};
 use antifreeze_text::TermStyle;
@@ -19,29 +20,29 @@ const FORMATS: [Format; 6] = [
     Format::Gitlab,
 ];
 
-fn examined(bytes: &[u8], name: &str, fixes: Fixes) -> Report {
+fn examined(bytes: &[u8], name: &str, fixes: FixMode) -> FileReport {
     let mut reports = support::examined(&[(name, bytes.to_vec())], fixes);
     reports.pop().unwrap()
 }
 
 fn survives(bytes: &[u8]) {
     for name in ["a.py", "a.ipynb"] {
-        let report = examined(bytes, name, Fixes::Show(Safety::Unsafe));
-        let troubles = report.troubles.join("\n");
-        assert!(!troubles.contains("itself failed"), "{troubles}");
+        let report = examined(bytes, name, FixMode::Preview(Safety::Unsafe));
+        let has_panicked = |error: &FileError| matches!(error, FileError::Panic(_));
+        assert!(!report.errors.iter().any(has_panicked), "{report:?}");
         if let Some(change) = report.change {
-            let fixed = examined(&change.after, name, Fixes::None);
+            let fixed = examined(&change.after, name, FixMode::Off);
             let is_python = |finding: &Finding| finding.rule.code != "AF000";
             assert!(fixed.findings.iter().all(is_python), "{fixed:?}");
         }
-        let report = [examined(bytes, name, Fixes::None)];
+        let report = [examined(bytes, name, FixMode::Off)];
         for format in FORMATS {
             render::findings(format, &report, &TermStyle::default());
         }
     }
 }
 
-/// Pieces of training code in any order, some of which hang together.
+/// Generates pieces of training code in any order.
 fn code() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "import torch\n",

@@ -1,40 +1,27 @@
-//! Every fix that is offered for the scripts of the recall set: what it leaves is Python, has
-//! nothing left to fix, and is otherwise the text that it was.
+//! Applies every fix in the cases of the linter. The result is valid Python with nothing left to
+//! fix, and otherwise unchanged.
 
-// A test that cannot go on has failed.
+// A failure in a test is a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "../../lint/tests/support/cases.rs"]
+mod cases;
 mod support;
 
-use antifreeze_check::examine::{Fixes, Report};
+use antifreeze_check::check_file::{FileReport, FixMode};
 use antifreeze_lint::finding::Safety;
-use std::path::{Path, PathBuf};
+use cases::read_cases;
 use support::examined;
 
-fn scripts() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lint/tests/scripts");
-    let rules = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let mut scripts: Vec<PathBuf> = rules
-        .filter(|path| path.is_dir())
-        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.to_string_lossy().contains(".wrong."))
+/// Checks each faulty script and previews its fixes.
+fn fixed(safety: Safety) -> Vec<FileReport> {
+    let wrong = read_cases().into_iter();
+    let files: Vec<_> = wrong
+        .filter(|case| case.name.contains(".wrong."))
+        .map(|case| (case.name, case.content.into_bytes()))
         .collect();
-    scripts.sort();
-    assert!(scripts.len() > 150, "{} scripts", scripts.len());
-    scripts
-}
-
-/// The report of each script with the fixes it would get.
-fn fixed(safety: Safety) -> Vec<Report> {
-    let read = |path: PathBuf| {
-        let bytes = std::fs::read(&path).unwrap();
-        (path, bytes)
-    };
-    let files: Vec<_> = scripts().into_iter().map(read).collect();
-    examined(&files, Fixes::Show(safety))
+    assert!(files.len() > 150, "{} scripts", files.len());
+    examined(&files, FixMode::Preview(safety))
 }
 
 #[test]
@@ -44,7 +31,7 @@ fn a_fix_leaves_python_with_nothing_left_to_fix() {
         for report in fixed(safety) {
             let name = report.path.display();
             assert!(
-                report.troubles.is_empty() && report.notes.is_empty(),
+                report.errors.is_empty() && report.notes.is_empty(),
                 "{name}: {report:?}"
             );
             let left: Vec<_> = report
@@ -70,7 +57,7 @@ fn what_is_not_fixed_stays_as_it_was() {
         let (before, after) = (text(&change.before), text(&change.after));
         let kept = |line: &&str| after.lines().any(|other| other == *line);
         let lost = before.lines().filter(|line| !kept(line)).count();
-        // A block may move in by a level; a whole script never does.
+        // A block may be indented, but never a whole script.
         let name = report.path.display();
         assert!(
             lost * 2 < before.lines().count(),

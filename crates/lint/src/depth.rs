@@ -1,16 +1,17 @@
-//! How deep a text is nested, found without recursion: whoever walks or drops a tree that is
-//! too deep overflows the stack, which no program survives.
+//! Measures how deeply a text is nested without recursion, because walking or dropping a tree that
+//! is too deep overflows the stack and aborts the process.
 
-use crate::Mistake;
+use crate::ParseError;
 use ruff_python_ast::token::{Token, TokenKind};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// Far beyond what a person writes, and what [`crate::STACK`] has room for.
-const DEEPEST: usize = 2_000;
+/// The largest nesting depth that is checked. It is far beyond handwritten code, and a stack of
+/// [`crate::STACK_BYTES`] has room for it.
+const MAX_DEPTH: usize = 2_000;
 
-/// Brackets inside brackets, as the parser would have to descend. Brackets in strings count
-/// too; a text with so many of them is no program either.
-pub fn too_deep_to_parse(text: &str) -> Option<Mistake> {
+/// Returns an error if brackets are nested deeper than the parser can descend. Brackets in strings
+/// are counted too.
+pub fn bracket_depth_error(text: &str) -> Option<ParseError> {
     let mut depth = 0usize;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -18,7 +19,7 @@ pub fn too_deep_to_parse(text: &str) -> Option<Mistake> {
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             _ => continue,
         }
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             let at = TextSize::try_from(at).unwrap_or_default();
             return Some(mistake(TextRange::empty(at)));
         }
@@ -26,9 +27,9 @@ pub fn too_deep_to_parse(text: &str) -> Option<Mistake> {
     None
 }
 
-/// An upper bound of the depth of the tree: within one bracket each operator, dot, call or
-/// keyword may be one level more, until a comma or a new line ends what they belong to.
-pub fn too_deep_to_walk(tokens: &[Token]) -> Option<Mistake> {
+/// Returns an error if the syntax tree may be too deep to walk. The depth is an upper bound: within
+/// one bracket each operator, dot, call or keyword may add one level, until a comma or a newline.
+pub fn tree_depth_error(tokens: &[Token]) -> Option<ParseError> {
     let mut outer: Vec<usize> = Vec::new();
     let mut depth = 0usize;
     let mut here = 0usize;
@@ -62,14 +63,14 @@ pub fn too_deep_to_walk(tokens: &[Token]) -> Option<Mistake> {
         }
         depth += 1;
         here += 1;
-        if depth + blocks > DEEPEST {
+        if depth + blocks > MAX_DEPTH {
             return Some(mistake(token.range()));
         }
     }
     None
 }
 
-/// Names, literals and comments are leaves.
+/// Returns whether a token may add a level to the tree. Names, literals and comments are leaves.
 fn deepens(kind: TokenKind) -> bool {
     !matches!(
         kind,
@@ -85,8 +86,8 @@ fn deepens(kind: TokenKind) -> bool {
     )
 }
 
-fn mistake(range: TextRange) -> Mistake {
-    Mistake {
+fn mistake(range: TextRange) -> ParseError {
+    ParseError {
         range,
         message: "nested too deeply to be checked".to_owned(),
     }

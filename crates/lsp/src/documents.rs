@@ -1,7 +1,7 @@
-//! What an editor has open: single texts, and notebooks with the texts of their cells.
+//! The documents open in the editor: single texts, and notebooks with their cells.
 
-use crate::texts::{Encoding, Text, Texts};
-use antifreeze_check::place::Places;
+use crate::open_texts::{Encoding, OpenTexts, Text};
+use antifreeze_check::position::PositionMap;
 use antifreeze_check::source::is_notebook;
 use lsp_types::{
     DidCloseNotebookDocumentParams, DidOpenNotebookDocumentParams, NotebookCell, NotebookCellKind,
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 #[derive(Default)]
 pub struct Documents {
-    pub texts: Texts,
+    pub texts: OpenTexts,
     notebooks: Vec<(Uri, Vec<NotebookCell>)>,
 }
 
@@ -40,7 +40,7 @@ impl Documents {
         }
     }
 
-    /// Takes in what became of a notebook's cells. What was taken out of it is returned.
+    /// Applies a change to the cells of a notebook. Returns the cells that were closed.
     pub fn change_notebook(
         &mut self,
         uri: &Uri,
@@ -73,7 +73,7 @@ impl Documents {
         gone
     }
 
-    /// The cells that were in it are returned.
+    /// Closes a notebook and returns its cells.
     pub fn close_notebook(&mut self, closed: DidCloseNotebookDocumentParams) -> Vec<Uri> {
         let notebook = closed.notebook_document.uri;
         self.notebooks.retain(|(uri, _)| *uri != notebook);
@@ -85,7 +85,7 @@ impl Documents {
         cells
     }
 
-    /// The text or notebook with this address, or the notebook with a cell of this address.
+    /// Returns the text or notebook with this URI, or the notebook with a cell of this URI.
     pub fn get(&self, uri: &Uri) -> Option<Document<'_>> {
         let notebook = self.notebooks.iter().find(|(notebook, cells)| {
             notebook == uri || cells.iter().any(|cell| cell.document == *uri)
@@ -115,10 +115,10 @@ impl Documents {
     }
 }
 
-/// What is examined as one.
+/// A document that is checked as a whole.
 pub struct Document<'a> {
     uri: &'a Uri,
-    /// Itself, or its cells.
+    /// The text, or the cells of the notebook.
     pub parts: Vec<Part<'a>>,
     is_notebook: bool,
 }
@@ -142,14 +142,14 @@ struct Cell {
 
 impl Document<'_> {
     pub fn file(&self) -> PathBuf {
-        let mut file = file_of(self.uri);
+        let mut file = uri_to_path(self.uri);
         if self.is_notebook && !is_notebook(&file) {
             file.as_mut_os_string().push(".ipynb");
         }
         file
     }
 
-    /// As it would be in a file.
+    /// Returns the document as the bytes of a file.
     pub fn bytes(&self) -> Vec<u8> {
         if !self.is_notebook {
             let contents = self.parts.iter().map(|part| part.text.content.as_bytes());
@@ -168,7 +168,7 @@ impl Document<'_> {
             .into_bytes()
     }
 
-    /// What its parts contain when these are its bytes.
+    /// Splits the bytes of the document into the contents of its parts.
     pub fn contents(&self, bytes: Vec<u8>) -> Option<Vec<String>> {
         if !self.is_notebook {
             return String::from_utf8(bytes).ok().map(|content| vec![content]);
@@ -177,9 +177,13 @@ impl Document<'_> {
         Some(cells.into_iter().map(|cell| cell.source).collect())
     }
 
-    /// The part that a range lies in, and where in it.
-    pub fn locate(&self, range: TextRange, places: &Places) -> Option<(Part<'_>, TextRange)> {
-        match places.cell(range.start()) {
+    /// Returns the part that contains a range, and the range within it.
+    pub fn locate(
+        &self,
+        range: TextRange,
+        positions: &PositionMap,
+    ) -> Option<(Part<'_>, TextRange)> {
+        match positions.cell(range.start()) {
             None => Some((*self.parts.first()?, range)),
             Some(cell) => {
                 let part = self.parts.get(cell.number.checked_sub(1)?)?;
@@ -189,8 +193,8 @@ impl Document<'_> {
     }
 }
 
-/// The file an address names; an address of something else serves as a name.
-fn file_of(uri: &Uri) -> PathBuf {
+/// Converts a URI to a path. A URI that is not a file serves as a name.
+fn uri_to_path(uri: &Uri) -> PathBuf {
     let path = match uri.scheme() {
         Some(scheme) if scheme.as_str() == "file" => uri.path().as_str(),
         _ => uri.as_str(),
@@ -205,7 +209,7 @@ mod tests {
 
     #[test]
     fn an_address_names_a_file() {
-        let file = |text: &str| file_of(&text.parse().unwrap());
+        let file = |text: &str| uri_to_path(&text.parse().unwrap());
         assert_eq!(
             file("file:///home/a%20b/train.py"),
             PathBuf::from("/home/a b/train.py")

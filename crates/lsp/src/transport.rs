@@ -1,53 +1,53 @@
-//! Messages on standard input and output. A message says how long it is before it comes; one that claims to be longer
-//! than any text of an editor ends the session instead of taking the memory.
+//! Messages on standard input and output. A message that claims to be longer than any text in an
+//! editor ends the session instead of exhausting memory.
 
 use lsp_server::{Connection, Message};
 use std::io::{self, BufRead, Read, Write};
 use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, spawn};
 
-const LONGEST: u64 = 128 << 20;
-const LONGEST_LINE: u64 = 1 << 12;
-const MOST_LINES: usize = 32;
+const MAX_MESSAGE_BYTES: u64 = 128 << 20;
+const MAX_HEADER_LINE_BYTES: u64 = 1 << 12;
+const MAX_HEADER_LINES: usize = 32;
 
-pub struct Threads {
+pub struct IoThreads {
     reader: JoinHandle<()>,
     writer: JoinHandle<io::Result<()>>,
-    /// Why no more messages are read.
-    trouble: Arc<OnceLock<String>>,
+    /// The error that ended the reader.
+    read_error: Arc<OnceLock<String>>,
 }
 
-impl Threads {
-    /// Why the reader gave up, if it did.
-    pub fn trouble(&self) -> Option<&str> {
-        self.trouble.get().map(String::as_str)
+impl IoThreads {
+    /// The error that ended the reader, if there was one.
+    pub fn read_error(&self) -> Option<&str> {
+        self.read_error.get().map(String::as_str)
     }
 
-    /// Waits for both. To be called after the connection was dropped.
+    /// Waits for both threads. The connection must be dropped before.
     pub fn join(self) -> io::Result<()> {
         let panicked = || io::Error::other("a thread panicked");
         self.reader.join().map_err(|_| panicked())?;
         self.writer.join().unwrap_or_else(|_| Err(panicked()))?;
-        match self.trouble.get() {
-            Some(trouble) => Err(io::Error::other(trouble.clone())),
+        match self.read_error.get() {
+            Some(error) => Err(io::Error::other(error.clone())),
             None => Ok(()),
         }
     }
 }
 
-pub fn stdio() -> (Connection, Threads) {
+pub fn connect_stdio() -> (Connection, IoThreads) {
     let (server, Connection { sender, receiver }) = Connection::memory();
-    let trouble = Arc::new(OnceLock::new());
-    let reader_trouble = Arc::clone(&trouble);
+    let read_error = Arc::new(OnceLock::new());
+    let reader_error = Arc::clone(&read_error);
     let reader = spawn(move || {
         let mut stdin = io::stdin().lock();
         loop {
-            let message = match read(&mut stdin) {
+            let message = match read_message(&mut stdin) {
                 Ok(Some(message)) => message,
                 Ok(None) => break,
                 Err(error) => {
-                    // Before the channel closes, which the server takes for the end of the editor.
-                    let _ = reader_trouble.set(error.to_string());
+                    // Set before the channel closes, because the server takes that for the end of the editor.
+                    let _ = reader_error.set(error.to_string());
                     break;
                 }
             };
@@ -65,20 +65,21 @@ pub fn stdio() -> (Connection, Threads) {
         }
         Ok(())
     });
-    let threads = Threads {
+    let threads = IoThreads {
         reader,
         writer,
-        trouble,
+        read_error,
     };
     (server, threads)
 }
 
-/// None at the end of the input.
-fn read(from: &mut impl BufRead) -> io::Result<Option<Message>> {
+/// Reads a message. Returns `None` at the end of the input.
+fn read_message(from: &mut impl BufRead) -> io::Result<Option<Message>> {
     let mut length = None;
-    for number in 0..MOST_LINES {
+    for number in 0..MAX_HEADER_LINES {
         let mut line = Vec::new();
-        from.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        from.take(MAX_HEADER_LINE_BYTES)
+            .read_until(b'\n', &mut line)?;
         if line.is_empty() && number == 0 {
             return Ok(None);
         }
@@ -87,7 +88,7 @@ fn read(from: &mut impl BufRead) -> io::Result<Option<Message>> {
             .ok_or_else(|| invalid("a header line does not end"))?;
         if line.is_empty() {
             let length = length.ok_or_else(|| invalid("a message has no Content-Length"))?;
-            return body(from, length).map(Some);
+            return read_body(from, length).map(Some);
         }
         let line = str::from_utf8(line).map_err(|_| invalid("a header is not text"))?;
         let (name, value) = line
@@ -101,9 +102,9 @@ fn read(from: &mut impl BufRead) -> io::Result<Option<Message>> {
     Err(invalid("a message has too many headers"))
 }
 
-fn body(from: &mut impl BufRead, length: u64) -> io::Result<Message> {
-    if length > LONGEST {
-        let longest = LONGEST >> 20;
+fn read_body(from: &mut impl BufRead, length: u64) -> io::Result<Message> {
+    if length > MAX_MESSAGE_BYTES {
+        let longest = MAX_MESSAGE_BYTES >> 20;
         return Err(invalid(&format!("a message is longer than {longest} MiB")));
     }
     let mut text = Vec::new();
@@ -137,13 +138,13 @@ mod tests {
         .concat();
         let mut input = both.as_slice();
         for method in ["initialized", "exit"] {
-            let read = read(&mut input).unwrap().unwrap();
+            let read = read_message(&mut input).unwrap().unwrap();
             assert!(
                 matches!(&read, Message::Notification(word) if word.method == method),
                 "{read:?}"
             );
         }
-        assert!(read(&mut input).unwrap().is_none());
+        assert!(read_message(&mut input).unwrap().is_none());
     }
 
     #[test]
@@ -162,7 +163,7 @@ mod tests {
             &b"X: y\r\n".repeat(100),
             &endless,
         ] {
-            assert!(read(&mut &input[..]).is_err());
+            assert!(read_message(&mut &input[..]).is_err());
         }
     }
 }

@@ -1,26 +1,27 @@
-//! The lines of a finding, with what is meant marked below them.
+//! Renders the source lines of a finding and marks its range.
 
-use crate::place::Places;
+use crate::position::PositionMap;
 use antifreeze_lint::finding::Finding;
 use antifreeze_text::{TermStyle, sanitize};
 use ruff_text_size::TextSize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A span of more rows than this is shown by its first and its last ones.
-const WHOLE: usize = 6;
-/// Narrower than this a line tells nothing.
-const NARROWEST: usize = 40;
+/// The number of rows up to which a range is shown in full; of longer ranges only the first and
+/// last rows are shown.
+const MAX_WHOLE_ROWS: usize = 6;
+/// The smallest width for source lines.
+const MIN_WIDTH: usize = 40;
 
 pub fn excerpt(
-    places: &Places,
+    positions: &PositionMap,
     finding: &Finding,
     gutter: usize,
     colour: &str,
     style: &TermStyle,
 ) -> String {
-    let (start, end) = span(places, finding);
-    let (first, last) = (places.row(start), places.row(end));
-    let room = style.width.max(NARROWEST).saturating_sub(gutter + 5);
+    let (start, end) = span(positions, finding);
+    let (first, last) = (positions.row(start), positions.row(end));
+    let room = style.width.max(MIN_WIDTH).saturating_sub(gutter + 5);
     let bar = style.paint("2", "|");
     let mut out = format!("{:gutter$} {bar}\n", "");
     let mut line = |number: Option<usize>, text: &str| {
@@ -29,27 +30,27 @@ pub fn excerpt(
         out.push_str(format!("{number} {bar} {text}").trim_end());
         out.push('\n');
     };
-    let number = |row: usize| Some(places.number_of_row(row));
+    let number = |row: usize| Some(positions.number_of_row(row));
     let label = match finding.label.is_empty() {
         true => String::new(),
         false => format!(" {}", sanitize::escape(finding.label.as_bytes())),
     };
     let before = first
         .checked_sub(1)
-        .filter(|_| !places.is_first(first))
-        .filter(|row| !places.line(*row).trim().is_empty());
+        .filter(|_| !positions.is_first(first))
+        .filter(|row| !positions.line(*row).trim().is_empty());
     let column = |row: usize, offset: TextSize| {
-        let start = places.start_of_row(row);
-        width_until(places.line(row), (offset - start).to_usize())
+        let start = positions.start_of_row(row);
+        width_until(positions.line(row), (offset - start).to_usize())
     };
     if first == last {
         let (from, to) = (column(first, start), column(first, end));
         let to = to.max(from + 1);
-        let window = Window::around(places.line(first), from, to, room);
+        let window = Window::around(positions.line(first), from, to, room);
         if let Some(row) = before {
-            line(number(row), &window.through(places.line(row)));
+            line(number(row), &window.through(positions.line(row)));
         }
-        line(number(first), &window.through(places.line(first)));
+        line(number(first), &window.through(positions.line(first)));
         let (from, to) = (window.column(from), window.column(to));
         let marks = "^".repeat(to.saturating_sub(from).max(1));
         let marks = style.paint(colour, &format!("{marks}{label}"));
@@ -57,16 +58,16 @@ pub fn excerpt(
         return out;
     }
     let room = room.saturating_sub(2);
-    let window = Window::around(places.line(last), 0, column(last, end), room);
+    let window = Window::around(positions.line(last), 0, column(last, end), room);
     if let Some(row) = before {
         line(
             number(row),
-            &format!("  {}", window.through(places.line(row))),
+            &format!("  {}", window.through(positions.line(row))),
         );
     }
     let side = style.paint(colour, "|");
     for row in first..=last {
-        if last - first >= WHOLE && (first + 3..last - 1).contains(&row) {
+        if last - first >= MAX_WHOLE_ROWS && (first + 3..last - 1).contains(&row) {
             if row == first + 3 {
                 line(None, &format!("{side} ..."));
             }
@@ -78,7 +79,7 @@ pub fn excerpt(
         };
         line(
             number(row),
-            &format!("{side} {}", window.through(places.line(row))),
+            &format!("{side} {}", window.through(positions.line(row))),
         );
     }
     let reach = window.column(column(last, end)).saturating_sub(1);
@@ -87,10 +88,10 @@ pub fn excerpt(
     out
 }
 
-/// Where the finding begins and ends, without white space at its end, so that a span that
-/// takes its line break in does not reach into the next line.
-fn span(places: &Places, finding: &Finding) -> (TextSize, TextSize) {
-    let text = places.text();
+/// Returns the range of a finding without trailing whitespace, so that a final line break does not
+/// extend it to the next line.
+fn span(positions: &PositionMap, finding: &Finding) -> (TextSize, TextSize) {
+    let text = positions.text();
     let start = text.floor_char_boundary(finding.range.start().to_usize());
     let end = text.floor_char_boundary(finding.range.end().to_usize());
     let marked = text.get(start..end).unwrap_or_default();
@@ -102,16 +103,16 @@ fn span(places: &Places, finding: &Finding) -> (TextSize, TextSize) {
     (offset(start), offset(start + kept.len()))
 }
 
-/// The part of the lines that is shown, in columns.
+/// The visible columns of the source lines.
 struct Window {
     from: usize,
     room: usize,
 }
 
 impl Window {
-    /// All of the line if it fits, else what is around these columns of it.
+    /// Shows the whole line if it fits, otherwise the part around these columns.
     fn around(line: &str, from: usize, to: usize, room: usize) -> Window {
-        let whole = drawn(line).width();
+        let whole = expand_line(line).width();
         let spare = room.saturating_sub(to - from);
         let from = match whole <= room {
             true => 0,
@@ -120,9 +121,9 @@ impl Window {
         Window { from, room }
     }
 
-    /// The line's part, with a sign where it was cut.
+    /// Returns the visible part of a line, with an ellipsis where it is cut.
     fn through(&self, line: &str) -> String {
-        let drawn = drawn(line);
+        let drawn = expand_line(line);
         if self.from == 0 && drawn.width() <= self.room {
             return drawn;
         }
@@ -138,7 +139,7 @@ impl Window {
                 match (is_before, is_behind) {
                     (false, false) => part.push(character),
                     (true, _) => part.push_str(&format!("{:…>width$}", "")),
-                    // A wide one may leave two columns to fill.
+                    // A wide character may leave two columns to fill.
                     (_, true) => part.push_str(&format!("{:…>width$}", "")),
                 }
             }
@@ -147,18 +148,18 @@ impl Window {
         part
     }
 
-    /// Where a column of the line is in its part.
+    /// Returns the position of a column in the visible part.
     fn column(&self, column: usize) -> usize {
         column.saturating_sub(self.from).min(self.room)
     }
 }
 
-/// The line as a terminal shows it, tabs as four spaces, and nothing that would drive it.
-fn drawn(line: &str) -> String {
+/// Escapes a line for the terminal, with tabs as four spaces.
+fn expand_line(line: &str) -> String {
     sanitize::escape(line.replace('\t', "    ").as_bytes())
 }
 
 fn width_until(line: &str, offset: usize) -> usize {
     let offset = line.floor_char_boundary(offset);
-    drawn(line.get(..offset).unwrap_or_default()).width()
+    expand_line(line.get(..offset).unwrap_or_default()).width()
 }

@@ -1,18 +1,22 @@
-//! For a person: what is wrong, the lines it is wrong in, and the way out.
+//! Prints findings for a person: the message, the source lines and the help.
 
 use super::excerpt::excerpt;
-use super::{address, all, word};
-use crate::examine::Report;
+use super::{each_finding, format_location, severity_name};
+use crate::check_file::FileReport;
 use antifreeze_lint::rule::Severity;
 use antifreeze_text::{TermStyle, sanitize};
 
-pub fn full(reports: &[Report], style: &TermStyle) -> String {
+pub fn full(reports: &[FileReport], style: &TermStyle) -> String {
     let mut text = String::new();
-    for (report, places, finding) in all(reports) {
+    for (report, positions, finding) in each_finding(reports) {
         let colour = colour(finding.rule.severity);
-        let kind = format!("{}[{}]", word(finding.rule.severity), finding.rule.name);
-        let gutter = places
-            .number_of_row(places.row(finding.range.end()))
+        let kind = format!(
+            "{}[{}]",
+            severity_name(finding.rule.severity),
+            finding.rule.name
+        );
+        let gutter = positions
+            .number_of_row(positions.row(finding.range.end()))
             .to_string()
             .len();
         if !text.is_empty() {
@@ -22,12 +26,12 @@ pub fn full(reports: &[Report], style: &TermStyle) -> String {
             "{} {}: {}\n",
             style.paint(
                 "1",
-                &address(&report.path, places.of(finding.range.start()))
+                &format_location(&report.path, positions.position_of(finding.range.start()))
             ),
             style.paint(colour, &kind),
             sanitize::escape(finding.message.as_bytes()),
         ));
-        text.push_str(&excerpt(places, finding, gutter, colour, style));
+        text.push_str(&excerpt(positions, finding, gutter, colour, style));
         let mut help = finding.help.lines();
         if let Some(first) = help.next() {
             let equals = style.paint("2", "=");

@@ -1,24 +1,24 @@
-//! Workflow commands: GitHub shows each beside its line of the change.
+//! Prints workflow commands, which GitHub shows beside the changed lines.
 
-use super::{all, shown, start_and_end};
-use crate::examine::Report;
+use super::{each_finding, escape_path, start_and_end};
+use crate::check_file::FileReport;
 use antifreeze_lint::rule::Severity;
 
-pub fn github(reports: &[Report]) -> String {
-    all(reports)
-        .map(|(report, places, finding)| {
+pub fn github(reports: &[FileReport]) -> String {
+    each_finding(reports)
+        .map(|(report, positions, finding)| {
             let kind = match finding.rule.severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
                 Severity::Info => "notice",
             };
-            let (start, end) = start_and_end(places, finding);
+            let (start, end) = start_and_end(positions, finding);
             let mut properties = vec![
                 format!(
                     "title={}",
                     property(&format!("antifreeze: {}", finding.rule.name))
                 ),
-                format!("file={}", property(&shown(&report.path))),
+                format!("file={}", property(&escape_path(&report.path))),
             ];
             let mut message = finding.message.clone();
             match start.cell {
@@ -27,7 +27,7 @@ pub fn github(reports: &[Report]) -> String {
                 None => {
                     properties.push(format!("line={}", start.line));
                     properties.push(format!("endLine={}", end.line));
-                    // Columns are taken within one line only.
+                    // GitHub accepts columns only within one line.
                     if start.line == end.line {
                         properties.push(format!("col={}", start.column));
                         properties.push(format!("endColumn={}", end.column));

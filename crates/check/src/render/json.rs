@@ -1,8 +1,8 @@
-//! For programs: a list of objects, one a finding.
+//! Prints findings as a JSON list for programs.
 
-use super::{all, shown, start_and_end, word};
-use crate::examine::Report;
-use crate::place::{Place, Places};
+use super::{each_finding, escape_path, severity_name, start_and_end};
+use crate::check_file::FileReport;
+use crate::position::{Position, PositionMap};
 use antifreeze_lint::finding::{Finding, Fix, Safety};
 use ruff_text_size::TextRange;
 use serde::Serialize;
@@ -16,16 +16,16 @@ struct Item<'a> {
     label: &'a str,
     help: &'a str,
     file: String,
-    /// The number of the cell, in a notebook; lines then count within it.
+    /// The number of the cell in a notebook; lines then count within it.
     cell: Option<usize>,
-    start: Position,
-    end: Position,
+    start: JsonPosition,
+    end: JsonPosition,
     fix: Option<Change<'a>>,
 }
 
-/// Both from one; columns count characters, and the end is the first that is not meant.
+/// A position, from one. Columns count characters, and an end is exclusive.
 #[derive(Serialize)]
-struct Position {
+struct JsonPosition {
     line: usize,
     column: usize,
 }
@@ -40,41 +40,41 @@ struct Change<'a> {
 #[derive(Serialize)]
 struct Replacement<'a> {
     cell: Option<usize>,
-    start: Position,
-    end: Position,
+    start: JsonPosition,
+    end: JsonPosition,
     content: &'a str,
 }
 
-pub fn json(reports: &[Report]) -> String {
-    let items: Vec<_> = all(reports)
-        .map(|(report, places, finding)| item(report, places, finding))
+pub fn json(reports: &[FileReport]) -> String {
+    let items: Vec<_> = each_finding(reports)
+        .map(|(report, positions, finding)| item(report, positions, finding))
         .collect();
-    // Strings and numbers are always JSON.
+    // Serializing strings and numbers cannot fail.
     serde_json::to_string_pretty(&items).unwrap_or_default() + "\n"
 }
 
-fn item<'a>(report: &Report, places: &Places, finding: &'a Finding) -> Item<'a> {
-    let (start, end) = start_and_end(places, finding);
+fn item<'a>(report: &FileReport, positions: &PositionMap, finding: &'a Finding) -> Item<'a> {
+    let (start, end) = start_and_end(positions, finding);
     Item {
         code: finding.rule.code,
         name: finding.rule.name,
-        severity: word(finding.rule.severity),
+        severity: severity_name(finding.rule.severity),
         message: &finding.message,
         label: &finding.label,
         help: &finding.help,
-        file: shown(&report.path),
+        file: escape_path(&report.path),
         cell: start.cell,
         start: position(start),
         end: position(end),
-        fix: finding.fix.as_ref().map(|fix| change(places, fix)),
+        fix: finding.fix.as_ref().map(|fix| change(positions, fix)),
     }
 }
 
-fn change<'a>(places: &Places, fix: &'a Fix) -> Change<'a> {
+fn change<'a>(positions: &PositionMap, fix: &'a Fix) -> Change<'a> {
     let replacement = |range: TextRange, content: &'a str| Replacement {
-        cell: places.of(range.start()).cell,
-        start: position(places.of(range.start())),
-        end: position(places.of(range.end())),
+        cell: positions.position_of(range.start()).cell,
+        start: position(positions.position_of(range.start())),
+        end: position(positions.position_of(range.end())),
         content,
     };
     Change {
@@ -91,8 +91,8 @@ fn change<'a>(places: &Places, fix: &'a Fix) -> Change<'a> {
     }
 }
 
-fn position(place: Place) -> Position {
-    Position {
+fn position(place: Position) -> JsonPosition {
+    JsonPosition {
         line: place.line,
         column: place.column,
     }

@@ -1,4 +1,4 @@
-//! What was found, for a person or for a program.
+//! Renders findings for a person or a program.
 
 mod concise;
 mod diff;
@@ -7,43 +7,43 @@ mod full;
 mod github;
 mod gitlab;
 mod json;
-mod page;
+mod rule_page;
 mod sarif;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 pub use diff::diff;
-pub use page::{list, page};
+pub use rule_page::{rule_list, rule_page};
 pub use summary::summary;
 
-use crate::examine::Report;
-use crate::place::{Place, Places};
+use crate::check_file::FileReport;
+use crate::position::{Position, PositionMap};
 use antifreeze_lint::finding::Finding;
 use antifreeze_lint::rule::Severity;
 use antifreeze_text::{TermStyle, sanitize};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Who the output is for.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// A person: the lines, what is wrong with them, and the way out.
+    /// For a person: the message, the source lines and the help.
     #[default]
     Full,
-    /// A person or an editor: one line each.
+    /// For a person or an editor: one line per finding.
     Concise,
     Json,
-    /// Annotations of GitHub Actions.
+    /// GitHub Actions annotations.
     Github,
-    /// Code scanning, as SARIF 2.1.0.
+    /// SARIF 2.1.0 for code scanning.
     Sarif,
-    /// The code quality report of GitLab.
+    /// The GitLab code quality report.
     Gitlab,
 }
 
-/// The findings in a format.
-pub fn findings(format: Format, reports: &[Report], style: &TermStyle) -> String {
+/// Renders the findings in a format.
+pub fn findings(format: Format, reports: &[FileReport], style: &TermStyle) -> String {
     match format {
         Format::Full => full::full(reports, style),
         Format::Concise => concise::concise(reports),
@@ -54,25 +54,27 @@ pub fn findings(format: Format, reports: &[Report], style: &TermStyle) -> String
     }
 }
 
-/// Each finding with its file and its text.
-fn all(reports: &[Report]) -> impl Iterator<Item = (&Report, &Places, &Finding)> {
+/// Returns each finding with its file and positions.
+fn each_finding(
+    reports: &[FileReport],
+) -> impl Iterator<Item = (&FileReport, &PositionMap, &Finding)> {
     reports.iter().flat_map(|report| {
         let findings = report.findings.iter();
-        let places = report.places.iter();
-        places.flat_map(move |places| {
+        let positions = report.positions.iter();
+        positions.flat_map(move |positions| {
             findings
                 .clone()
-                .map(move |finding| (report, places, finding))
+                .map(move |finding| (report, positions, finding))
         })
     })
 }
 
-/// A path as one may print it.
-pub fn shown(path: &Path) -> String {
+/// Escapes a path for printing.
+pub fn escape_path(path: &Path) -> String {
     sanitize::escape(path.as_os_str().as_bytes())
 }
 
-fn word(severity: Severity) -> &'static str {
+fn severity_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -80,19 +82,22 @@ fn word(severity: Severity) -> &'static str {
     }
 }
 
-/// "train.py:14:5", "train.ipynb:cell 3:14:5".
-fn address(path: &Path, place: Place) -> String {
+/// Formats a location: "train.py:14:5", "train.ipynb:cell 3:14:5".
+fn format_location(path: &Path, place: Position) -> String {
     let cell = place.cell.map(|cell| format!(":cell {cell}"));
     format!(
         "{}{}:{}:{}",
-        shown(path),
+        escape_path(path),
         cell.unwrap_or_default(),
         place.line,
         place.column
     )
 }
 
-fn start_and_end(places: &Places, finding: &Finding) -> (Place, Place) {
+fn start_and_end(positions: &PositionMap, finding: &Finding) -> (Position, Position) {
     let range = finding.range;
-    (places.of(range.start()), places.of(range.end()))
+    (
+        positions.position_of(range.start()),
+        positions.position_of(range.end()),
+    )
 }

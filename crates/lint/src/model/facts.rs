@@ -1,4 +1,4 @@
-//! What the model found out, for the rules to ask.
+//! What the model found out about a text, for the rules to query.
 
 use super::path::Path;
 use super::value::Value;
@@ -6,109 +6,138 @@ use ruff_python_ast::{Expr, ExprCall, Operator, Stmt, StmtClassDef, StmtFunction
 use ruff_text_size::TextRange;
 use rustc_hash::FxHashMap;
 
+/// The index of a [`Frame`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(pub u32);
 
+/// The index of a [`Loop`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoopId(pub u32);
 
-/// The text itself, or a function in it.
+/// A function, or the module itself.
 pub struct Frame<'a> {
+    /// The enclosing frame.
     pub parent: Option<FrameId>,
+    /// The index of the class that a method belongs to.
     pub class: Option<u32>,
+    /// The definition of the function; `None` for the module.
     pub def: Option<&'a StmtFunctionDef>,
+    /// The statements of the frame.
     pub body: &'a [Stmt],
-    /// Nothing in it records a graph: by its decorator, by the engine that calls it, or
-    /// because all who call it see to that.
+    /// Whether gradient tracking is off: by a decorator, by the engine that calls the function, or
+    /// in all of its callers.
     pub no_grad: bool,
+    /// The joined return values.
     pub returns: Value,
-    /// What a generator gives in one turn.
+    /// The value that a generator yields in one iteration.
     pub yields: Option<Value>,
-    /// What its names stand for in the end.
+    /// The final values of the frame's names.
     pub names: FxHashMap<&'a str, Value>,
 }
 
 impl<'a> Frame<'a> {
-    /// The function's name; empty for the text itself.
+    /// The function's name; empty for the module itself.
     pub fn name(&self) -> &'a str {
         self.def.map_or("", |def| def.name.as_str())
     }
 }
 
+/// A class in the text.
 pub struct Class<'a> {
+    /// The definition of the class.
     pub def: &'a StmtClassDef,
-    pub is: Role,
-    /// What is kept in `self.…`, by the name after the dot.
+    /// What the class is, by its base classes.
+    pub role: Role,
+    /// The attributes on `self`, by name without `self.`.
     pub attributes: FxHashMap<&'a str, Value>,
+    /// The methods by name.
     pub methods: FxHashMap<&'a str, FrameId>,
 }
 
-/// What a class is made to be.
+/// The role of a class, by its base classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
+    /// A PyTorch module.
     Model,
-    /// A Lightning module: an engine runs its steps.
+    /// A Lightning module, whose steps are called by an engine.
     Lightning,
+    /// A loss.
     Criterion,
+    /// A PyTorch dataset.
     Dataset,
     /// A Keras model or layer.
     Keras,
+    /// Any other class.
     Other,
 }
 
+/// A `for` or `while` loop.
 pub struct Loop<'a> {
+    /// The enclosing loop in the same frame.
     pub parent: Option<LoopId>,
+    /// The frame that contains the loop.
     pub frame: FrameId,
+    /// The loop statement.
     pub statement: &'a Stmt,
+    /// The statements of the loop body.
     pub body: &'a [Stmt],
-    /// What a `for` binds, and goes over.
-    pub over: Option<(&'a Expr, &'a Expr)>,
-    pub feed: Feed,
+    /// The target and the iterable of a `for` loop.
+    pub for_clause: Option<(&'a Expr, &'a Expr)>,
+    /// What the loop iterates over.
+    pub loop_source: LoopSource,
+    /// Whether gradient tracking is off in the loop.
     pub no_grad: bool,
 }
 
-/// What a loop goes over.
+/// What a loop iterates over.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Feed {
+pub enum LoopSource {
     /// The batches of a loader.
     Batches,
-    /// So many times, where that is known.
+    /// A range with this number of iterations, if it is known.
     Times(Option<f64>),
+    /// Anything else.
     Other,
 }
 
-/// Where something happens.
+/// The context of a call or an assignment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct CodeContext {
+    /// The frame of the code.
     pub frame: FrameId,
-    pub within: Option<LoopId>,
+    /// The innermost loop around the code.
+    pub innermost_loop: Option<LoopId>,
+    /// Whether gradient tracking is off.
     pub no_grad: bool,
-    /// Inside an `except`.
+    /// The range of the `except` block it is in.
     pub handler: Option<TextRange>,
-    /// Inside a comprehension, or a lambda.
+    /// Whether it is in a comprehension or a lambda.
     pub inline: bool,
 }
 
+/// A call in the text.
 pub struct Call<'a> {
+    /// The call expression.
     pub expr: &'a ExprCall,
-    /// What is called, if it was imported.
+    /// The imported name that is called.
     pub path: Option<Path<'a>>,
-    /// What a method is called on.
+    /// The value that a method is called on.
     pub receiver: Option<Value>,
-    /// What is called, if it is a value.
+    /// The value that is called, if it is one.
     pub callee: Value,
-    /// The function of this text that is called; of a class its `__init__`.
-    pub own: Option<FrameId>,
+    /// The function in this text that is called; for a class its `__init__`.
+    pub local_function: Option<FrameId>,
+    /// The value that the call returns.
     pub result: Value,
-    /// Of a method that adds to what it is called on, and of functions of this text: the
-    /// innermost loop that this, or the function, outlives.
-    pub carried: Option<LoopId>,
-    pub place: Place,
+    /// The innermost loop that the receiver of an adding method, or the called function, outlives.
+    pub outlived_loop: Option<LoopId>,
+    /// Where the call is.
+    pub context: CodeContext,
     pub(super) arguments: (u32, u32),
 }
 
 impl<'a> Call<'a> {
-    /// The name of the method, where it is one.
+    /// The method name, if this calls a method.
     pub fn method(&self) -> Option<&'a str> {
         match &*self.expr.func {
             Expr::Attribute(attribute) if self.path.is_none() => Some(attribute.attr.as_str()),
@@ -116,7 +145,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What stands before the dot of a method.
+    /// The expression before the dot of a method call.
     pub fn object(&self) -> Option<&'a Expr> {
         match &*self.expr.func {
             Expr::Attribute(attribute) if self.path.is_none() => Some(&attribute.value),
@@ -124,7 +153,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// An argument by its place or its name.
+    /// Returns an argument by position or keyword.
     pub fn argument(&self, place: usize, name: &str) -> Option<&'a Expr> {
         self.keyword(name).or_else(|| {
             let arguments = &self.expr.arguments.args;
@@ -136,6 +165,7 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// Returns a keyword argument.
     pub fn keyword(&self, name: &str) -> Option<&'a Expr> {
         self.expr
             .arguments
@@ -145,7 +175,7 @@ impl<'a> Call<'a> {
             .map(|keyword| &keyword.value)
     }
 
-    /// Some arguments are not spelled out: `*args`, `**options`.
+    /// Whether some arguments are unpacked: `*args`, `**options`.
     pub fn is_open(&self) -> bool {
         let arguments = &self.expr.arguments;
         arguments.args.iter().any(Expr::is_starred_expr)
@@ -156,26 +186,32 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A division: `/`, and `//` not.
+/// A division with `/` (not `//`).
 pub struct Division<'a> {
+    /// The dividend.
     pub above: &'a Expr,
+    /// The divisor.
     pub below: &'a Expr,
-    /// What it is divided by.
+    /// The value of the divisor.
     pub by: Value,
-    pub place: Place,
+    /// Where the division is.
+    pub context: CodeContext,
 }
 
 /// An assignment to one target.
 pub struct Store<'a> {
+    /// The assignment statement.
     pub statement: &'a Stmt,
+    /// The target.
     pub target: &'a Expr,
-    /// The right-hand side; None where a tuple is taken apart.
+    /// The right-hand side; `None` if a tuple is unpacked.
     pub source: Option<&'a Expr>,
+    /// The assigned value; for `+=` the added one.
     pub value: Value,
-    /// With an operator: `+=`.
+    /// The operator of an augmented assignment such as `+=`.
     pub operator: Option<Operator>,
-    /// The innermost loop that the target outlives: what is put there is still there when the
-    /// loop's next turn comes.
-    pub carried: Option<LoopId>,
-    pub place: Place,
+    /// The innermost loop that the target outlives: its value is still there in the next iteration.
+    pub outlived_loop: Option<LoopId>,
+    /// Where the assignment is.
+    pub context: CodeContext,
 }

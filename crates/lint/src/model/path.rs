@@ -1,28 +1,28 @@
-//! Dotted names, traced back to what was imported.
+//! Dotted names, resolved through the imports.
 
 use ruff_python_ast::{Expr, Stmt, StmtImport, StmtImportFrom};
 use rustc_hash::FxHashMap;
 
-/// More segments than any name that a rule asks for.
-const LONGEST: usize = 8;
+/// The maximum length of a dotted name. No rule asks for a longer one.
+const MAX_SEGMENTS: usize = 8;
 
-/// A dotted name from its package on: `F.softmax` is `torch.nn.functional.softmax` where
-/// `F` was imported as such.
+/// A dotted name starting with its package: `F.softmax` is `torch.nn.functional.softmax` if `F` was
+/// imported as `torch.nn.functional`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path<'a> {
-    segments: [&'a str; LONGEST],
+    segments: [&'a str; MAX_SEGMENTS],
     length: u8,
 }
 
 impl<'a> Path<'a> {
     fn empty() -> Path<'a> {
         Path {
-            segments: [""; LONGEST],
+            segments: [""; MAX_SEGMENTS],
             length: 0,
         }
     }
 
-    /// None when it would be longer than any that is known.
+    /// Appends a segment. Returns `None` if the name gets too long.
     fn join(mut self, segment: &'a str) -> Option<Path<'a>> {
         *self.segments.get_mut(usize::from(self.length))? = segment;
         self.length += 1;
@@ -33,28 +33,32 @@ impl<'a> Path<'a> {
         dotted.split('.').try_fold(self, Path::join)
     }
 
+    /// Returns the parts between the dots.
     pub fn segments(&self) -> &[&'a str] {
         &self.segments[..usize::from(self.length)]
     }
 
+    /// Returns the first part, the package.
     pub fn first(&self) -> &'a str {
         self.segments[0]
     }
 
+    /// Returns the last part.
     pub fn last(&self) -> &'a str {
         self.segments().last().copied().unwrap_or("")
     }
 
-    /// Whether it is this dotted name.
+    /// Whether this is the given dotted name.
     pub fn is(&self, dotted: &str) -> bool {
         self.segments().iter().copied().eq(dotted.split('.'))
     }
 
+    /// Whether this is one of the given dotted names.
     pub fn is_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.is(name))
     }
 
-    /// Whether it lies in this package or module.
+    /// Whether this lies in the given package or module.
     pub fn is_in(&self, dotted: &str) -> bool {
         let mut own = self.segments().iter();
         dotted
@@ -63,7 +67,7 @@ impl<'a> Path<'a> {
             && own.next().is_some()
     }
 
-    /// Packages that go by several names get one.
+    /// Replaces packages that have several names by one name.
     fn canonical(self) -> Path<'a> {
         let cut = |skip: usize, head: &'static str| {
             let mut path = Path::empty();
@@ -85,15 +89,15 @@ impl<'a> Path<'a> {
     }
 }
 
-/// The names that imports have bound.
+/// The names bound by imports.
 #[derive(Default)]
 pub struct Imports<'a> {
     names: FxHashMap<&'a str, Path<'a>>,
 }
 
 impl<'a> Imports<'a> {
-    /// Takes in an import statement, wherever it stands.
-    pub fn take_in(&mut self, statement: &'a Stmt) {
+    /// Records an import statement.
+    pub fn record_import(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::Import(import) => self.import(import),
             Stmt::ImportFrom(import) => self.import_from(import),
@@ -116,7 +120,7 @@ impl<'a> Imports<'a> {
     }
 
     fn import_from(&mut self, import: &'a StmtImportFrom) {
-        // What a project imports from itself is not known.
+        // Relative imports of the project itself are unknown.
         let Some(module) = import.module.as_ref().filter(|_| import.level == 0) else {
             return;
         };
@@ -135,23 +139,23 @@ impl<'a> Imports<'a> {
         }
     }
 
-    /// Whether anything of this package was imported.
-    pub fn has(&self, package: &str) -> bool {
+    /// Whether anything from this package was imported.
+    pub fn has_package(&self, package: &str) -> bool {
         self.names
             .values()
             .any(|path| path.canonical().first() == package)
     }
 
-    /// The dotted name behind an expression, if it begins with an imported name.
+    /// Returns the full dotted name of an expression that begins with an imported name.
     pub fn resolve(&self, expression: &'a Expr) -> Option<Path<'a>> {
-        self.spelled(expression).map(Path::canonical)
+        self.resolve_spelling(expression).map(Path::canonical)
     }
 
-    fn spelled(&self, expression: &'a Expr) -> Option<Path<'a>> {
+    fn resolve_spelling(&self, expression: &'a Expr) -> Option<Path<'a>> {
         match expression {
             Expr::Name(name) => self.names.get(name.id.as_str()).copied(),
             Expr::Attribute(attribute) => self
-                .spelled(&attribute.value)
+                .resolve_spelling(&attribute.value)
                 .and_then(|path| path.join(attribute.attr.as_str())),
             _ => None,
         }

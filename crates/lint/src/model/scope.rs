@@ -1,32 +1,37 @@
-//! The names of one frame while it is gone through.
+//! The names of one frame while it is evaluated.
 
 use super::facts::LoopId;
 use super::value::Value;
 use rustc_hash::FxHashMap;
 
-/// What a name stands for at a moment, and the innermost loop it was bound in.
+/// The current value of a name, and the innermost loop it was bound in.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slot {
+pub struct Binding {
+    /// The value.
     pub value: Value,
+    /// The loop that binds the name.
     pub bound_in: Option<LoopId>,
 }
 
-/// Names may be dotted (`self.total`) or indexed by a literal (`sums["loss"]`).
+/// The bindings of a frame. Names may be dotted (`self.total`) or indexed by a literal
+/// (`sums["loss"]`).
 #[derive(Default)]
 pub struct Scope<'a> {
     places: FxHashMap<&'a str, usize>,
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Option<Binding>>,
 }
 
-/// The slots at a fork of the way.
-pub struct Fork(Vec<Option<Slot>>);
+/// The bindings at one point, such as before a branch.
+pub struct ScopeSnapshot(Vec<Option<Binding>>);
 
 impl<'a> Scope<'a> {
-    pub fn get(&self, name: &str) -> Option<Slot> {
+    /// Returns the binding of a name.
+    pub fn get(&self, name: &str) -> Option<Binding> {
         *self.slots.get(*self.places.get(name)?)?
     }
 
-    pub fn set(&mut self, name: &'a str, slot: Slot) {
+    /// Binds a name.
+    pub fn set(&mut self, name: &'a str, slot: Binding) {
         let fresh = self.places.len();
         let place = *self.places.entry(name).or_insert(fresh);
         if place >= self.slots.len() {
@@ -35,8 +40,8 @@ impl<'a> Scope<'a> {
         self.slots[place] = Some(slot);
     }
 
-    /// Changes what a name stands for without binding it anew.
-    pub fn revise(&mut self, name: &str, revise: impl FnOnce(&mut Value)) {
+    /// Changes the value of a name without rebinding it.
+    pub fn update_value(&mut self, name: &str, revise: impl FnOnce(&mut Value)) {
         if let Some(place) = self.places.get(name)
             && let Some(Some(slot)) = self.slots.get_mut(*place)
         {
@@ -44,7 +49,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    pub fn forget(&mut self, name: &str) {
+    /// Unbinds a name, as `del` does.
+    pub fn remove(&mut self, name: &str) {
         if let Some(place) = self.places.get(name)
             && let Some(slot) = self.slots.get_mut(*place)
         {
@@ -52,24 +58,25 @@ impl<'a> Scope<'a> {
         }
     }
 
-    pub fn fork(&self) -> Fork {
-        Fork(self.slots.clone())
+    /// Copies the current bindings.
+    pub fn snapshot(&self) -> ScopeSnapshot {
+        ScopeSnapshot(self.slots.clone())
     }
 
-    /// Goes back to a fork; returns where this way had come to.
-    pub fn back_to(&mut self, fork: &Fork) -> Fork {
-        Fork(std::mem::replace(&mut self.slots, fork.0.clone()))
+    /// Restores a snapshot and returns the bindings it replaces.
+    pub fn restore(&mut self, fork: &ScopeSnapshot) -> ScopeSnapshot {
+        ScopeSnapshot(std::mem::replace(&mut self.slots, fork.0.clone()))
     }
 
-    /// Another way comes in here. What was bound in a loop on either way was: it may be new
-    /// in each turn.
-    pub fn meet(&mut self, other: &Fork) {
+    /// Joins the bindings of another branch. A name bound in a loop in either branch counts as
+    /// bound there, because it may be new in each iteration.
+    pub fn merge(&mut self, other: &ScopeSnapshot) {
         if self.slots.len() < other.0.len() {
             self.slots.resize(other.0.len(), None);
         }
         for (slot, theirs) in self.slots.iter_mut().zip(&other.0) {
             *slot = match (*slot, *theirs) {
-                (Some(one), Some(two)) => Some(Slot {
+                (Some(one), Some(two)) => Some(Binding {
                     value: one.value.join(two.value),
                     bound_in: one.bound_in.max(two.bound_in),
                 }),
@@ -78,6 +85,7 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Returns the final value of every name.
     pub fn into_values(self) -> FxHashMap<&'a str, Value> {
         let slots = self.slots;
         self.places

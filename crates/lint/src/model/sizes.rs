@@ -1,25 +1,27 @@
-//! Numbers and sizes that are written in the text, as far as they can be computed.
+//! Numbers and array sizes that can be computed from the text.
 
 use super::path::Path;
-use super::value::{Kind, Size, Value};
+use super::value::{Size, Value, ValueKind};
 use ruff_python_ast::{Expr, ExprCall, Number, Operator};
 
-/// The size of an element where the text does not say.
-const FLOAT32: f64 = 4.0;
-const FLOAT64: f64 = 8.0;
+/// The element size if the text does not give a type.
+const FLOAT32_BYTES: f64 = 4.0;
+const FLOAT64_BYTES: f64 = 8.0;
 
-/// A literal number.
+/// Returns the value of a number literal.
 pub fn literal(number: &Number) -> Value {
     match number {
         Number::Int(int) => int
             .as_u64()
-            .map_or(Value::of(Kind::Number), |int| Value::number(int as f64)),
+            .map_or(Value::of_kind(ValueKind::Number), |int| {
+                Value::number(int as f64)
+            }),
         Number::Float(float) => Value::number(*float),
-        Number::Complex { .. } => Value::of(Kind::Number),
+        Number::Complex { .. } => Value::of_kind(ValueKind::Number),
     }
 }
 
-/// An index into a row of this length; negative ones count from the end.
+/// Returns a literal index into a row of this length; negative indices count from the end.
 pub fn index(expression: &Expr, length: usize) -> Option<usize> {
     let (number, from_end) = match expression {
         Expr::NumberLiteral(number) => (&number.value, false),
@@ -43,7 +45,7 @@ pub fn index(expression: &Expr, length: usize) -> Option<usize> {
     (at < length).then_some(at)
 }
 
-/// What an operator makes of two values.
+/// Returns the result of an operator.
 pub fn operated(operator: Operator, left: Value, right: Value) -> Value {
     if let (Some(left), Some(right)) = (left.as_number(), right.as_number()) {
         let number = match operator {
@@ -60,21 +62,21 @@ pub fn operated(operator: Operator, left: Value, right: Value) -> Value {
         return if number.is_finite() {
             Value::number(number)
         } else {
-            Value::of(Kind::Number)
+            Value::of_kind(ValueKind::Number)
         };
     }
     let is = |kind| left.is(kind) || right.is(kind);
-    let graph = left.graph || right.graph || is(Kind::Parameter);
-    let kind = if graph || is(Kind::Tensor) {
-        Kind::Tensor
-    } else if is(Kind::Array) {
-        Kind::Array
-    } else if left.is(Kind::Number) && right.is(Kind::Number) {
-        Kind::Number
-    } else if left.is(Kind::List) && right.is(Kind::List) {
-        Kind::List
+    let graph = left.graph || right.graph || is(ValueKind::Parameter);
+    let kind = if graph || is(ValueKind::Tensor) {
+        ValueKind::Tensor
+    } else if is(ValueKind::Array) {
+        ValueKind::Array
+    } else if left.is(ValueKind::Number) && right.is(ValueKind::Number) {
+        ValueKind::Number
+    } else if left.is(ValueKind::List) && right.is(ValueKind::List) {
+        ValueKind::List
     } else {
-        Kind::Unknown
+        ValueKind::Unknown
     };
     Value {
         kind,
@@ -85,11 +87,11 @@ pub fn operated(operator: Operator, left: Value, right: Value) -> Value {
     }
 }
 
-/// `x / 255` is as large as `x`.
+/// Returns the size of an array scaled by a number: `x / 255` is as large as `x`.
 fn sized_like(left: Value, right: Value) -> Value {
     let of = match (left.size, right.size) {
-        (Size::Bytes { .. }, _) if right.is(Kind::Number) => left,
-        (_, Size::Bytes { .. }) if left.is(Kind::Number) => right,
+        (Size::Bytes { .. }, _) if right.is(ValueKind::Number) => left,
+        (_, Size::Bytes { .. }) if left.is(ValueKind::Number) => right,
         _ => return Value::UNKNOWN,
     };
     Value {
@@ -100,19 +102,25 @@ fn sized_like(left: Value, right: Value) -> Value {
     }
 }
 
-/// The length that a window leaves when it moves along an axis.
-pub fn windowed(length: f64, kernel: f64, stride: f64, padding: f64, dilation: f64) -> f64 {
+/// Returns the output length of a convolution or pooling window along one axis.
+pub fn window_output_length(
+    length: f64,
+    kernel: f64,
+    stride: f64,
+    padding: f64,
+    dilation: f64,
+) -> f64 {
     ((length + 2.0 * padding - dilation * (kernel - 1.0) - 1.0) / stride.max(1.0)).floor() + 1.0
 }
 
-/// An argument by its name.
+/// Returns a keyword argument.
 pub fn keyword<'a>(call: &'a ExprCall, name: &str) -> Option<&'a Expr> {
     call.arguments
         .find_keyword(name)
         .map(|keyword| &keyword.value)
 }
 
-/// An option of the command line and the number it is by default:
+/// Returns the name and numeric default of a command-line option:
 /// `parser.add_argument("--batch-size", type=int, default=64)`.
 pub fn option(call: &ExprCall) -> Option<(String, Value)> {
     let Expr::Attribute(attribute) = &*call.func else {
@@ -130,7 +138,7 @@ pub fn option(call: &ExprCall) -> Option<(String, Value)> {
     let name = match keyword(call, "dest") {
         Some(Expr::StringLiteral(text)) => text.value.to_str(),
         Some(_) => return None,
-        // The first long one, or the first.
+        // The first long option, or the first one.
         None => {
             let names: Vec<&str> = texts.collect();
             let long = names.iter().find(|name| name.starts_with("--"));
@@ -139,21 +147,23 @@ pub fn option(call: &ExprCall) -> Option<(String, Value)> {
     };
     let value = match default {
         Some(Expr::NumberLiteral(number)) => literal(&number.value),
-        // It is there, and not known: it is no other one's default either.
+        // The option exists but its default is unknown, so another default must not be used for it.
         _ => Value::UNKNOWN,
     };
     Some((name.replace('-', "_"), value))
 }
 
-/// An array whose lengths are known.
+/// An array of known shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
+    /// The length along each axis.
     pub lengths: Vec<f64>,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub each: f64,
 }
 
 impl Array {
+    /// Returns the number of bytes and rows.
     pub fn size(&self) -> Size {
         match self.lengths.first() {
             Some(rows) => Size::Bytes {
@@ -165,7 +175,7 @@ impl Array {
     }
 }
 
-/// The array that a library function makes from literal sizes.
+/// Returns the array that a library function creates from literal sizes.
 pub fn made_by<'a>(
     path: &Path<'a>,
     call: &'a ExprCall,
@@ -188,9 +198,9 @@ pub fn made_by<'a>(
     let takes_many =
         matches!(function, "rand" | "randn") || (package == "torch" && function != "full");
     let whole = match (package, function) {
-        (_, "randint") => FLOAT64,
-        ("numpy", _) => FLOAT64,
-        _ => FLOAT32,
+        (_, "randint") => FLOAT64_BYTES,
+        ("numpy", _) => FLOAT64_BYTES,
+        _ => FLOAT32_BYTES,
     };
     let place = matches!(
         (package, function),
@@ -200,7 +210,7 @@ pub fn made_by<'a>(
     array(call, first, takes_many, dtype, whole, lengths)
 }
 
-/// The array that a generator of NumPy makes: `rng.random((rows, columns))`.
+/// Returns the array that a NumPy generator creates: `rng.random((rows, columns))`.
 pub fn drawn_by<'a>(
     method: &str,
     call: &'a ExprCall,
@@ -211,7 +221,14 @@ pub fn drawn_by<'a>(
         "integers" | "normal" | "uniform" => 2,
         _ => return None,
     };
-    array(call, first, false, keyword(call, "dtype"), FLOAT64, lengths)
+    array(
+        call,
+        first,
+        false,
+        keyword(call, "dtype"),
+        FLOAT64_BYTES,
+        lengths,
+    )
 }
 
 fn array<'a>(
@@ -239,7 +256,7 @@ fn array<'a>(
     is_shape.then_some(Array { lengths, each })
 }
 
-/// `torch.randint(high, (shape))` against `torch.randint(low, high, (shape))`.
+/// Distinguishes `torch.randint(high, (shape))` from `torch.randint(low, high, (shape))`.
 fn second_is_shape(call: &ExprCall) -> bool {
     call.arguments
         .args
@@ -247,7 +264,7 @@ fn second_is_shape(call: &ExprCall) -> bool {
         .is_some_and(|second| second.is_tuple_expr() || second.is_list_expr())
 }
 
-/// Bytes of an element of this type, by the last part of its name.
+/// Returns the element size of a dtype in bytes, by the last part of its name.
 pub fn element(dtype: &Expr) -> Option<f64> {
     let name = match dtype {
         Expr::Attribute(attribute) => attribute.attr.as_str(),
@@ -262,7 +279,7 @@ pub fn element(dtype: &Expr) -> Option<f64> {
             8
         }
         "float" => match dtype {
-            // `torch.float` has four bytes, Python's own `float` eight.
+            // `torch.float` has four bytes, Python's `float` eight.
             Expr::Attribute(_) => 4,
             _ => 8,
         },

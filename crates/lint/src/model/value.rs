@@ -1,118 +1,149 @@
-//! What an expression may stand for.
+//! Abstract values: what an expression may stand for.
 
 use ruff_text_size::TextSize;
 
-/// What kind of thing it is, as far as rules care.
+/// The kind of a value, as far as the rules distinguish it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
+    /// Anything else.
     #[default]
     Unknown,
+    /// The value `None`.
     None,
+    /// A number.
     Number,
+    /// A string.
     Text,
-    /// Of PyTorch or TensorFlow.
+    /// A tensor of PyTorch or TensorFlow.
     Tensor,
-    /// Of NumPy, or a table of Pandas.
+    /// A NumPy array or a pandas table.
     Array,
+    /// A model or a layer.
     Model,
+    /// An optimizer.
     Optimizer,
+    /// A learning-rate scheduler.
     Scheduler,
+    /// A loss.
     Criterion,
-    /// One of a model's weights, and all of them: what is computed from them has a graph.
+    /// One of a model's weights. What is computed from weights has a graph.
     Parameter,
+    /// All weights of a model.
     Parameters,
+    /// A loader of batches.
     Loader,
+    /// A dataset.
     Dataset,
+    /// A gradient scaler.
     Scaler,
-    /// What steps for itself: DeepSpeed, Fabric, Accelerate.
+    /// An engine that runs the training step itself: DeepSpeed, Fabric, Accelerate.
     Engine,
+    /// A gradient tape of TensorFlow.
     Tape,
+    /// A list or set.
     List,
-    /// What a loader gives in one turn, where the lengths of it are known: the first of its
-    /// parts has the shape of the whole.
+    /// One batch of a loader whose shape is known. Its first part has that shape.
     Batch,
-    /// A list or queue that drops what is old.
+    /// A list or queue that drops old elements.
     Bounded,
+    /// A dict.
     Dict,
-    /// Some values of its own, in [`super::flow::Flow::rows`].
+    /// A tuple, by its index in [`super::flow::Flow::rows`].
     Tuple(u32),
-    /// A record of names and values, in the same place.
+    /// A record of names and values, by its index in [`super::flow::Flow::rows`].
     Fields(u32),
-    /// A function or class of this text.
+    /// A function in this text.
     Function(u32),
+    /// A class in this text.
     Class(u32),
-    /// An object of a class of this text that is nothing of the above.
+    /// An object of a class in this text that has no other kind.
     Instance(u32),
 }
 
-/// Where its memory is.
+/// The device that holds a value's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
+    /// Main memory, or unknown.
     #[default]
     Unknown,
+    /// A GPU.
     Gpu,
 }
 
-/// What its numbers are like. Of a model: those it puts out; of a criterion: what it makes of
-/// those it is given, before anything else.
+/// The range of a value, by the activation that produced it. For a model, of its output; for a
+/// criterion, the activation it applies to its input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum Activation {
+    /// Unknown.
     #[default]
     Unknown,
-    /// What some model put out, of which no more is known.
-    Output,
-    /// Any number at all, as a layer without an activation puts them out.
-    Raw,
-    /// None below zero, and many that are zero.
-    Rectified,
-    /// From zero to one, both ends included: so close is only a matter of rounding.
+    /// The output of a model with an unknown last layer.
+    ModelOutput,
+    /// Any number: the output of a layer without activation.
+    Linear,
+    /// Not negative, and often exactly zero.
+    Relu,
+    /// Between zero and one; rounding reaches both ends.
     Softmax,
+    /// Between zero and one; rounding reaches both ends.
     Sigmoid,
 }
 
-/// How large it is.
+/// The size of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Size {
+    /// Unknown.
     #[default]
     Unknown,
-    /// It is this number itself.
+    /// A known number.
     Number(f64),
-    /// An array of so many bytes, and so many rows.
-    Bytes { bytes: f64, rows: f64 },
+    /// An array of known size.
+    Bytes {
+        /// The size in bytes.
+        bytes: f64,
+        /// The length of the first axis.
+        rows: f64,
+    },
 }
 
+/// What is known about the value of an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Value {
-    pub kind: Kind,
-    /// It carries the graph it was computed by; a container: what is in it does.
+    /// What the value is.
+    pub kind: ValueKind,
+    /// Whether the value, or an element of the container, references an autograd graph.
     pub graph: bool,
-    /// It was computed from what a model said, with or without its graph.
+    /// Whether the value was computed from a model's output, with or without its graph.
     pub predicted: bool,
-    /// It has one value for each element, and no reduction has been made.
+    /// Whether a loss has one value per element because no reduction was applied.
     pub unreduced: bool,
-    /// It has a value for each one that a layer put out; how many that are, one for all I know,
-    /// is another question.
-    pub apart: bool,
-    pub form: Form,
-    /// The class of this text that it is an object of, whatever its kind.
+    /// Whether the value has one element per output of a layer. The layer may have a single output.
+    pub elementwise: bool,
+    /// The range of the value's numbers.
+    pub activation: Activation,
+    /// The class in this text that the value is an object of, whatever its kind.
     pub class: Option<u32>,
+    /// The device that holds the value.
     pub device: Device,
+    /// The size of the value.
     pub size: Size,
-    /// The lengths along its axes, in [`super::flow::Flow::shapes`]; of a dataset or loader,
-    /// those of the first thing it gives. 0: not known.
+    /// The index of the shape in [`super::flow::Flow::shapes`] plus one, or 0 if it is unknown. For
+    /// a dataset or loader, the shape of the first part it yields.
     pub shape: u32,
-    /// Where it was made: two values of one place are the same object.
+    /// The source offset where the value was created. Values created at one offset are the same
+    /// object.
     pub site: TextSize,
 }
 
 impl Value {
+    /// A value of which nothing is known.
     pub const UNKNOWN: Value = Value {
-        kind: Kind::Unknown,
+        kind: ValueKind::Unknown,
         graph: false,
         predicted: false,
         unreduced: false,
-        apart: false,
-        form: Form::Unknown,
+        elementwise: false,
+        activation: Activation::Unknown,
         class: None,
         device: Device::Unknown,
         size: Size::Unknown,
@@ -120,37 +151,42 @@ impl Value {
         site: TextSize::new(0),
     };
 
-    pub const fn of(kind: Kind) -> Value {
+    /// Returns a value of which only the kind is known.
+    pub const fn of_kind(kind: ValueKind) -> Value {
         Value {
             kind,
             ..Value::UNKNOWN
         }
     }
 
+    /// Returns a known number.
     pub const fn number(number: f64) -> Value {
         Value {
             size: Size::Number(number),
-            ..Value::of(Kind::Number)
+            ..Value::of_kind(ValueKind::Number)
         }
     }
 
+    /// Returns a tensor with or without a graph.
     pub const fn tensor(graph: bool) -> Value {
         Value {
             graph,
             predicted: graph,
-            ..Value::of(Kind::Tensor)
+            ..Value::of_kind(ValueKind::Tensor)
         }
     }
 
-    pub fn at(self, site: TextSize) -> Value {
+    /// Sets the offset where the value was created.
+    pub fn with_site(self, site: TextSize) -> Value {
         Value { site, ..self }
     }
 
-    pub fn is(&self, kind: Kind) -> bool {
+    /// Whether the value is of this kind.
+    pub fn is(&self, kind: ValueKind) -> bool {
         self.kind == kind
     }
 
-    /// The number it is known to be.
+    /// Returns the number, if it is known.
     pub fn as_number(&self) -> Option<f64> {
         match self.size {
             Size::Number(number) => Some(number),
@@ -158,6 +194,7 @@ impl Value {
         }
     }
 
+    /// Returns the size in bytes, if it is known.
     pub fn bytes(&self) -> Option<f64> {
         match self.size {
             Size::Bytes { bytes, .. } => Some(bytes),
@@ -165,6 +202,7 @@ impl Value {
         }
     }
 
+    /// Returns the number of rows, if it is known.
     pub fn rows(&self) -> Option<f64> {
         match self.size {
             Size::Bytes { rows, .. } => Some(rows),
@@ -172,7 +210,7 @@ impl Value {
         }
     }
 
-    /// The same without its graph.
+    /// Returns the same value without its graph.
     pub fn detached(self) -> Value {
         Value {
             graph: false,
@@ -180,39 +218,39 @@ impl Value {
         }
     }
 
-    /// What it is after two ways that meet.
+    /// Joins the values of two branches.
     pub fn join(self, other: Value) -> Value {
         if self == other {
             return self;
         }
         let kind = match (self.kind, other.kind) {
             (one, two) if one == two => one,
-            (Kind::None, known) | (known, Kind::None) => known,
-            _ => Kind::Unknown,
+            (ValueKind::None, known) | (known, ValueKind::None) => known,
+            _ => ValueKind::Unknown,
         };
         Value {
             kind,
             graph: self.graph || other.graph,
             predicted: self.predicted || other.predicted,
             unreduced: match (self.kind, other.kind) {
-                (Kind::None, _) => other.unreduced,
-                (_, Kind::None) => self.unreduced,
+                (ValueKind::None, _) => other.unreduced,
+                (_, ValueKind::None) => self.unreduced,
                 _ => self.unreduced && other.unreduced,
             },
-            apart: match (self.kind, other.kind) {
-                (Kind::None, _) => other.apart,
-                (_, Kind::None) => self.apart,
-                _ => self.apart && other.apart,
+            elementwise: match (self.kind, other.kind) {
+                (ValueKind::None, _) => other.elementwise,
+                (_, ValueKind::None) => self.elementwise,
+                _ => self.elementwise && other.elementwise,
             },
-            form: match (self.kind, other.kind) {
-                (Kind::None, _) => other.form,
-                (_, Kind::None) => self.form,
-                _ if self.form == other.form => self.form,
-                _ => Form::Unknown,
+            activation: match (self.kind, other.kind) {
+                (ValueKind::None, _) => other.activation,
+                (_, ValueKind::None) => self.activation,
+                _ if self.activation == other.activation => self.activation,
+                _ => Activation::Unknown,
             },
             class: match (self.kind, other.kind) {
-                (Kind::None, _) => other.class,
-                (_, Kind::None) => self.class,
+                (ValueKind::None, _) => other.class,
+                (_, ValueKind::None) => self.class,
                 _ => self.class.filter(|_| self.class == other.class),
             },
             device: if self.device == other.device {

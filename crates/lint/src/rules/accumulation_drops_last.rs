@@ -1,13 +1,12 @@
 //! # accumulation-drops-last (AF305)
 //!
-//! The batches that are left at the end of an epoch are computed, and never used.
+//! The batches left over at the end of an epoch are computed, but their gradients are never used.
 //!
-//! ## Why it freezes
+//! ## Why it matters
 //!
-//! It does not: it wastes. When the number of batches is no multiple of the steps of
-//! accumulation, the gradients of the last ones are cleared before the next epoch begins. Up to
-//! `k - 1` batches of each epoch take their time and memory for nothing, and with few batches
-//! that is a good part of the data.
+//! It wastes work. If the number of batches is not a multiple of the accumulation steps, the last
+//! gradients are cleared before the next epoch. Up to `k - 1` batches of each epoch cost time and
+//! memory for nothing; with few batches that is a large part of the data.
 //!
 //! ## Wrong
 //!
@@ -33,18 +32,20 @@
 //!
 //! ## When it is fine
 //!
-//! When the number of batches is a multiple, or the last ones do not matter. A loop that counts
-//! on over epochs is not reported.
+//! When the number of batches is a multiple of the accumulation steps, or the last batches do not
+//! matter. A loop whose counter continues across epochs is not reported.
 //!
 //! ## Fix
 //!
-//! Unsafe, as training goes another way afterwards: the step also comes with the last batch.
+//! Unsafe, because it changes the training: the optimizer also steps on the last batch.
 
-use super::accumulation_undefined_index::{counted, enumerated};
+use super::accumulation_undefined_index::{enumerate_counter, find_enumerate};
 use super::accumulation_zeroes_every_step::clears_each_turn;
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{Feed, Module};
-use crate::questions::steps::{Accumulation, Steps, accumulations, cleared};
+use crate::model::{LoopSource, Module};
+use crate::queries::optimizer_steps::{
+    Accumulation, OptimizerSteps, cleared_object, find_accumulations,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Number, Operator};
 use ruff_text_size::{Ranged, TextRange};
@@ -59,10 +60,10 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    for accumulation in accumulations(module) {
+    for accumulation in find_accumulations(module) {
         if accumulation.is_plain
-            && counts_anew(module, &accumulation)
-            && clears_before(module, &accumulation)
+            && counter_restarts(module, &accumulation)
+            && clears_before_loop(module, &accumulation)
             && clears_each_turn(module, &accumulation).is_none()
             && !steps_elsewhere(module, &accumulation)
         {
@@ -71,13 +72,14 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The count begins with the loop: `enumerate` of batches, and its index in the condition.
-fn counts_anew(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
+/// Whether the counter restarts with the loop: `enumerate` over batches, with its index in the
+/// condition.
+fn counter_restarts(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let around = module.loop_at(accumulation.id);
-    let Some((target, iter)) = around.over else {
+    let Some((target, iter)) = around.for_clause else {
         return false;
     };
-    let name = counted(target, iter);
+    let name = enumerate_counter(target, iter);
     let is_index =
         |expression: &Expr| matches!(expression, Expr::Name(own) if Some(own.id.as_str()) == name);
     let is_counted = match accumulation.counter() {
@@ -87,58 +89,60 @@ fn counts_anew(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool
         other => is_index(other),
     };
     let is_recounted = module.stores().iter().any(|store| {
-        module.is_within(&store.place, accumulation.id) && module.key(store.target) == name
+        module.is_inside_loop(&store.context, accumulation.id)
+            && module.dotted_name(store.target) == name
     });
-    let is_list = matches!(iter, Expr::Call(call) if enumerated(call)
+    let is_list = matches!(iter, Expr::Call(call) if find_enumerate(call)
         .and_then(|enumerate| enumerate.arguments.args.first())
-        .is_some_and(|batches| module.key(batches).is_some()));
-    (around.feed == Feed::Batches || is_list) && is_counted && !is_recounted
+        .is_some_and(|batches| module.dotted_name(batches).is_some()));
+    (around.loop_source == LoopSource::Batches || is_list) && is_counted && !is_recounted
 }
 
-/// The gradients that are left are cleared before the loop comes again: where epochs are the
-/// turns of a loop around it, in each of them.
-fn clears_before(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
+/// Whether the remaining gradients are cleared before the loop starts again, also in a loop over
+/// epochs.
+fn clears_before_loop(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let around = module.loop_at(accumulation.id);
     module.calls().iter().any(|call| {
-        call.place.frame == accumulation.frame
-            && call.place.within == around.parent
+        call.context.frame == accumulation.frame
+            && call.context.innermost_loop == around.parent
             && call.expr.start() < around.statement.start()
-            && cleared(module, call).is_some()
+            && cleared_object(module, call).is_some()
     })
 }
 
-/// A step after the loop, or by whoever calls the function.
+/// Whether an optimizer also steps after the loop or in a caller of the function.
 fn steps_elsewhere(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
-    let steps = Steps::of(module);
+    let steps = OptimizerSteps::collect(module);
     let callers: Vec<_> = module
         .calls()
         .iter()
-        .filter(|call| call.own == Some(accumulation.frame))
-        .map(|call| call.place.frame)
+        .filter(|call| call.local_function == Some(accumulation.frame))
+        .map(|call| call.context.frame)
         .collect();
     steps.calls().any(|(call, _)| {
         let is_the_loop =
-            call.own == Some(accumulation.frame) || accumulation.is_in_choice(call.expr);
-        let is_near = call.place.frame == accumulation.frame || callers.contains(&call.place.frame);
+            call.local_function == Some(accumulation.frame) || accumulation.is_in_choice(call.expr);
+        let is_near =
+            call.context.frame == accumulation.frame || callers.contains(&call.context.frame);
         is_near && !is_the_loop
     })
 }
 
 fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Finding {
     let every = module.source(accumulation.every());
-    let also = last_turn(module, accumulation);
+    let also = last_iteration_condition(module, accumulation);
     let test = module.source(&*accumulation.choice.test);
     Finding {
         rule: &RULE,
         range: accumulation.choice.test.range(),
         message: format!(
-            "the last batches of the loop at {} are computed for nothing where their number is no multiple of `{every}`",
-            module.line(module.head(accumulation.id))
+            "the last batches of the loop at {} are wasted if their number is not a multiple of `{every}`",
+            module.line_label(module.loop_header(accumulation.id))
         ),
-        label: "no step with the last batch".to_owned(),
+        label: "no step after the last batch".to_owned(),
         help: match &also {
-            Some(also) => format!("step with the last batch as well: if {test} or {also}:"),
-            None => "step once more after the loop for the batches that are left".to_owned(),
+            Some(also) => format!("also step after the last batch: if {test} or {also}:"),
+            None => "step once more after the loop for the remaining batches".to_owned(),
         },
         fix: also
             .filter(|_| accumulation.choice.test.is_compare_expr())
@@ -148,22 +152,25 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Finding 
                     content: format!(" or {also}"),
                 }],
                 safety: Safety::Unsafe,
-                title: "Step with the last batch as well".to_owned(),
+                title: "Also step after the last batch".to_owned(),
             }),
     }
 }
 
-/// The condition that holds in the last turn: `i + 1 == len(loader)`.
-fn last_turn(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Option<String> {
-    let (_, iter) = module.loop_at(accumulation.id).over?;
+/// Returns the condition that holds in the last iteration: `i + 1 == len(loader)`.
+fn last_iteration_condition(
+    module: &Module<'_>,
+    accumulation: &Accumulation<'_, '_>,
+) -> Option<String> {
+    let (_, iter) = module.loop_at(accumulation.id).for_clause?;
     let Expr::Call(call) = iter else { return None };
-    let enumerate = enumerated(call)?;
+    let enumerate = find_enumerate(call)?;
     let mut batches = enumerate.arguments.args.first()?;
     if let Expr::Call(bar) = batches {
         let is_bar = module.source(&*bar.func).ends_with("tqdm");
         batches = bar.arguments.args.first().filter(|_| is_bar)?;
     }
-    module.key(batches)?;
+    module.dotted_name(batches)?;
     let start = enumerate.arguments.args.get(1).or_else(|| {
         enumerate
             .arguments

@@ -1,11 +1,11 @@
 //! # accumulation-without-division (AF303)
 //!
-//! Gradients of several batches add up, and nothing divides by their number.
+//! Gradients of several batches are summed, and nothing divides by their number.
 //!
 //! ## Why it crashes
 //!
-//! The sum over `k` batches is `k` times as large as the gradient of one large batch, as if the
-//! learning rate were `k` times as high: the loss jumps, and often becomes NaN.
+//! The sum over `k` batches is `k` times the gradient of one large batch, as if the learning rate
+//! were `k` times as high. The loss jumps, and often becomes NaN.
 //!
 //! ## Wrong
 //!
@@ -31,19 +31,19 @@
 //!
 //! ## When it is fine
 //!
-//! When the loss is a sum and not a mean, when the learning rate was chosen for the sum, or
-//! when an engine divides. Text that divides by the number anywhere is not reported.
+//! When the loss is a sum and not a mean, when the learning rate was chosen for the sum, or when an
+//! engine divides. Files that divide by the number anywhere are not reported.
 //!
 //! ## Fix
 //!
-//! Unsafe, as training goes another way afterwards: the loss divided by the number of batches.
+//! Unsafe, because it changes the training: the loss is divided by the number of batches.
 
 use super::accumulation_zeroes_every_step::clears_each_turn;
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::uses::uses_of;
-use crate::model::{Call, Kind, Module};
-use crate::questions::backward::keys_in;
-use crate::questions::steps::{Accumulation, accumulations};
+use crate::model::uses::find_uses;
+use crate::model::{Call, Module, ValueKind};
+use crate::queries::backward::collect_names;
+use crate::queries::optimizer_steps::{Accumulation, find_accumulations};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Operator};
@@ -59,28 +59,29 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    for accumulation in accumulations(module) {
+    for accumulation in find_accumulations(module) {
         if let [back] = accumulation.backwards.as_slice()
-            && is_of_tensor(back)
+            && is_plain_backward(back)
             && clears_each_turn(module, &accumulation).is_none()
             && !divides_somewhere(module, &accumulation)
-            && !is_weighed(module, &accumulation, back)
+            && !is_scaled_or_unknown(module, &accumulation, back)
         {
             findings.push(finding(module, &accumulation, back));
         }
     }
 }
 
-/// `loss.backward()`, `scaler.scale(loss).backward()`: engines divide for themselves.
-fn is_of_tensor(back: &Call<'_>) -> bool {
+/// Whether this is `loss.backward()` or `scaler.scale(loss).backward()`. Engines divide by
+/// themselves.
+fn is_plain_backward(back: &Call<'_>) -> bool {
     back.expr.arguments.args.is_empty()
         && back
             .receiver
-            .is_some_and(|receiver| matches!(receiver.kind, Kind::Tensor | Kind::Unknown))
+            .is_some_and(|receiver| matches!(receiver.kind, ValueKind::Tensor | ValueKind::Unknown))
 }
 
-/// Whether the number of batches is used for anything but counting, or anything else makes the
-/// sum a mean.
+/// Whether the number of batches is used for more than counting, or the sum is turned into a mean
+/// in another way.
 fn divides_somewhere(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let text = module.text;
     let sums = [
@@ -94,17 +95,17 @@ fn divides_somewhere(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -
     if sums.iter().any(|word| text.contains(word)) || touches_gradients(module, accumulation) {
         return true;
     }
-    let Some(key) = module.key(accumulation.every()) else {
+    let Some(key) = module.dotted_name(accumulation.every()) else {
         return !accumulation.every().is_number_literal_expr();
     };
     let name = key.rsplit('.').next().unwrap_or(key);
     is_divisor(text, name)
-        || uses_of(text, key, module.loop_at(accumulation.id).body).iter().any(|used| {
+        || find_uses(text, key, module.loop_at(accumulation.id).body).iter().any(|used| {
             !matches!(used.around[0], Some(Expr::BinOp(operation)) if operation.op == Operator::Mod)
         })
 }
 
-/// `p.grad /= k` and the like in the loop.
+/// Whether the loop modifies gradients, such as `p.grad /= k`.
 fn touches_gradients(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let source = module.source(module.loop_at(accumulation.id).statement);
     source.match_indices(".grad").any(|(at, word)| {
@@ -113,10 +114,10 @@ fn touches_gradients(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -
     })
 }
 
-/// Whether something is divided by this name anywhere: `/ k`, `/ float(args.k)`, `div_(k)`.
+/// Whether the text divides by this name: `/ k`, `/ float(args.k)`, `div_(k)`.
 fn is_divisor(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
-        // As far back as anyone writes between the two.
+        // The longest text expected between the division and the name.
         let near = (at.saturating_sub(80)..=at)
             .find_map(|start| text.get(start..at))
             .unwrap_or("");
@@ -130,9 +131,12 @@ fn is_divisor(text: &str, name: &str) -> bool {
     })
 }
 
-/// Whether what goes back is a product, a quotient or a sum over elements, or comes from where
-/// that cannot be seen.
-fn is_weighed(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call<'_>) -> bool {
+/// Whether the loss is a product, a quotient or a sum over elements, or its origin is unknown.
+fn is_scaled_or_unknown(
+    module: &Module<'_>,
+    accumulation: &Accumulation<'_, '_>,
+    back: &Call<'_>,
+) -> bool {
     let mut names = Vec::new();
     let Some(object) = back.object() else {
         return true;
@@ -140,25 +144,26 @@ fn is_weighed(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &C
     if has_factor(object) {
         return true;
     }
-    keys_in(module, object, &mut names);
+    collect_names(module, object, &mut names);
     let mut next = 0;
     while let Some(name) = names.get(next).copied() {
         next += 1;
         for store in module.stores() {
-            if store.place.within != Some(accumulation.id) || module.key(store.target) != Some(name)
+            if store.context.innermost_loop != Some(accumulation.id)
+                || module.dotted_name(store.target) != Some(name)
             {
                 continue;
             }
             let Some(source) = store.source else { continue };
             if matches!(store.operator, Some(Operator::Div | Operator::Mult))
                 || has_factor(source)
-                || is_unseen(module, source, accumulation)
+                || is_unknown_result(module, source, accumulation)
             {
                 return true;
             }
             if next < 8 {
                 let mut found = Vec::new();
-                keys_in(module, source, &mut found);
+                collect_names(module, source, &mut found);
                 found.retain(|name| !names.contains(name));
                 names.extend(found);
             }
@@ -189,9 +194,13 @@ fn has_factor(expression: &Expr) -> bool {
     factors.0
 }
 
-/// A method of an object whose class is elsewhere, or a function of this text that speaks of
-/// the number.
-fn is_unseen(module: &Module<'_>, source: &Expr, accumulation: &Accumulation<'_, '_>) -> bool {
+/// Whether a call's result is unknown: a method of a class in another file, or a local function
+/// that mentions the number.
+fn is_unknown_result(
+    module: &Module<'_>,
+    source: &Expr,
+    accumulation: &Accumulation<'_, '_>,
+) -> bool {
     let Expr::Call(wanted) = source else {
         return false;
     };
@@ -202,7 +211,7 @@ fn is_unseen(module: &Module<'_>, source: &Expr, accumulation: &Accumulation<'_,
     else {
         return true;
     };
-    if let Some(own) = call.own {
+    if let Some(own) = call.local_function {
         let name = module.source(accumulation.every());
         let name = name.rsplit('.').next().unwrap_or(name);
         let body = module.frame(own).body;
@@ -212,27 +221,28 @@ fn is_unseen(module: &Module<'_>, source: &Expr, accumulation: &Accumulation<'_,
             .map(|(first, last)| TextRange::new(first.start(), last.end()));
         return range.is_some_and(|range| module.source(range).contains(name));
     }
-    let is_known = matches!(call.callee.kind, Kind::Model | Kind::Criterion) || call.path.is_some();
+    let is_known =
+        matches!(call.callee.kind, ValueKind::Model | ValueKind::Criterion) || call.path.is_some();
     !is_known
         && module.source(&*wanted.func).starts_with("self.")
         && call
             .receiver
-            .is_none_or(|receiver| !receiver.is(Kind::Tensor))
+            .is_none_or(|receiver| !receiver.is(ValueKind::Tensor))
 }
 
 fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call<'_>) -> Finding {
     let every = module.source(accumulation.every());
-    let fixed = divided(module, back, every);
+    let fixed = division_edits(module, back, every);
     Finding {
         rule: &RULE,
         range: back.expr.range(),
         message: format!(
-            "gradients of `{every}` batches add up before the step at {}, and nothing divides by `{every}`: the step is `{every}` times too large",
-            module.line(accumulation.choice)
+            "gradients of `{every}` batches are summed before the step at {} but not divided by `{every}`: the step is `{every}` times too large",
+            module.line_label(accumulation.choice)
         ),
-        label: "adds the whole gradient each time".to_owned(),
+        label: "adds the full gradient each time".to_owned(),
         help: match &fixed {
-            Some(edits) => format!("divide the loss: {}", applied(module, back, edits)),
+            Some(edits) => format!("divide the loss: {}", apply_edits(module, back, edits)),
             None => format!("divide the loss by {every} before `backward()`"),
         },
         fix: fixed.map(|edits| Fix {
@@ -243,8 +253,8 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call
     }
 }
 
-/// Edits that divide what goes back.
-fn divided(module: &Module<'_>, back: &Call<'_>, every: &str) -> Option<Vec<Edit>> {
+/// Returns edits that divide the loss.
+fn division_edits(module: &Module<'_>, back: &Call<'_>, every: &str) -> Option<Vec<Edit>> {
     let object = back.object()?;
     let insert = |at: TextRange, content: String| Edit { range: at, content };
     match object {
@@ -267,8 +277,8 @@ fn divided(module: &Module<'_>, back: &Call<'_>, every: &str) -> Option<Vec<Edit
     }
 }
 
-/// The call as it reads after its edits.
-fn applied(module: &Module<'_>, back: &Call<'_>, edits: &[Edit]) -> String {
+/// Returns the source of the call after its edits.
+fn apply_edits(module: &Module<'_>, back: &Call<'_>, edits: &[Edit]) -> String {
     let mut text = module.source(back.expr).to_owned();
     for edit in edits.iter().rev() {
         let at = usize::from(edit.range.start() - back.expr.start());

@@ -1,13 +1,12 @@
 //! # batch-too-large-here (AF204)
 //!
-//! A step does not fit in this machine's memory, by the sizes that are written in the script.
+//! By the sizes in the script, one training step does not fit in this machine's memory.
 //!
 //! ## Why it crashes
 //!
-//! The weights with their gradients and the optimizer's state, the batch, and what the layers
-//! keep of it for the way back have to be in memory at the same time. If their sum is larger
-//! than the card's memory, the first step ends with "CUDA out of memory"; in main memory the
-//! machine swaps until it is stopped.
+//! Weights, gradients, optimizer state, the batch and the activations saved for `backward()` are in
+//! memory at the same time. If they exceed the GPU's memory, the first step ends with "CUDA out of
+//! memory". In main memory the machine swaps until the process is killed.
 //!
 //! ## Wrong
 //!
@@ -26,20 +25,20 @@
 //!
 //! ## When it is fine
 //!
-//! On a larger machine: say which with `--vram` and `--ram`. Only what can be computed is
-//! counted, so the need that is named is the least there can be; models that recompute
-//! activations or are spread over several cards are not reported.
+//! On a larger machine: name its size with `--vram` and `--ram`. Only what can be computed is
+//! counted, so the reported size is a lower bound. Models that recompute activations or run on
+//! several GPUs are not reported.
 //!
 //! ## Fix
 //!
-//! None: another batch size is another training.
+//! None: another batch size changes the training.
 
-use super::full_batch::{room, whole_input};
+use super::full_batch::{available_memory, whole_table_input};
 use crate::finding::Finding;
-use crate::model::{Call, Device, Kind, Module, Value};
-use crate::questions::backward::{goes_back_during, goes_back_in};
-use crate::questions::network::{Need, need};
-use crate::questions::words::{bytes, count, memory};
+use crate::model::{Call, Device, Module, Value, ValueKind};
+use crate::queries::backward::{runs_backward_in_function, runs_backward_in_loop};
+use crate::queries::network::{MemoryNeed, estimate_step_memory};
+use crate::queries::wording::{format_bytes, format_count, format_memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -53,53 +52,53 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// Smaller inputs are not looked at.
-const FEW: f64 = 50_000.0;
+/// The smallest number of input elements that is examined.
+const MIN_INPUT_ELEMENTS: f64 = 50_000.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if module.here.ram.is_none() && module.here.vram.is_none() {
+    if module.target.ram_bytes.is_none() && module.target.vram_bytes.is_none() {
         return;
     }
     let mut known: Vec<u32> = Vec::new();
     for call in module.calls() {
         let step = match call.method() {
-            Some("fit") => of_fit(module, call),
-            _ => of_forward(module, call),
+            Some("fit") => estimate_fit(module, call),
+            _ => estimate_forward(module, call),
         };
         if let Some((needed, rows, on_gpu)) = step
-            && let Some(room) = room(module, on_gpu)
-            && needed.all() > room as f64
-            && !is_spread(module)
-            && !known.contains(&call.place.frame.0)
+            && let Some(room) = available_memory(module, on_gpu)
+            && needed.total() > room as f64
+            && !saves_memory(module)
+            && !known.contains(&call.context.frame.0)
         {
-            known.push(call.place.frame.0);
+            known.push(call.context.frame.0);
             findings.push(finding(call, &needed, rows, on_gpu, room));
         }
     }
 }
 
-/// `model(x)` on the way to `backward()`.
-fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(Need, f64, bool)> {
-    if call.path.is_some() || !call.callee.is(Kind::Model) || call.place.no_grad {
+/// Estimates the step of `model(x)` before `backward()`.
+fn estimate_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, bool)> {
+    if call.path.is_some() || !call.callee.is(ValueKind::Model) || call.context.no_grad {
         return None;
     }
     let input = *module.arguments(call).first()?;
-    let lengths = large(module, input)?;
-    let trains = match call.place.within {
-        Some(id) => goes_back_in(module, id),
-        None => goes_back_during(module, call.place.frame),
+    let lengths = large_shape(module, input)?;
+    let trains = match call.context.innermost_loop {
+        Some(id) => runs_backward_in_loop(module, id),
+        None => runs_backward_in_function(module, call.context.frame),
     };
-    if !trains || whole_input(module, call).is_some() {
+    if !trains || whole_table_input(module, call).is_some() {
         return None;
     }
-    let needed = need(module, &call.expr.func, call.place.frame, lengths)?;
-    let on_gpu = input.device == Device::Gpu || is_on_gpu(module);
+    let needed = estimate_step_memory(module, &call.expr.func, call.context.frame, lengths)?;
+    let on_gpu = input.device == Device::Gpu || moves_model_to_gpu(module);
     Some((needed, *lengths.first()?, on_gpu))
 }
 
-/// `model.fit(x, y, batch_size=…)` of Keras, which uses the card if there is one.
-fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(Need, f64, bool)> {
-    if !call.receiver?.is(Kind::Model) {
+/// Estimates the step of Keras `model.fit(x, y, batch_size=…)`, which uses the GPU if there is one.
+fn estimate_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, bool)> {
+    if !call.receiver?.is(ValueKind::Model) {
         return None;
     }
     let input = module.argument(call, 0, "x")?;
@@ -110,28 +109,32 @@ fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(Need, f64, bool)>
     let mut lengths = module.shape(input)?.to_vec();
     let rows = lengths.first_mut()?;
     *rows = rows.min(batch);
-    if lengths.iter().product::<f64>() < FEW {
+    if lengths.iter().product::<f64>() < MIN_INPUT_ELEMENTS {
         return None;
     }
-    let needed = need(module, call.object()?, call.place.frame, &lengths)?;
-    Some((needed, *lengths.first()?, module.here.vram.is_some()))
+    let needed = estimate_step_memory(module, call.object()?, call.context.frame, &lengths)?;
+    Some((
+        needed,
+        *lengths.first()?,
+        module.target.vram_bytes.is_some(),
+    ))
 }
 
-fn large<'m>(module: &'m Module<'_>, input: Value) -> Option<&'m [f64]> {
+fn large_shape<'m>(module: &'m Module<'_>, input: Value) -> Option<&'m [f64]> {
     module
         .shape(input)
-        .filter(|lengths| lengths.iter().product::<f64>() >= FEW)
+        .filter(|lengths| lengths.iter().product::<f64>() >= MIN_INPUT_ELEMENTS)
 }
 
-/// Whether the text puts things on a card at all.
-fn is_on_gpu(module: &Module<'_>) -> bool {
+/// Whether the text moves a model to the GPU.
+fn moves_model_to_gpu(module: &Module<'_>) -> bool {
     module.calls().iter().any(|call| {
-        call.method() == Some("cuda") && call.receiver.is_some_and(|r| r.is(Kind::Model))
+        call.method() == Some("cuda") && call.receiver.is_some_and(|r| r.is(ValueKind::Model))
     })
 }
 
-/// Recomputed, offloaded, or spread over several cards.
-fn is_spread(module: &Module<'_>) -> bool {
+/// Whether activations are recomputed or offloaded, or several GPUs are used.
+fn saves_memory(module: &Module<'_>) -> bool {
     [
         "checkpoint(",
         "checkpoint_sequential",
@@ -145,9 +148,9 @@ fn is_spread(module: &Module<'_>) -> bool {
     .any(|word| module.text.contains(word))
 }
 
-fn finding(call: &Call<'_>, needed: &Need, rows: f64, on_gpu: bool, room: u64) -> Finding {
-    let here = if on_gpu { "a GPU" } else { "a machine" };
-    // What does not depend on the batch stays.
+fn finding(call: &Call<'_>, needed: &MemoryNeed, rows: f64, on_gpu: bool, room: u64) -> Finding {
+    let machine = if on_gpu { "a GPU" } else { "a machine" };
+    // Memory that does not depend on the batch size stays.
     let each = (needed.input + needed.activations) / rows;
     let left = (room as f64 - needed.weights).max(0.0);
     let fits = (left / each).floor();
@@ -161,29 +164,30 @@ fn finding(call: &Call<'_>, needed: &Need, rows: f64, on_gpu: bool, room: u64) -
         rule: &RULE,
         range: at,
         message: format!(
-            "a step with {} rows needs at least {} ({} of activations, {} of weights with gradients and optimizer, {} of \
-             input), on {here} with {}",
-            count(rows),
-            bytes(needed.all()),
-            bytes(needed.activations),
-            bytes(needed.weights),
-            bytes(needed.input),
-            memory(room)
+            "a step with {} rows needs at least {} ({} for activations, {} for weights, gradients and optimizer, {} for input), on {machine} with {}",
+            format_count(rows),
+            format_bytes(needed.total()),
+            format_bytes(needed.activations),
+            format_bytes(needed.weights),
+            format_bytes(needed.input),
+            format_memory(room)
         ),
-        label: format!("{} more than there is", bytes(needed.all() - room as f64)),
+        label: format!(
+            "{} more than available",
+            format_bytes(needed.total() - room as f64)
+        ),
         help: if fits >= 1.0 {
             format!(
-                "no more than {} rows can fit: take a smaller batch and add up the gradients of several before the step",
-                count(largest_power(fits))
+                "at most {} rows can fit: use a smaller batch and accumulate gradients over several batches",
+                format_count(round_down_to_power_of_two(fits))
             )
         } else {
-            "the weights alone do not fit: a smaller model, or one spread over several cards"
-                .to_owned()
+            "the weights alone do not fit: use a smaller model or several GPUs".to_owned()
         },
         fix: None,
     }
 }
 
-fn largest_power(number: f64) -> f64 {
+fn round_down_to_power_of_two(number: f64) -> f64 {
     number.max(1.0).log2().floor().exp2()
 }

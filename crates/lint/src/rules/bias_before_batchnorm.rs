@@ -1,12 +1,12 @@
 //! # bias-before-batchnorm (AF308)
 //!
-//! A layer has a bias that the batch normalization after it takes away again.
+//! A layer has a bias that the batch normalization after it removes.
 //!
-//! ## Why it freezes
+//! ## Why it matters
 //!
-//! It does not: it wastes. Batch normalization subtracts the mean of each channel, and with it
-//! whatever was added to the whole channel. The bias never matters, yet it has memory, a
-//! gradient and the state of an optimizer, and is added to every activation.
+//! It wastes memory. Batch normalization subtracts the mean of each channel, and with it any bias.
+//! The bias has no effect, yet it needs memory, a gradient and optimizer state, and is added to
+//! every activation.
 //!
 //! ## Wrong
 //!
@@ -22,12 +22,12 @@
 //!
 //! ## When it is fine
 //!
-//! When weights are loaded that have the bias. Layers that are used elsewhere too, or have an
+//! When pretrained weights contain the bias. Layers that are also used elsewhere, or have an
 //! activation in between, are not reported.
 //!
 //! ## Fix
 //!
-//! Unsafe, as weights that were saved with the bias no longer fit: `bias=False`, in Keras
+//! Unsafe, because saved weights with the bias no longer fit: `bias=False`, in Keras
 //! `use_bias=False`.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
@@ -49,14 +49,14 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.text.contains("BatchNorm") && !module.text.contains("BatchNormalization") {
         return;
     }
-    side_by_side(module, findings);
-    one_after_the_other(module, findings);
+    find_adjacent_layers(module, findings);
+    find_chained_calls(module, findings);
     findings.dedup_by(|one, two| {
         one.rule.code == RULE.code && two.rule.code == RULE.code && one.range == two.range
     });
 }
 
-/// Whether a call makes a normalization over the batch.
+/// Whether a call creates a batch normalization layer.
 fn is_norm(path: &Path<'_>) -> bool {
     match path.segments() {
         ["torch", "nn", name] => {
@@ -70,7 +70,7 @@ fn is_norm(path: &Path<'_>) -> bool {
     }
 }
 
-/// Whether a call makes a layer with a bias and no activation.
+/// Whether a call creates a layer with a bias and without activation.
 fn has_bias(path: &Path<'_>, call: &ExprCall) -> bool {
     let arguments = &call.arguments;
     let is_open = arguments.args.iter().any(Expr::is_starred_expr)
@@ -99,9 +99,9 @@ fn has_bias(path: &Path<'_>, call: &ExprCall) -> bool {
     fits && !is_open
 }
 
-/// Layers next to each other in a list or in the arguments of a `Sequential`, or added to the
-/// same list one after the other.
-fn side_by_side(module: &Module<'_>, findings: &mut Vec<Finding>) {
+/// Finds layers next to each other in a list or a `Sequential`, or added to the same list one after
+/// another.
+fn find_adjacent_layers(module: &Module<'_>, findings: &mut Vec<Finding>) {
     let mut before: Option<&Call<'_>> = None;
     for call in module.calls() {
         let Some(path) = call.path else { continue };
@@ -110,13 +110,13 @@ fn side_by_side(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && follows(module, layer.expr, call.expr)
             && !is_argument_of_other(module, layer.expr)
         {
-            push(module, layer.expr, call.expr, findings);
+            push_finding(module, layer.expr, call.expr, findings);
         }
         before = Some(call).filter(|_| has_bias(&path, call.expr));
     }
 }
 
-/// Whether one layer comes right after another: with a comma between, or by `add` and `append`.
+/// Whether one layer directly follows another, after a comma or through `add` or `append`.
 fn follows(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall) -> bool {
     let text = module.text;
     let (Some(between), Some(rest)) = (
@@ -126,7 +126,7 @@ fn follows(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall) -> bool {
         return false;
     };
     let is_conditional = rest.trim_start().starts_with("if ");
-    let between = dense(between);
+    let between = strip_whitespace(between);
     if is_conditional {
         return false;
     }
@@ -139,8 +139,8 @@ fn follows(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall) -> bool {
     adds(line) && between.strip_prefix(')') == Some(line)
 }
 
-/// The text without white space and comments.
-fn dense(text: &str) -> String {
+/// Returns the text without whitespace and comments.
+fn strip_whitespace(text: &str) -> String {
     text.lines()
         .map(|line| line.split('#').next().unwrap_or(""))
         .flat_map(str::chars)
@@ -148,7 +148,7 @@ fn dense(text: &str) -> String {
         .collect()
 }
 
-/// Whether a layer is given to something that may do with it what it likes.
+/// Whether a layer is an argument of something other than a `Sequential`.
 fn is_argument_of_other(module: &Module<'_>, layer: &ExprCall) -> bool {
     module.calls().iter().any(|call| {
         let is_given = call
@@ -163,10 +163,9 @@ fn is_argument_of_other(module: &Module<'_>, layer: &ExprCall) -> bool {
     })
 }
 
-/// Layers that are called one after the other: `norm(conv(x))`, or `x = conv(x)` and then
-/// `x = norm(x)`.
-fn one_after_the_other<'a>(module: &Module<'a>, findings: &mut Vec<Finding>) {
-    let layers = Layers::of(module);
+/// Finds layers called one after another: `norm(conv(x))`, or `x = conv(x)` and then `x = norm(x)`.
+fn find_chained_calls<'a>(module: &Module<'a>, findings: &mut Vec<Finding>) {
+    let layers = Layers::collect(module);
     let calls: Vec<&Call<'a>> = module
         .calls()
         .iter()
@@ -186,18 +185,18 @@ fn one_after_the_other<'a>(module: &Module<'a>, findings: &mut Vec<Finding>) {
         }
         let Some(before) = before else { continue };
         let is_nested = argument.range() == before.expr.range();
-        if (is_nested || passes_on(module, before, call, argument))
+        if (is_nested || is_passed_on(module, before, call, argument))
             && let Some((path, layer)) = layers.made(module, before)
             && has_bias(&path, layer)
             && layers.is_used_once(module, before)
         {
-            push(module, layer, norm, findings);
+            push_finding(module, layer, norm, findings);
         }
     }
 }
 
-/// `x = conv(x)` and, on the next line, `x = norm(x)`.
-fn passes_on(module: &Module<'_>, before: &Call<'_>, call: &Call<'_>, argument: &Expr) -> bool {
+/// Whether this is `x = conv(x)` followed by `x = norm(x)`.
+fn is_passed_on(module: &Module<'_>, before: &Call<'_>, call: &Call<'_>, argument: &Expr) -> bool {
     let Expr::Name(name) = argument else {
         return false;
     };
@@ -216,7 +215,7 @@ fn passes_on(module: &Module<'_>, before: &Call<'_>, call: &Call<'_>, argument: 
     let Some(between) = module.text.get(end..start) else {
         return false;
     };
-    let between = dense(between);
+    let between = strip_whitespace(between);
     is_bound && between.strip_suffix('=').is_some_and(is_plain_name)
 }
 
@@ -224,22 +223,22 @@ fn is_plain_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The layers that classes keep in their attributes.
+/// The layers that classes store in attributes.
 struct Layers<'a> {
-    /// The class, the attribute as it is written, and the call that made it.
+    /// The class, the attribute, and the path and the call that created the layer.
     kept: Vec<(u32, &'a str, Path<'a>, &'a ExprCall)>,
 }
 
 impl<'a> Layers<'a> {
-    fn of(module: &Module<'a>) -> Layers<'a> {
+    fn collect(module: &Module<'a>) -> Layers<'a> {
         let mut kept: Vec<(u32, &'a str, Path<'a>, &'a ExprCall)> = Vec::new();
         let mut twice: Vec<(u32, &'a str)> = Vec::new();
         for store in module.stores() {
-            let Some(class) = module.frame(store.place.frame).class else {
+            let Some(class) = module.frame(store.context.frame).class else {
                 continue;
             };
             let Some(key) = module
-                .key(store.target)
+                .dotted_name(store.target)
                 .filter(|key| key.starts_with("self."))
             else {
                 continue;
@@ -251,7 +250,7 @@ impl<'a> Layers<'a> {
                 twice.push((class, key));
             }
             if let Some(Expr::Call(call)) = store.source
-                && let Some(path) = module.path(&call.func)
+                && let Some(path) = module.import_path(&call.func)
                 && (is_norm(&path) || has_bias(&path, call))
             {
                 kept.push((class, key, path, call));
@@ -261,18 +260,18 @@ impl<'a> Layers<'a> {
         Layers { kept }
     }
 
-    /// The call that made the layer which is called here.
+    /// Returns the call that created the layer which is called here.
     fn made(&self, module: &Module<'a>, call: &Call<'a>) -> Option<(Path<'a>, &'a ExprCall)> {
         if call.path.is_some() {
             return None;
         }
         // Keras: `Conv2D(…)(x)`.
         if let Expr::Call(layer) = &*call.expr.func {
-            let path = module.path(&layer.func)?;
+            let path = module.import_path(&layer.func)?;
             return (is_norm(&path) || has_bias(&path, layer)).then_some((path, layer));
         }
-        let class = module.frame(call.place.frame).class?;
-        let key = module.key(&call.expr.func)?;
+        let class = module.frame(call.context.frame).class?;
+        let key = module.dotted_name(&call.expr.func)?;
         let found = self
             .kept
             .iter()
@@ -280,14 +279,14 @@ impl<'a> Layers<'a> {
         Some((found.2, found.3))
     }
 
-    /// Whether the class speaks of the layer only where it is made and here.
+    /// Whether the class mentions the layer only where it is created and here.
     fn is_used_once(&self, module: &Module<'a>, call: &Call<'a>) -> bool {
         if call.expr.func.is_call_expr() {
             return true;
         }
         let (Some(class), Some(key)) = (
-            module.frame(call.place.frame).class,
-            module.key(&call.expr.func),
+            module.frame(call.context.frame).class,
+            module.dotted_name(&call.expr.func),
         ) else {
             return false;
         };
@@ -303,9 +302,14 @@ impl<'a> Layers<'a> {
     }
 }
 
-fn push(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall, findings: &mut Vec<Finding>) {
+fn push_finding(
+    module: &Module<'_>,
+    layer: &ExprCall,
+    norm: &ExprCall,
+    findings: &mut Vec<Finding>,
+) {
     let is_keras = module
-        .path(&layer.func)
+        .import_path(&layer.func)
         .is_none_or(|path| path.first() != "torch");
     let argument = if is_keras {
         "use_bias=False"
@@ -320,17 +324,17 @@ fn push(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall, findings: &mut V
         rule: &RULE,
         range: layer.range(),
         message: format!(
-            "the bias of this `{name}` is taken away again by the batch normalization at {}: memory and time for nothing",
-            module.line(norm.range())
+            "the bias of this `{name}` has no effect: the batch normalization at {} removes it",
+            module.line_label(norm.range())
         ),
         label: "has a bias".to_owned(),
-        help: format!("leave it out: {argument}"),
-        fix: last_argument(module.text, layer, argument),
+        help: format!("omit the bias: {argument}"),
+        fix: append_argument_fix(module.text, layer, argument),
     });
 }
 
-/// A fix that adds an argument at the end of a call.
-fn last_argument(text: &str, call: &ExprCall, argument: &str) -> Option<Fix> {
+/// Returns a fix that adds an argument at the end of a call.
+fn append_argument_fix(text: &str, call: &ExprCall, argument: &str) -> Option<Fix> {
     let close = usize::from(call.end()).checked_sub(1)?;
     let arguments = &call.arguments;
     let last = arguments
@@ -340,7 +344,7 @@ fn last_argument(text: &str, call: &ExprCall, argument: &str) -> Option<Fix> {
         .chain(arguments.keywords.iter().map(Ranged::end))
         .max()?;
     let between = text.get(usize::from(last)..close)?;
-    // After a comma that is there already, the text goes before what closes the call.
+    // After a trailing comma, the text goes before the closing parenthesis.
     let (at, content) = match between.find(',') {
         Some(_) if between.contains('#') => return None,
         Some(comma) => (usize::from(last) + comma + 1, format!(" {argument}")),
@@ -352,6 +356,6 @@ fn last_argument(text: &str, call: &ExprCall, argument: &str) -> Option<Fix> {
             content,
         }],
         safety: Safety::Unsafe,
-        title: "Leave the bias out".to_owned(),
+        title: "Remove the bias".to_owned(),
     })
 }

@@ -1,13 +1,13 @@
 //! # dataset-in-ram (AF202)
 //!
-//! A whole dataset is brought into memory before the first step.
+//! A whole dataset is loaded into memory before the first step.
 //!
 //! ## Why it freezes
 //!
-//! Stacking what every file holds needs all of it at once, and for a moment twice: the parts and
-//! the whole. With images as 32-bit floats that is a hundred times what the folder takes on
-//! disk. Once memory is full the machine swaps and stops answering. A `DataLoader` around it
-//! does not help: it takes batches out of what is there already.
+//! Stacking the contents of all files needs all of them in memory at once, and for a moment twice:
+//! the parts and the stacked array. Images as 32-bit floats take up to a hundred times their size
+//! on disk. Once memory is full the machine swaps and stops responding. A `DataLoader` does not
+//! help, because it only takes batches from memory.
 //!
 //! ## Wrong
 //!
@@ -29,19 +29,19 @@
 //!
 //! ## When it is fine
 //!
-//! When all of it fits several times over. Arrays whose size is written in the text are reported
-//! only if they take more than half of this machine's memory; `mmap_mode="r"` is not reported.
+//! When the data fits several times over. Arrays of known size are reported only if they take more
+//! than half of this machine's memory; `mmap_mode="r"` is not reported.
 //!
 //! ## Fix
 //!
-//! None: how to read one element is for its author to say.
+//! None: only the author knows how to read one sample.
 
 use crate::finding::Finding;
-use crate::model::{Call, Device, FrameId, Kind, Module};
-use crate::questions::bindings::{behind_names, bound_to, trains};
-use crate::questions::files::{are_paths, bound_names, is_lazy, reads_each};
-use crate::questions::keeping::is_test;
-use crate::questions::words::{bytes, count, memory};
+use crate::model::{Call, Device, FrameId, Module, ValueKind};
+use crate::queries::bindings::{find_binding, is_training_script, resolve_names};
+use crate::queries::files::{is_path_list, reads_file_named_by, target_names, yields_one_item};
+use crate::queries::retention::is_test_code;
+use crate::queries::wording::{format_bytes, format_count, format_memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Comprehension, Expr};
 use ruff_text_size::{Ranged, TextRange};
@@ -57,26 +57,26 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        findings.extend(too_large(module, call));
+        findings.extend(find_too_large_array(module, call));
     }
     let mut gathered = module
         .calls()
         .iter()
-        .filter_map(|call| gathers(module, call))
+        .filter_map(|call| find_gathered_files(module, call))
         .peekable();
-    if gathered.peek().is_some() && trains(module) {
+    if gathered.peek().is_some() && is_training_script(module) {
         for (place, what) in gathered {
             findings.push(finding(module, place, &what));
         }
     }
 }
 
-// ---- sizes that are written in the text ----
+// ---- Arrays of known size ----
 
-/// An array that takes more than half of the memory.
-fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
+/// Returns a finding for an array that takes more than half of the memory.
+fn find_too_large_array(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
     let size = call.result.bytes()?;
-    let ram = module.here.ram?;
+    let ram = module.target.ram_bytes?;
     let is_made = match call.path {
         Some(path) => {
             matches!(path.first(), "torch" | "numpy" | "tensorflow") && !is_copy(path.last())
@@ -86,15 +86,15 @@ fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
             Some("random" | "standard_normal" | "integers" | "normal" | "uniform")
         ),
     };
-    let is_array = matches!(call.result.kind, Kind::Tensor | Kind::Array);
-    if is_test(module, module.frame(call.place.frame)) {
+    let is_array = matches!(call.result.kind, ValueKind::Tensor | ValueKind::Array);
+    if is_test_code(module, module.frame(call.context.frame)) {
         return None;
     }
     if !is_made
         || !is_array
         || size * 2.0 < ram as f64
         || call.result.device == Device::Gpu
-        || is_elsewhere(module, call)
+        || is_on_other_device(module, call)
     {
         return None;
     }
@@ -105,15 +105,15 @@ fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
         format!("`{source}`")
     };
     let lengths = module.shape(call.result).map(|lengths| {
-        let lengths: Vec<String> = lengths.iter().map(|length| count(*length)).collect();
+        let lengths: Vec<String> = lengths.iter().map(|length| format_count(*length)).collect();
         lengths.join(" × ")
     });
     Some(Finding {
         rule: &RULE,
         range: call.expr.range(),
-        message: format!("{short} is {}, on a machine with {}", bytes(size), memory(ram)),
+        message: format!("{short} is {}, on a machine with {}", format_bytes(size), format_memory(ram)),
         label: format!("{} elements at once", lengths.unwrap_or_default()),
-        help: "make or read one batch at a time: in __getitem__ of a Dataset, or from np.load(…, mmap_mode=\"r\")"
+        help: "create or read one batch at a time: in __getitem__ of a Dataset, or with np.load(…, mmap_mode=\"r\")"
             .to_owned(),
         fix: None,
     })
@@ -126,21 +126,21 @@ fn is_copy(name: &str) -> bool {
     )
 }
 
-/// On no device, or on one of which nothing is known.
-fn is_elsewhere(module: &Module<'_>, call: &Call<'_>) -> bool {
+/// Whether the array is on another device, or on none.
+fn is_on_other_device(module: &Module<'_>, call: &Call<'_>) -> bool {
     call.keyword("device").is_some()
         || ["FakeTensor", "\"meta\"", "'meta'"]
             .iter()
             .any(|word| module.text.contains(word))
 }
 
-// ---- files ----
+// ---- Data from files ----
 
-/// What brings together what many files hold, and the functions' word for it.
-fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, String)> {
-    let frame = call.place.frame;
+/// Returns a call that combines the contents of many files, and the description of its result.
+fn find_gathered_files<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, String)> {
+    let frame = call.context.frame;
     let may_gather = call.path.is_some() || call.method() == Some("append");
-    if !may_gather || call.place.inline || is_lazy(module, frame) {
+    if !may_gather || call.context.inline || yields_one_item(module, frame) {
         return None;
     }
     if let Some(path) = call.path {
@@ -159,14 +159,14 @@ fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, Strin
         return Some((
             call.expr.range(),
             format!(
-                "`{}` holds what every file of `{over}` holds",
+                "`{}` holds the content of every file in `{over}`",
                 module.source(&*call.expr.func)
             ),
         ));
     }
-    // A list that a dataset keeps.
+    // A list that a dataset fills in `__init__`.
     let name = module
-        .key(call.object()?)
+        .dotted_name(call.object()?)
         .filter(|name| name.starts_with("self."))?;
     let added = call
         .expr
@@ -174,50 +174,55 @@ fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, Strin
         .args
         .first()
         .filter(|_| call.method() == Some("append"))?;
-    let around = module.loop_at(call.place.within?);
-    let (target, over) = around.over?;
-    let names = bound_names(target);
+    let around = module.loop_at(call.context.innermost_loop?);
+    let (target, over) = around.for_clause?;
+    let names = target_names(target);
     let kept = module.arguments(call).first()?;
-    let is_array = matches!(kept.kind, Kind::Tensor | Kind::Array | Kind::Unknown);
-    let reads =
-        reads_each(module, added, frame, &names) || is_read_before(module, added, &names, call);
+    let is_array = matches!(
+        kept.kind,
+        ValueKind::Tensor | ValueKind::Array | ValueKind::Unknown
+    );
+    let reads = reads_file_named_by(module, added, frame, &names)
+        || is_read_before(module, added, &names, call);
     let in_init = module.frame(frame).name() == "__init__";
-    (in_init && is_array && reads && are_paths(module, over, frame)).then(|| {
+    (in_init && is_array && reads && is_path_list(module, over, frame)).then(|| {
         (
             call.expr.range(),
             format!(
-                "`{name}` keeps what every file of `{}` holds",
+                "`{name}` keeps the content of every file in `{}`",
                 module.source(over)
             ),
         )
     })
 }
 
-/// `wave, rate = torchaudio.load(path)`, and then `wave` is kept.
+/// Whether a stored name was read from a file before: `wave, rate = torchaudio.load(path)`.
 fn is_read_before<'a>(
     module: &Module<'a>,
     added: &'a Expr,
     names: &[&str],
     call: &Call<'a>,
 ) -> bool {
-    let Some(name) = module.key(added) else {
+    let Some(name) = module.dotted_name(added) else {
         return false;
     };
-    let origin = bound_to(module, name, call.place.frame, call.expr.start());
+    let origin = find_binding(module, name, call.context.frame, call.expr.start());
     origin.is_some_and(|origin| {
         origin.part.is_none_or(|part| part == 0)
-            && reads_each(module, origin.expr, origin.frame, names)
+            && reads_file_named_by(module, origin.expr, origin.frame, names)
     })
 }
 
-/// The files that a list of parts is read from, as they are called: a comprehension, `map`, or a
-/// list that a loop before it filled.
+/// Returns the source of the path list that a list of arrays is read from: by a comprehension,
+/// `map`, or an earlier loop.
 fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> Option<&'a str> {
-    let origin = behind_names(module, parts, frame);
+    let origin = resolve_names(module, parts, frame);
     match origin.expr {
-        Expr::ListComp(list) => of_comprehension(module, &list.elt, &list.generators, origin.frame),
+        Expr::ListComp(list) => {
+            files_of_comprehension(module, &list.elt, &list.generators, origin.frame)
+        }
         Expr::Generator(list) => {
-            of_comprehension(module, &list.elt, &list.generators, origin.frame)
+            files_of_comprehension(module, &list.elt, &list.generators, origin.frame)
         }
         Expr::Call(call) => {
             let Expr::Name(function) = &*call.func else {
@@ -226,71 +231,71 @@ fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> 
             match (function.id.as_str(), &call.arguments.args[..]) {
                 ("list" | "tuple", [inner]) => reads_all_files(module, inner, origin.frame),
                 ("map", [reader, over]) => {
-                    let reads = match module.path(reader) {
+                    let reads = match module.import_path(reader) {
                         Some(path) => {
-                            crate::questions::files::reads_a_file(&path) && !path.is("torch.load")
+                            crate::queries::files::reads_file(&path) && !path.is("torch.load")
                         }
-                        None => match module.settled(reader, origin.frame).kind {
-                            Kind::Function(id) => reads_in(module, FrameId(id)),
+                        None => match module.final_value(reader, origin.frame).kind {
+                            ValueKind::Function(id) => function_reads_file(module, FrameId(id)),
                             _ => false,
                         },
                     };
-                    (reads && are_paths(module, over, origin.frame)).then(|| module.source(over))
+                    (reads && is_path_list(module, over, origin.frame)).then(|| module.source(over))
                 }
                 _ => None,
             }
         }
         Expr::List(list) if list.elts.is_empty() => {
-            let name = module.key(parts)?;
+            let name = module.dotted_name(parts)?;
             module.calls().iter().find_map(|call| {
                 let is_append = call.method() == Some("append")
-                    && call.place.frame == frame
-                    && call.object().and_then(|object| module.key(object)) == Some(name);
-                let around = module.loop_at(call.place.within.filter(|_| is_append)?);
-                let (target, over) = around.over?;
+                    && call.context.frame == frame
+                    && call.object().and_then(|object| module.dotted_name(object)) == Some(name);
+                let around = module.loop_at(call.context.innermost_loop.filter(|_| is_append)?);
+                let (target, over) = around.for_clause?;
                 let added = call.expr.arguments.args.first()?;
-                let names = bound_names(target);
-                let reads = reads_each(module, added, frame, &names)
+                let names = target_names(target);
+                let reads = reads_file_named_by(module, added, frame, &names)
                     || is_read_before(module, added, &names, call);
-                (reads && are_paths(module, over, frame)).then(|| module.source(over))
+                (reads && is_path_list(module, over, frame)).then(|| module.source(over))
             })
         }
         _ => None,
     }
 }
 
-fn of_comprehension<'a>(
+fn files_of_comprehension<'a>(
     module: &Module<'a>,
     element: &'a Expr,
     generators: &'a [Comprehension],
     frame: FrameId,
 ) -> Option<&'a str> {
     let [generator] = generators else { return None };
-    let names = bound_names(&generator.target);
-    (reads_each(module, element, frame, &names) && are_paths(module, &generator.iter, frame))
-        .then(|| module.source(&generator.iter))
+    let names = target_names(&generator.target);
+    (reads_file_named_by(module, element, frame, &names)
+        && is_path_list(module, &generator.iter, frame))
+    .then(|| module.source(&generator.iter))
 }
 
-fn reads_in(module: &Module<'_>, frame: FrameId) -> bool {
+fn function_reads_file(module: &Module<'_>, frame: FrameId) -> bool {
     module.calls().iter().any(|call| {
-        call.place.frame == frame
+        call.context.frame == frame
             && call
                 .path
-                .is_some_and(|path| crate::questions::files::reads_a_file(&path))
+                .is_some_and(|path| crate::queries::files::reads_file(&path))
     })
 }
 
 fn finding(module: &Module<'_>, place: TextRange, what: &str) -> Finding {
-    let here = module.here.ram.map_or(String::new(), |ram| {
-        format!(", in the {} of this machine", memory(ram))
+    let machine = module.target.ram_bytes.map_or(String::new(), |ram| {
+        format!(", on a machine with {}", format_memory(ram))
     });
     Finding {
         rule: &RULE,
         range: place,
-        message: format!("{what} at once{here}"),
-        label: "all files are in memory before the first step".to_owned(),
-        help: "keep the names and read each file when it is its turn: in __getitem__ of a Dataset, in a generator, or \
-               with np.load(…, mmap_mode=\"r\")"
+        message: format!("{what} at once{machine}"),
+        label: "all files are loaded before the first step".to_owned(),
+        help: "keep the paths and read each file when it is needed: in __getitem__ of a Dataset, in a generator, or with np.load(…, mmap_mode=\"r\")"
             .to_owned(),
         fix: None,
     }

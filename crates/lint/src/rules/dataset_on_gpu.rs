@@ -1,12 +1,12 @@
 //! # dataset-on-gpu (AF201)
 //!
-//! A whole dataset is put on the graphics card before training.
+//! A whole dataset is moved to the GPU before training.
 //!
 //! ## Why it crashes
 //!
-//! The card has a fraction of the machine's memory, and weights, gradients and activations need
-//! it. What the dataset takes is gone for the whole run: the batch has to be smaller than it
-//! could be, and one more epoch of logging or a larger input ends with "CUDA out of memory".
+//! A GPU has a fraction of the machine's memory, and needs it for weights, gradients and
+//! activations. The dataset occupies its part for the whole run, so the batch must be smaller, and
+//! a slightly larger input ends with "CUDA out of memory".
 //!
 //! ## Wrong
 //!
@@ -26,19 +26,20 @@
 //!
 //! ## When it is fine
 //!
-//! When the data is small beside the card's memory: then it is even faster. Data whose size is
-//! written in the text is reported from a thirty-second of the memory on; else only what a file held.
+//! When the data is small compared with the GPU's memory: then it is even faster. Data of known
+//! size is reported from 1/32 of the memory on; data of unknown size only if it was loaded from a
+//! file.
 //!
 //! ## Fix
 //!
-//! None: each use of a batch has to move it.
+//! None: every use of a batch would have to move it.
 
-use super::full_batch::whole_input;
+use super::full_batch::whole_table_input;
 use crate::finding::Finding;
-use crate::model::uses::uses_of;
-use crate::model::{Call, Device, FrameId, Kind, Module, Role, Store};
-use crate::questions::files::is_whole_file;
-use crate::questions::words::{bytes, memory};
+use crate::model::uses::find_uses;
+use crate::model::{Call, Device, FrameId, Module, Role, Store, ValueKind};
+use crate::queries::files::holds_whole_file;
+use crate::queries::wording::{format_bytes, format_memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -52,8 +53,8 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// The share of the card's memory from which data is large.
-const LARGE: f64 = 1.0 / 32.0;
+/// The share of GPU memory from which data is large.
+const LARGE_SHARE: f64 = 1.0 / 32.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("torch") {
@@ -62,25 +63,25 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     let mut places: Vec<TextRange> = Vec::new();
     for call in module.calls() {
         if call.path.is_some_and(|path| path.last() == "TensorDataset")
-            && let Some(moved) = first_moved(module, call)
+            && let Some(moved) = first_part_on_gpu(module, call)
             && !places.contains(&moved.expr.range())
         {
             places.push(moved.expr.range());
             findings.push(finding(
                 module,
                 moved,
-                &format!("the dataset at {}", module.line(call.expr.range())),
+                &format!("the dataset at {}", module.line_label(call.expr.range())),
             ));
         }
     }
     for store in module.stores() {
         if store.value.device == Device::Gpu
-            && store.value.is(Kind::Tensor)
-            && store.place.within.is_none()
-            && let Some(moved) = mover(module, store)
+            && store.value.is(ValueKind::Tensor)
+            && store.context.innermost_loop.is_none()
+            && let Some(moved) = find_move_to_gpu(module, store)
             && !places.contains(&moved.expr.range())
             && is_large(module, moved) == Some(true)
-            && let Some(line) = is_taken_apart(module, store)
+            && let Some(line) = find_partial_use(module, store)
         {
             places.push(moved.expr.range());
             findings.push(finding(module, moved, &format!("the batches at {line}")));
@@ -88,8 +89,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The first part of a `TensorDataset` that is on the card and large, where it was moved there.
-fn first_moved<'m, 'a>(module: &'m Module<'a>, dataset: &Call<'a>) -> Option<&'m Call<'a>> {
+/// Returns the call that moves the first large part of a `TensorDataset` to the GPU.
+fn first_part_on_gpu<'m, 'a>(module: &'m Module<'a>, dataset: &Call<'a>) -> Option<&'m Call<'a>> {
     module.arguments(dataset).iter().find_map(|part| {
         if part.device != Device::Gpu {
             return None;
@@ -97,14 +98,14 @@ fn first_moved<'m, 'a>(module: &'m Module<'a>, dataset: &Call<'a>) -> Option<&'m
         let moved = module
             .calls()
             .iter()
-            .filter(|call| call.expr.start() == part.site && moves(call))
+            .filter(|call| call.expr.start() == part.site && moves_to_gpu(call))
             .max_by_key(|call| call.expr.end())?;
         (is_large(module, moved) == Some(true)).then_some(moved)
     })
 }
 
-/// The call that puts what is bound here on the card.
-fn mover<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'a>> {
+/// Returns the call that moves the assigned value to the GPU.
+fn find_move_to_gpu<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'a>> {
     let source = store.source?.range();
     module
         .calls()
@@ -112,62 +113,62 @@ fn mover<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'
         .filter(|call| {
             call.expr.start() == source.start()
                 && source.contains_range(call.expr.range())
-                && moves(call)
+                && moves_to_gpu(call)
         })
         .max_by_key(|call| call.expr.end())
 }
 
-fn moves(call: &Call<'_>) -> bool {
+fn moves_to_gpu(call: &Call<'_>) -> bool {
     call.result.device == Device::Gpu
         && (matches!(call.method(), Some("to" | "cuda")) || call.keyword("device").is_some())
 }
 
-/// Whether data is large: by its size, or because a file held it. None: it is small.
+/// Whether data is large, by its size or because it was loaded from a file. `None` means small.
 fn is_large<'a>(module: &Module<'a>, moved: &Call<'a>) -> Option<bool> {
     if let Some(size) = moved.result.bytes() {
-        let vram = module.here.vram? as f64;
-        return (size >= vram * LARGE).then_some(true);
+        let vram = module.target.vram_bytes? as f64;
+        return (size >= vram * LARGE_SHARE).then_some(true);
     }
-    let frame = moved.place.frame;
+    let frame = moved.context.frame;
     let data = match moved.object() {
         Some(object) => object,
         None => moved.expr.arguments.args.first()?,
     };
-    Some(is_whole_file(module, data, frame))
+    Some(holds_whole_file(module, data, frame))
 }
 
-/// Where batches are taken out of a tensor: sliced in a loop, split by one, or given by
-/// `__getitem__`; or where all of it is given to a model.
-fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<String> {
-    let name = module.key(store.target)?;
-    let frame = module.frame(store.place.frame);
+/// Returns the line that uses only parts of a tensor: a slice in a loop, a split, or `__getitem__`;
+/// or the line that passes all of it to a model.
+fn find_partial_use(module: &Module<'_>, store: &Store<'_>) -> Option<String> {
+    let name = module.dotted_name(store.target)?;
+    let frame = module.frame(store.context.frame);
     if name.starts_with("self.") {
         let class = module.classes().get(frame.class? as usize)?;
-        let item = (class.is == Role::Dataset)
+        let item = (class.role == Role::Dataset)
             .then(|| class.methods.get("__getitem__"))
             .flatten()?;
-        return sliced_in(module, name, module.frame(*item).body);
+        return find_slice(module, name, module.frame(*item).body);
     }
     let own = |around: &&crate::model::Loop<'_>| {
-        around.frame == store.place.frame && around.parent.is_none()
+        around.frame == store.context.frame && around.parent.is_none()
     };
     for around in module.loops().iter().filter(own) {
-        if let Some(line) = sliced_in(module, name, around.body) {
+        if let Some(line) = find_slice(module, name, around.body) {
             return Some(line);
         }
     }
     let whole = module.calls().iter().find(|call| {
-        call.place.frame == store.place.frame
-            && whole_input(module, call).is_some_and(|(data, _)| data == name)
+        call.context.frame == store.context.frame
+            && whole_table_input(module, call).is_some_and(|(data, _)| data == name)
     });
     if let Some(call) = whole {
-        return Some(module.line(call.expr.range()));
+        return Some(module.line_label(call.expr.range()));
     }
-    splits(module, name, store.place.frame)
+    find_split(module, name, store.context.frame)
 }
 
-fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
-    uses_of(module.text, name, body)
+fn find_slice(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
+    find_uses(module.text, name, body)
         .iter()
         .find_map(|used| match used.around[0] {
             Some(Expr::Subscript(subscript))
@@ -176,16 +177,16 @@ fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
                     && !subscript.slice.is_number_literal_expr()
                     && !subscript.slice.is_string_literal_expr() =>
             {
-                Some(module.line(used.expr.range()))
+                Some(module.line_label(used.expr.range()))
             }
             _ => None,
         })
 }
 
-/// `for part in everything.split(chunk)`.
-fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<String> {
+/// Returns the line of `for part in everything.split(chunk)`.
+fn find_split(module: &Module<'_>, name: &str, frame: FrameId) -> Option<String> {
     module.loops().iter().find_map(|around| {
-        let (_, Expr::Call(over)) = around.over? else {
+        let (_, Expr::Call(over)) = around.for_clause? else {
             return None;
         };
         let Expr::Attribute(method) = &*over.func else {
@@ -193,8 +194,8 @@ fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<String> {
         };
         let is_split = around.frame == frame
             && matches!(method.attr.as_str(), "split" | "chunk")
-            && module.key(&method.value) == Some(name);
-        is_split.then(|| module.line(over.range()))
+            && module.dotted_name(&method.value) == Some(name);
+        is_split.then(|| module.line_label(over.range()))
     })
 }
 
@@ -203,29 +204,34 @@ fn finding(module: &Module<'_>, moved: &Call<'_>, user: &str) -> Finding {
         .object()
         .map_or_else(|| module.source(moved.expr), |object| module.source(object));
     let data = if data.len() > 50 || data.contains('\n') {
-        "all of it"
+        "all data"
     } else {
         data
     };
-    let card = module.here.vram.map_or("the card".to_owned(), |vram| {
-        format!("a GPU with {}", memory(vram))
-    });
+    let card = module
+        .target
+        .vram_bytes
+        .map_or("the GPU".to_owned(), |vram| {
+            format!("a GPU with {}", format_memory(vram))
+        });
     let size = moved.result.bytes();
     let message = match size {
         Some(size) => format!(
-            "`{data}` is {}, on {card}, for the whole training",
-            bytes(size)
+            "`{data}` takes {} on {card} for the whole training",
+            format_bytes(size)
         ),
         None => {
-            format!("`{data}` is all that a file held, and stays on {card} for the whole training")
+            format!(
+                "`{data}` is the content of a whole file and stays on {card} for the whole training"
+            )
         }
     };
     Finding {
         rule: &RULE,
         range: moved.expr.range(),
         message,
-        label: format!("only {user} need it there, a batch at a time"),
-        help: "leave it in main memory and move each batch: batch.to(device, non_blocking=True)"
+        label: format!("only {user} needs it there, one batch at a time"),
+        help: "keep it in main memory and move each batch: batch.to(device, non_blocking=True)"
             .to_owned(),
         fix: None,
     }

@@ -1,12 +1,12 @@
 //! # double-softmax (AF403)
 //!
-//! A loss that applies a softmax is given what went through one already.
+//! A loss that applies a softmax receives values that already went through one.
 //!
 //! ## Why it crashes
 //!
-//! `CrossEntropyLoss` takes raw numbers. Of probabilities its own softmax makes almost equal
-//! ones: with ten classes the best of them cannot exceed 0.23. The loss stays high, gradients
-//! are tiny, and days of training end where they began.
+//! `CrossEntropyLoss` expects logits. A second softmax makes probabilities almost equal: with ten
+//! classes the best cannot exceed 0.23. The loss stays high, gradients are tiny, and the model
+//! hardly learns.
 //!
 //! ## Wrong
 //!
@@ -28,11 +28,11 @@
 //!
 //! ## Fix
 //!
-//! None: whether the softmax goes, or the loss becomes another, is the author's to say.
+//! None: only the author can choose between removing the softmax and using another loss.
 
 use crate::finding::Finding;
-use crate::model::{Call, Form, Kind, Module, Value};
-use crate::questions::numbers::forms;
+use crate::model::{Activation, Call, Module, Value, ValueKind};
+use crate::queries::activations::find_activations;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -48,21 +48,29 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        if let Some(given) = given_twice(module, call, Form::Softmax) {
+        if let Some(given) = find_double_activation(module, call, Activation::Softmax) {
             findings.push(finding(module, call, given));
         }
     }
 }
 
-/// What a loss is given that has been through the same function that the loss applies.
-pub fn given_twice<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<&'a Expr> {
-    let (given, value) = logits(module, call, form)?;
-    let known = forms(module, call.place.frame, given, value);
-    (!known.is_empty() && known.iter().all(|known| *known == form)).then_some(given)
+/// Returns the input of a loss that already went through the activation that the loss applies.
+pub fn find_double_activation<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    activation: Activation,
+) -> Option<&'a Expr> {
+    let (given, value) = logits_argument(module, call, activation)?;
+    let known = find_activations(module, call.context.frame, given, value);
+    (!known.is_empty() && known.iter().all(|known| *known == activation)).then_some(given)
 }
 
-/// The raw numbers that a loss of this kind takes.
-fn logits<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<(&'a Expr, Value)> {
+/// Returns the logits argument of a loss that applies this activation.
+fn logits_argument<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    activation: Activation,
+) -> Option<(&'a Expr, Value)> {
     let argument = |place: usize, name: &str| {
         Some((
             call.argument(place, name)?,
@@ -70,8 +78,8 @@ fn logits<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<(&'a E
         ))
     };
     if let Some(path) = call.path {
-        return match (path.segments(), form) {
-            (["torch", "nn", "functional", "cross_entropy"], Form::Softmax)
+        return match (path.segments(), activation) {
+            (["torch", "nn", "functional", "cross_entropy"], Activation::Softmax)
             | (
                 [
                     "torch",
@@ -79,7 +87,7 @@ fn logits<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<(&'a E
                     "functional",
                     "binary_cross_entropy_with_logits",
                 ],
-                Form::Sigmoid,
+                Activation::Sigmoid,
             ) => argument(0, "input"),
             (
                 [
@@ -88,26 +96,28 @@ fn logits<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<(&'a E
                     "softmax_cross_entropy_with_logits"
                     | "sparse_softmax_cross_entropy_with_logits",
                 ],
-                Form::Softmax,
+                Activation::Softmax,
             )
-            | (["tensorflow", "nn", "sigmoid_cross_entropy_with_logits"], Form::Sigmoid) => {
+            | (["tensorflow", "nn", "sigmoid_cross_entropy_with_logits"], Activation::Sigmoid) => {
                 argument(1, "logits")
             }
             _ => None,
         };
     }
     if call.method() == Some("compile") {
-        // The model itself is what is given.
-        let model = call.receiver.filter(|receiver| receiver.is(Kind::Model))?;
+        // The output of the model is the input of the loss.
+        let model = call
+            .receiver
+            .filter(|receiver| receiver.is(ValueKind::Model))?;
         let loss = module.argument(call, 1, "loss")?;
-        let fits = loss.is(Kind::Criterion) && loss.form == form;
+        let fits = loss.is(ValueKind::Criterion) && loss.activation == activation;
         return Some((call.object()?, model)).filter(|_| fits);
     }
-    let fits = call.callee.is(Kind::Criterion) && call.callee.form == form;
+    let fits = call.callee.is(ValueKind::Criterion) && call.callee.activation == activation;
     if !fits {
         return None;
     }
-    // Losses of Keras are given the truth first.
+    // Keras losses take the true values first.
     let is_keras = !module.imports("torch");
     if is_keras {
         argument(1, "y_pred")
@@ -121,11 +131,13 @@ fn finding(module: &Module<'_>, call: &Call<'_>, given: &Expr) -> Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "`{}` has been through a softmax, and this loss applies another: the gradients all but vanish",
+            "`{}` went through a softmax, and this loss applies another: the gradients almost vanish",
             module.source(given)
         ),
-        label: "takes raw numbers".to_owned(),
-        help: "give the loss the numbers before the softmax, and apply the softmax only where probabilities are wanted".to_owned(),
+        label: "expects logits".to_owned(),
+        help:
+            "pass the logits to the loss, and apply the softmax only where probabilities are needed"
+                .to_owned(),
         fix: None,
     }
 }

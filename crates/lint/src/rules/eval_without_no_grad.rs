@@ -1,13 +1,12 @@
 //! # eval-without-no-grad (AF105)
 //!
-//! A model is only asked, not taught, and PyTorch records all that it does.
+//! Evaluation runs with gradient tracking on, so PyTorch keeps every activation.
 //!
 //! ## Why it crashes
 //!
-//! `model.eval()` changes dropout and batch normalisation; it does not stop PyTorch from keeping
-//! every activation for a `backward()` that never comes. The evaluation takes several times the
-//! memory it needs, and the run dies in the validation after the first epoch, or has to be given
-//! smaller batches.
+//! `model.eval()` changes dropout and batch normalization; it does not turn gradient tracking off.
+//! Every activation is kept for a `backward()` that never comes. Evaluation takes several times the
+//! memory it needs, and the run often fails in the validation after the first epoch.
 //!
 //! ## Wrong
 //!
@@ -28,19 +27,21 @@
 //!
 //! ## When it is fine
 //!
-//! When gradients are wanted (attacks, saliency), or who calls the function has turned them off.
-//! Where the file shows that, nothing is reported.
+//! When gradients are wanted (attacks, saliency), or the caller has turned them off. Where the file
+//! shows that, nothing is reported.
 //!
 //! ## Fix
 //!
-//! Unsafe: `@torch.no_grad()` over a function that does nothing else than evaluate.
+//! Unsafe: adds `@torch.no_grad()` to a function that only evaluates.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::uses::lies_in;
-use crate::model::{Call, Feed, Frame, FrameId, Kind, LoopId, Module, Role, each_block};
-use crate::questions::attempts::runs_a_model;
-use crate::questions::backward::{goes_back_by, goes_back_during, goes_back_in};
-use crate::questions::keeping::{arguments_of, is_evaluation, is_test};
+use crate::model::{Call, Frame, FrameId, LoopId, LoopSource, Module, Role, ValueKind, each_block};
+use crate::queries::backward::{
+    call_runs_backward, runs_backward_in_function, runs_backward_in_loop,
+};
+use crate::queries::retention::{is_evaluation_name, is_test_code, match_arguments};
+use crate::queries::try_blocks::runs_model;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -55,32 +56,34 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if !module.imports("torch") || is_handled_elsewhere(module) {
+    if !module.imports("torch") || sets_grad_in_other_ways(module) {
         return;
     }
     let mut seen: Vec<(FrameId, LoopId)> = Vec::new();
     for call in module.calls() {
-        let Some(id) = call.place.within else {
+        let Some(id) = call.context.innermost_loop else {
             continue;
         };
-        let is_plain = !call.place.no_grad && !call.place.inline && call.place.handler.is_none();
+        let is_plain =
+            !call.context.no_grad && !call.context.inline && call.context.handler.is_none();
         let around = module.loop_at(id);
-        let is_over = around.over.is_some() && !matches!(around.feed, Feed::Times(_));
-        let is_suspect =
-            is_plain && (call.callee.is(Kind::Model) || (call.own.is_some() && is_over));
+        let is_over =
+            around.for_clause.is_some() && !matches!(around.loop_source, LoopSource::Times(_));
+        let is_suspect = is_plain
+            && (call.callee.is(ValueKind::Model) || (call.local_function.is_some() && is_over));
         if is_suspect
-            && !seen.contains(&(call.place.frame, id))
-            && records(module, call)
-            && only_asks(module, call, id)
+            && !seen.contains(&(call.context.frame, id))
+            && records_graph(module, call)
+            && only_evaluates(module, call, id)
         {
-            seen.push((call.place.frame, id));
+            seen.push((call.context.frame, id));
             findings.push(finding(module, call, id));
         }
     }
 }
 
-/// Texts in which gradients are turned off or on in ways that are not followed.
-fn is_handled_elsewhere(module: &Module<'_>) -> bool {
+/// Whether the text turns gradient tracking on or off in a way that is not followed.
+fn sets_grad_in_other_ways(module: &Module<'_>) -> bool {
     [
         "set_grad_enabled",
         "volatile",
@@ -92,51 +95,57 @@ fn is_handled_elsewhere(module: &Module<'_>) -> bool {
     .any(|sign| module.text.contains(sign))
 }
 
-/// Whether a graph is recorded by this call: of a model, or of a function that runs one.
-fn records(module: &Module<'_>, call: &Call<'_>) -> bool {
-    if call.callee.is(Kind::Model) {
-        return call.result.graph || matches!(call.result.kind, Kind::Tuple(_) | Kind::Fields(_));
+/// Whether a call records a graph: of a model, or of a function that runs one.
+fn records_graph(module: &Module<'_>, call: &Call<'_>) -> bool {
+    if call.callee.is(ValueKind::Model) {
+        return call.result.graph
+            || matches!(call.result.kind, ValueKind::Tuple(_) | ValueKind::Fields(_));
     }
-    call.own.is_some_and(|own| {
+    call.local_function.is_some_and(|own| {
         let frame = module.frame(own);
         let is_helper =
-            !frame.no_grad && !is_in_model(module, frame) && !is_evaluation(frame.name());
+            !frame.no_grad && !is_in_model(module, frame) && !is_evaluation_name(frame.name());
         is_helper
-            && !goes_back_during(module, own)
+            && !runs_backward_in_function(module, own)
             && module.calls().iter().any(|inner| {
-                inner.place.frame == own && inner.callee.is(Kind::Model) && !inner.place.no_grad
+                inner.context.frame == own
+                    && inner.callee.is(ValueKind::Model)
+                    && !inner.context.no_grad
             })
     })
 }
 
-/// Whether the model is asked in this loop, and nothing is learned from what it says.
-fn only_asks<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
-    let frame = module.frame(call.place.frame);
+/// Whether the loop runs the model without training it.
+fn only_evaluates<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
+    let frame = module.frame(call.context.frame);
     let source = frame.def.map_or("", |def| module.source(def));
-    if is_in_model(module, frame) || is_test(module, frame) || source.contains("requires_grad") {
-        return false;
-    }
-    // Whoever turns gradients off for one call of a model has them on for another on purpose.
-    let is_chosen = module.calls().iter().any(|other| {
-        other.place.frame == call.place.frame && other.place.no_grad && other.callee.is(Kind::Model)
-    });
-    if is_chosen
-        || goes_back_in(module, id)
-        || is_under_unknown(module, frame.body, call.expr.range())
+    if is_in_model(module, frame) || is_test_code(module, frame) || source.contains("requires_grad")
     {
         return false;
     }
-    is_after_eval(module, call) || is_known_evaluation(module, frame, call, id)
+    // If it is off for one call of a model, it is on for another call on purpose.
+    let is_chosen = module.calls().iter().any(|other| {
+        other.context.frame == call.context.frame
+            && other.context.no_grad
+            && other.callee.is(ValueKind::Model)
+    });
+    if is_chosen
+        || runs_backward_in_loop(module, id)
+        || is_in_unknown_context(module, frame.body, call.expr.range())
+    {
+        return false;
+    }
+    is_after_eval(module, call) || is_evaluation_function(module, frame, call, id)
 }
 
-/// Whether a function is part of a model: whoever calls the model decides about the graph.
+/// Whether a function is part of a model, whose caller decides about gradient tracking.
 fn is_in_model(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     let mut here = Some(frame);
     while let Some(frame) = here {
         let class = frame
             .class
             .and_then(|class| module.classes().get(class as usize));
-        if class.is_some_and(|class| !matches!(class.is, Role::Other | Role::Dataset)) {
+        if class.is_some_and(|class| !matches!(class.role, Role::Other | Role::Dataset)) {
             return true;
         }
         here = frame.parent.map(|parent| module.frame(parent));
@@ -144,13 +153,13 @@ fn is_in_model(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     frame.name() == "forward"
 }
 
-/// Whether the model was put into evaluation before, and neither is put back into training nor
-/// is anything gone back through until it is.
+/// Whether the model was switched to evaluation before, and neither `train()` nor `backward()`
+/// follows until the next switch.
 fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     let here: Vec<&Call<'a>> = module
         .calls()
         .iter()
-        .filter(|other| other.place.frame == call.place.frame)
+        .filter(|other| other.context.frame == call.context.frame)
         .collect();
     let position = call.expr.start();
     let turns = |name: &str, other: &Call<'a>| {
@@ -158,7 +167,7 @@ fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
             && other.expr.arguments.is_empty()
             && other
                 .object()
-                .is_some_and(|object| asks_the_same(module, call, object))
+                .is_some_and(|object| is_same_model(module, call, object))
     };
     let evaluated = here
         .iter()
@@ -178,18 +187,20 @@ fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     let mut later = here
         .iter()
         .filter(|other| (evaluated..end).contains(&other.expr.start()));
-    !later.any(|other| goes_back_by(module, other))
+    !later.any(|other| call_runs_backward(module, other))
 }
 
-/// Whether the object that `.eval()` was called on is the model that is asked, here or in the
-/// function that is called.
-fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> bool {
-    let Some(key) = module.key(object) else {
+/// Whether `.eval()` was called on the model that runs here or in the called function.
+fn is_same_model<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> bool {
+    let Some(key) = module.dotted_name(object) else {
         return false;
     };
-    let Some(own) = call.own.filter(|_| !call.callee.is(Kind::Model)) else {
-        // `self.model.eval()` reaches what is inside.
-        let asked = module.key(&call.expr.func);
+    let Some(own) = call
+        .local_function
+        .filter(|_| !call.callee.is(ValueKind::Model))
+    else {
+        // `self.model.eval()` also applies to submodules.
+        let asked = module.dotted_name(&call.expr.func);
         return asked.is_some_and(|asked| {
             asked == key
                 || asked
@@ -197,51 +208,51 @@ fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> 
                     .is_some_and(|rest| rest.starts_with(['.', '[']))
         });
     };
-    let given = arguments_of(module, call, own);
+    let given = match_arguments(module, call, own);
     module.calls().iter().any(|inner| {
-        inner.place.frame == own
-            && inner.callee.is(Kind::Model)
-            && module.key(&inner.expr.func).is_some_and(|asked| {
+        inner.context.frame == own
+            && inner.callee.is(ValueKind::Model)
+            && module.dotted_name(&inner.expr.func).is_some_and(|asked| {
                 let is_shared =
                     key.starts_with("self.") || !module.frame(own).names.contains_key(key);
                 (asked == key && is_shared)
                     || given.iter().any(|(name, argument, _)| {
-                        *name == asked && module.key(argument) == Some(key)
+                        *name == asked && module.dotted_name(argument) == Some(key)
                     })
             })
     })
 }
 
-/// Whether a function is for evaluation by its name, goes over batches, and everyone who calls
-/// it is known and sees no graph.
-fn is_known_evaluation(
+/// Whether a function evaluates by its name, iterates over batches, and all of its callers are
+/// known and see no graph.
+fn is_evaluation_function(
     module: &Module<'_>,
     frame: &Frame<'_>,
     call: &Call<'_>,
     id: LoopId,
 ) -> bool {
-    let id_of_frame = call.place.frame;
+    let id_of_frame = call.context.frame;
     let mut callers = module
         .calls()
         .iter()
-        .filter(|other| other.own == Some(id_of_frame))
+        .filter(|other| other.local_function == Some(id_of_frame))
         .peekable();
-    is_evaluation(frame.name())
-        && module.loop_at(id).feed == Feed::Batches
+    is_evaluation_name(frame.name())
+        && module.loop_at(id).loop_source == LoopSource::Batches
         && !frame.returns.graph
-        && !goes_back_during(module, id_of_frame)
+        && !runs_backward_in_function(module, id_of_frame)
         && !module.calls().iter().any(|other| {
-            other.place.frame == id_of_frame
+            other.context.frame == id_of_frame
                 && (other.method() == Some("train") || other.method() == Some("step"))
         })
         && callers.peek().is_some()
         && callers.all(|caller| {
-            !caller.place.no_grad && !is_test(module, module.frame(caller.place.frame))
+            !caller.context.no_grad && !is_test_code(module, module.frame(caller.context.frame))
         })
 }
 
-/// Whether a `with` around it is none of those that are known: it may turn gradients off.
-fn is_under_unknown(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bool {
+/// Whether an enclosing `with` may turn gradient tracking off.
+fn is_in_unknown_context(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bool {
     block.iter().any(|statement| {
         if !lies_in(range, statement.range()) {
             return false;
@@ -260,7 +271,7 @@ fn is_under_unknown(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bo
         };
         let mut inside = is_unknown;
         each_block(statement, |block| {
-            inside = inside || is_under_unknown(module, block, range)
+            inside = inside || is_in_unknown_context(module, block, range)
         });
         inside
     })
@@ -268,27 +279,27 @@ fn is_under_unknown(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bo
 
 fn finding<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Finding {
     let function = module.source(&*call.expr.func);
-    let line = module.line(module.head(id));
-    let fix = decorate(module, call);
+    let line = module.line_label(module.loop_header(id));
+    let fix = no_grad_fix(module, call);
     let help = match fix {
-        Some(_) => "turn it off for the whole function: `@torch.no_grad()`".to_owned(),
+        Some(_) => "turn gradient tracking off for the function: `@torch.no_grad()`".to_owned(),
         None => format!("put the loop at {line} under `with torch.no_grad():`"),
     };
     Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "`{function}` records a graph for `backward()`, which never comes: every activation is kept for nothing"
+            "`{function}` runs with gradient tracking on but no `backward()` follows: every activation is kept"
         ),
-        label: "records all activations".to_owned(),
+        label: "keeps all activations".to_owned(),
         help,
         fix,
     }
 }
 
-/// A decorator for the function, if it only evaluates.
-fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
-    let frame = module.frame(call.place.frame);
+/// Returns a fix that adds a decorator, if the function only evaluates.
+fn no_grad_fix<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
+    let frame = module.frame(call.context.frame);
     let def = frame.def.filter(|def| !def.is_async)?;
     let has_torch = module.text.lines().any(|line| {
         let names = line.strip_prefix("import ").unwrap_or("");
@@ -296,15 +307,15 @@ fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
             .split(',')
             .any(|name| name.split('#').next().unwrap_or("").trim() == "torch")
     });
-    let id = call.place.frame;
+    let id = call.context.frame;
     if !has_torch
-        || goes_back_during(module, id)
+        || runs_backward_in_function(module, id)
         || frame.returns.graph
-        || !runs_a_model(module, call)
+        || !runs_model(module, call)
     {
         return None;
     }
-    // Below the decorators that are there, right above `def`.
+    // Below the existing decorators, directly above `def`.
     let from = def.decorator_list.last().map_or(def.start(), Ranged::end);
     let until = def.name.start();
     let between = module.text.get(usize::from(from)..usize::from(until))?;
@@ -319,6 +330,6 @@ fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
             content: format!("@torch.no_grad()\n{indent}"),
         }],
         safety: Safety::Unsafe,
-        title: "Record no graph in this function".to_owned(),
+        title: "Turn gradient tracking off in this function".to_owned(),
     })
 }

@@ -1,13 +1,13 @@
 //! # exception-swallowed (AF109)
 //!
-//! Whatever goes wrong in a training step is taken, and the loop goes on.
+//! An `except` around a training step catches every error, and the loop continues.
 //!
 //! ## Why it freezes
 //!
 //! "Out of memory" is an exception like any other. An `except:` or `except Exception:` around the
-//! step takes it, and the loop goes on: with the memory still full, most steps failing, and the
-//! gradients of half a step left behind. The run seems to work, for days, and learns nothing. A
-//! bare `except:` takes Ctrl-C as well.
+//! step catches it, and the loop continues with full memory, failing steps and the gradients of
+//! half a step. The run seems to work for days and learns nothing. A bare `except:` also catches
+//! Ctrl-C.
 //!
 //! ## Wrong
 //!
@@ -31,8 +31,8 @@
 //!
 //! ## When it is fine
 //!
-//! When the handler raises, logs the error with its traceback, or is for one kind of error only.
-//! Such handlers are not reported. A handler for all errors that prints them and goes on is.
+//! When the handler raises, logs the error with its traceback, or catches one kind of error only.
+//! Such handlers are not reported. A handler that prints every error and continues is.
 //!
 //! ## Fix
 //!
@@ -40,9 +40,9 @@
 
 use crate::finding::Finding;
 use crate::model::uses::lies_in;
-use crate::model::{Call, Kind, Module, Place};
-use crate::questions::attempts::{attempts, calls_in, caught};
-use crate::questions::backward::goes_back_by;
+use crate::model::{Call, CodeContext, Module, ValueKind};
+use crate::queries::backward::call_runs_backward;
+use crate::queries::try_blocks::{calls_in_block, caught_exceptions, find_try_statements};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler, Expr, ExprCall, Stmt, StmtTry};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -60,10 +60,10 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("torch") && !module.imports("tensorflow") && !module.imports("keras") {
         return;
     }
-    for attempt in attempts(module) {
+    for attempt in find_try_statements(module) {
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
-            if let Some(how) = takes(handler)
-                && calls_in(module, &attempt.body).any(|call| is_step(module, call, attempt))
+            if let Some(how) = swallows(handler)
+                && calls_in_block(module, &attempt.body).any(|call| is_step(module, call, attempt))
             {
                 findings.push(finding(handler, how));
             }
@@ -71,28 +71,28 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What a handler does with an error that it should not have taken.
+/// What a handler does with an error that it should not catch.
 #[derive(Clone, Copy)]
-enum How {
-    Silently,
-    /// It says that there was one.
-    Aloud,
+enum Handling {
+    Silent,
+    /// It prints the error.
+    Printed,
 }
 
-/// Whether out of memory is among what a handler takes, and it goes on as if nothing were.
-fn takes(handler: &ExceptHandlerExceptHandler) -> Option<How> {
-    let caught = caught(handler);
+/// Returns how a handler treats out-of-memory errors, if it catches them and continues.
+fn swallows(handler: &ExceptHandlerExceptHandler) -> Option<Handling> {
+    let caught = caught_exceptions(handler);
     let takes_all = handler.type_.is_none()
         || caught
             .iter()
             .any(|name| matches!(*name, "Exception" | "BaseException"));
     if handler.body.iter().all(is_silent) {
-        return (takes_all || caught.contains(&"RuntimeError")).then_some(How::Silently);
+        return (takes_all || caught.contains(&"RuntimeError")).then_some(Handling::Silent);
     }
-    (takes_all && handler.body.iter().all(only_prints)).then_some(How::Aloud)
+    (takes_all && handler.body.iter().all(only_prints)).then_some(Handling::Printed)
 }
 
-/// Whether a statement of a handler says nothing of what happened.
+/// Whether a statement in a handler reports nothing.
 fn is_silent(statement: &Stmt) -> bool {
     match statement {
         Stmt::Pass(_) | Stmt::Continue(_) | Stmt::AugAssign(_) => true,
@@ -102,7 +102,9 @@ fn is_silent(statement: &Stmt) -> bool {
             .as_deref()
             .is_none_or(Expr::is_none_literal_expr),
         Stmt::Expr(expression) => match &*expression.value {
-            Expr::Call(call) => matches!(called(call), "empty_cache" | "collect" | "zero_grad"),
+            Expr::Call(call) => {
+                matches!(called_name(call), "empty_cache" | "collect" | "zero_grad")
+            }
             literal => literal.is_literal_expr(),
         },
         _ => false,
@@ -111,11 +113,11 @@ fn is_silent(statement: &Stmt) -> bool {
 
 fn only_prints(statement: &Stmt) -> bool {
     let is_print = matches!(statement, Stmt::Expr(expression)
-        if matches!(&*expression.value, Expr::Call(call) if called(call) == "print"));
+        if matches!(&*expression.value, Expr::Call(call) if called_name(call) == "print"));
     is_print || is_silent(statement)
 }
 
-fn called(call: &ExprCall) -> &str {
+fn called_name(call: &ExprCall) -> &str {
     match &*call.func {
         Expr::Name(name) => name.id.as_str(),
         Expr::Attribute(attribute) => attribute.attr.as_str(),
@@ -123,41 +125,43 @@ fn called(call: &ExprCall) -> &str {
     }
 }
 
-/// Whether a call trains, in a loop that goes on after the `try`.
+/// Whether a call trains, in a loop that continues after the `try`.
 fn is_step(module: &Module<'_>, call: &Call<'_>, attempt: &StmtTry) -> bool {
-    let trains = goes_back_by(module, call)
+    let trains = call_runs_backward(module, call)
         || (matches!(call.method(), Some("fit" | "train_on_batch"))
             && call
                 .receiver
-                .is_some_and(|receiver| receiver.is(Kind::Model)));
-    let goes_on = |place: &Place| {
+                .is_some_and(|receiver| receiver.is(ValueKind::Model)));
+    let loop_continues = |context: &CodeContext| {
         module
-            .loops_around(place.within)
+            .enclosing_loops(context.innermost_loop)
             .any(|around| lies_in(attempt.range(), around.statement.range()))
     };
     let is_repeated = || {
         let mut callers = module
             .calls()
             .iter()
-            .filter(|caller| caller.own == Some(call.place.frame));
-        callers.any(|caller| caller.place.within.is_some())
+            .filter(|caller| caller.local_function == Some(call.context.frame));
+        callers.any(|caller| caller.context.innermost_loop.is_some())
     };
-    trains && (goes_on(&call.place) || (call.place.within.is_none() && is_repeated()))
+    trains
+        && (loop_continues(&call.context)
+            || (call.context.innermost_loop.is_none() && is_repeated()))
 }
 
-fn finding(handler: &ExceptHandlerExceptHandler, how: How) -> Finding {
+fn finding(handler: &ExceptHandlerExceptHandler, how: Handling) -> Finding {
     let head = handler
         .type_
         .as_deref()
         .map_or(handler.start() + TextSize::of("except"), Ranged::end);
     let (message, label) = match how {
-        How::Silently => (
-            "This `except` hides that a step ran out of memory: the loop goes on and learns nothing",
-            "takes every error, and says nothing",
+        Handling::Silent => (
+            "this `except` hides out-of-memory errors: the loop continues and learns nothing",
+            "ignores every error",
         ),
-        How::Aloud => (
-            "This `except` takes running out of memory like any other error: the loop goes on with a memory that is still full",
-            "takes every error, and goes on",
+        Handling::Printed => (
+            "this `except` treats out-of-memory like any other error: the loop continues with full memory",
+            "catches every error and continues",
         ),
     };
     Finding {
@@ -165,7 +169,8 @@ fn finding(handler: &ExceptHandlerExceptHandler, how: How) -> Finding {
         range: TextRange::new(handler.start(), head),
         message: message.to_owned(),
         label: label.to_owned(),
-        help: "name the exception that is meant, and let the others through; or `raise` at the end of the handler".to_owned(),
+        help: "catch only the exception you expect, or `raise` at the end of the handler"
+            .to_owned(),
         fix: None,
     }
 }

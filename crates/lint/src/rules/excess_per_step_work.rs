@@ -1,15 +1,14 @@
 //! # excess-per-step-work (AF211)
 //!
-//! Something that costs time, and helps rarely, is done in every step.
+//! Slow work that rarely helps runs in every step.
 //!
 //! ## Why it freezes
 //!
-//! `torch.cuda.empty_cache()` waits for the card and gives back memory that the next step asks
-//! for again; `gc.collect()` goes through every object of the program; anomaly detection checks
-//! each gradient and keeps a traceback of each operation; a `print` of the loss waits for the
-//! card, and ten thousand lines are more than a notebook can show. Every step, that makes
-//! training two to ten times slower and looks like a hang. None of them makes room for tensors
-//! that are still referred to.
+//! `torch.cuda.empty_cache()` waits for the GPU and frees memory that the next step allocates
+//! again. `gc.collect()` visits every Python object. Anomaly detection checks each gradient and
+//! keeps a traceback of each operation. Printing the loss waits for the GPU, and ten thousand lines
+//! overload a notebook. In every step this makes training two to ten times slower and looks like a
+//! hang. None of it frees tensors that are still referenced.
 //!
 //! ## Wrong
 //!
@@ -28,21 +27,20 @@
 //!
 //! ## When it is fine
 //!
-//! Once an epoch, before another program needs the card, or while looking for a NaN. What stands
-//! under a condition is not reported, nor `print` where the number of steps is not written in
-//! the text.
+//! Once per epoch, before another program needs the GPU, or while debugging a NaN. Calls under a
+//! condition are not reported, nor is `print` in a loop of unknown length.
 //!
 //! ## Fix
 //!
-//! Safe: the line goes away, or anomaly detection is turned off.
+//! Safe: removes the line, or turns anomaly detection off.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{Call, Feed, LoopId, Module};
-use crate::questions::backward::{goes_back_in, is_backward};
-use crate::questions::bindings::statement_at;
-use crate::questions::keeping::is_test;
-use crate::questions::steps::without_line;
-use crate::questions::words::{count, every_step};
+use crate::model::{Call, LoopId, LoopSource, Module};
+use crate::queries::backward::{is_backward_call, runs_backward_in_loop};
+use crate::queries::bindings::find_statement;
+use crate::queries::optimizer_steps::delete_line;
+use crate::queries::retention::is_test_code;
+use crate::queries::wording::{every_step_label, format_count};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -56,43 +54,43 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// Lines that nobody reads.
-const MANY: f64 = 1000.0;
+/// The number of printed lines per epoch that is too many.
+const MAX_PRINTED_LINES: f64 = 1000.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        if let Some(id) = call.place.within
-            && let Some(what) = costly(module, call, id)
-            && !call.place.inline
-            && call.place.handler.is_none()
-            && is_step(module, id)
-            && !is_test(module, module.frame(call.place.frame))
-            && let Some(statement) = own_statement(module, call, id)
+        if let Some(id) = call.context.innermost_loop
+            && let Some(what) = slow_call_effect(module, call, id)
+            && !call.context.inline
+            && call.context.handler.is_none()
+            && is_training_loop(module, id)
+            && !is_test_code(module, module.frame(call.context.frame))
+            && let Some(statement) = find_statement_of_call(module, call, id)
         {
             findings.push(finding(module, call, statement, &what, id));
         }
     }
 }
 
-/// What a call costs, if it is one of those.
-fn costly(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
+/// Returns what makes a call slow, if it is one of the slow calls.
+fn slow_call_effect(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
     let Some(path) = call.path else {
         let prints = matches!(&*call.expr.func, Expr::Name(name) if name.id == "print")
-            && call.own.is_none();
+            && call.local_function.is_none();
         let turns = prints
-            .then(|| turns(module, id))
+            .then(|| iteration_count(module, id))
             .flatten()
-            .filter(|turns| *turns >= MANY)?;
+            .filter(|turns| *turns >= MAX_PRINTED_LINES)?;
         return Some(format!(
-            "writes {} lines an epoch, and waits for the card before each",
-            count(turns)
+            "prints {} lines per epoch and waits for the GPU before each",
+            format_count(turns)
         ));
     };
     let what = match path.segments() {
         ["torch", "cuda", "empty_cache"] => {
-            "waits for the card and gives back memory that the next step asks for again"
+            "waits for the GPU and frees memory that the next step allocates again"
         }
-        ["gc", "collect"] => "goes through every object of the program",
+        ["gc", "collect"] => "visits every Python object",
         ["torch", "autograd", .., "detect_anomaly"] => {
             "checks each gradient and keeps a traceback of each operation"
         }
@@ -105,37 +103,45 @@ fn costly(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
     Some(what.to_owned())
 }
 
-/// How many turns a loop over a loader takes, where the sizes are written in the text.
-fn turns(module: &Module<'_>, id: LoopId) -> Option<f64> {
+/// Returns the number of iterations over a loader, if the sizes are written in the text.
+fn iteration_count(module: &Module<'_>, id: LoopId) -> Option<f64> {
     let around = module.loop_at(id);
-    let (_, mut over) = around.over.filter(|_| around.feed == Feed::Batches)?;
+    let (_, mut over) = around
+        .for_clause
+        .filter(|_| around.loop_source == LoopSource::Batches)?;
     while let Expr::Call(call) = over {
         over = call.arguments.args.first()?;
     }
-    module.settled(over, around.frame).rows()
+    module.final_value(over, around.frame).rows()
 }
 
-/// A loop over batches in which gradients are computed, or one that computes them itself.
-fn is_step(module: &Module<'_>, id: LoopId) -> bool {
+/// Whether a loop trains: it iterates over batches and runs `backward()`, or computes gradients
+/// itself.
+fn is_training_loop(module: &Module<'_>, id: LoopId) -> bool {
     let steps = |call: &Call<'_>| {
-        is_backward(call) || matches!(call.method(), Some("apply_gradients" | "train_on_batch"))
+        is_backward_call(call)
+            || matches!(call.method(), Some("apply_gradients" | "train_on_batch"))
     };
-    (module.loop_at(id).feed == Feed::Batches && goes_back_in(module, id))
+    (module.loop_at(id).loop_source == LoopSource::Batches && runs_backward_in_loop(module, id))
         || module
             .calls()
             .iter()
-            .any(|call| call.place.within == Some(id) && steps(call))
+            .any(|call| call.context.innermost_loop == Some(id) && steps(call))
 }
 
-/// The call as a statement of its own in the loop's body, or as what a `with` there enters; under
-/// no condition, and with others beside it.
-fn own_statement<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Option<&'a Stmt> {
+/// Returns the statement that consists of this call, or the `with` that enters it, if it runs
+/// unconditionally and is not the only statement of the loop.
+fn find_statement_of_call<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    id: LoopId,
+) -> Option<&'a Stmt> {
     let body = module.loop_at(id).body;
-    // A loop that tries again has a reason to make room first.
+    // A loop that retries has a reason to free memory first.
     if body.iter().any(Stmt::is_try_stmt) {
         return None;
     }
-    let (block, at) = statement_at(body, call.expr.range())?;
+    let (block, at) = find_statement(body, call.expr.range())?;
     let statement = block.get(at).filter(|_| std::ptr::eq(block, body))?;
     let is_it = match statement {
         Stmt::Expr(expression) => expression.value.range() == call.expr.range() && body.len() > 1,
@@ -157,7 +163,7 @@ fn finding(
 ) -> Finding {
     let function = module.source(&*call.expr.func);
     let fix = match statement {
-        // The same function, turned off, is a `with` as well.
+        // `set_detect_anomaly(False)` is a context manager as well.
         Stmt::With(_) => function
             .strip_suffix("detect_anomaly")
             .filter(|head| head.ends_with('.'))
@@ -169,23 +175,26 @@ fn finding(
                 safety: Safety::Safe,
                 title: "Turn it off".to_owned(),
             }),
-        // What is written is for its author to choose.
+        // The author decides what is printed.
         _ if function == "print" => None,
-        _ => without_line(module, statement.range()).map(|edit| Fix {
+        _ => delete_line(module, statement.range()).map(|edit| Fix {
             edits: vec![edit],
             safety: Safety::Safe,
-            title: "Leave it out".to_owned(),
+            title: "Remove it".to_owned(),
         }),
     };
     Finding {
         rule: &RULE,
         range: TextRange::new(statement.start(), call.expr.end()),
-        message: format!("`{function}()` {what}, {}", every_step(module, Some(id))),
-        label: "done in every step".to_owned(),
+        message: format!(
+            "`{function}()` {what}, {}",
+            every_step_label(module, Some(id))
+        ),
+        label: "runs in every step".to_owned(),
         help: if function == "print" {
-            "write every hundredth: if step % 100 == 0".to_owned()
+            "print every 100th: if step % 100 == 0".to_owned()
         } else {
-            "leave it out; or do it once, after the loop".to_owned()
+            "remove it, or do it once after the loop".to_owned()
         },
         fix,
     }

@@ -1,12 +1,12 @@
 //! # fp16-without-scaler (AF307)
 //!
-//! A model is trained in `float16`, and nothing scales the loss.
+//! A model is trained in `float16` without loss scaling.
 //!
 //! ## Why it crashes
 //!
-//! Gradients below 6e-8 are zero in `float16`: without a scale most of them vanish, the model
-//! learns little, and sums beyond 65,504 become infinite and the loss NaN. A `GradScaler` keeps
-//! them in range and skips the steps that overflow.
+//! In `float16`, gradients below 6e-8 become zero, so without scaling most of them vanish and the
+//! model learns little. Values above 65,504 become infinite and the loss NaN. A `GradScaler` keeps
+//! gradients in range and skips steps that overflow.
 //!
 //! ## Wrong
 //!
@@ -29,17 +29,17 @@
 //!
 //! ## When it is fine
 //!
-//! With `bfloat16`, which has the range of `float32`, and where an engine scales. Text that
-//! speaks of a scaler anywhere is not reported.
+//! With `bfloat16`, which has the range of `float32`, or where an engine scales the loss. Files
+//! that mention a scaler anywhere are not reported.
 //!
 //! ## Fix
 //!
-//! None: the scaler has to be made once, outside of the loop.
+//! None: the scaler must be created once, outside the loop.
 
 use crate::finding::Finding;
-use crate::model::{Call, Kind, Module};
-use crate::questions::backward::is_backward;
-use crate::questions::steps::{Steps, mentions};
+use crate::model::{Call, Module, ValueKind};
+use crate::queries::backward::is_backward_call;
+use crate::queries::optimizer_steps::{OptimizerSteps, count_mentions};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -54,20 +54,23 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if !module.text.contains("autocast") || scales(module.text) {
+    if !module.text.contains("autocast") || mentions_scaler(module.text) {
         return;
     }
     for call in module.calls() {
-        if is_half(module, call) && !call.place.no_grad && trains(module, call) {
+        if is_float16_autocast(module, call)
+            && !call.context.no_grad
+            && trains_in_function(module, call)
+        {
             findings.push(finding(call));
-            // One tells it all.
+            // One finding per file is enough.
             return;
         }
     }
 }
 
 /// Whether anything in the text may scale the loss.
-fn scales(text: &str) -> bool {
+fn mentions_scaler(text: &str) -> bool {
     [
         "caler",
         "scale_loss",
@@ -78,11 +81,11 @@ fn scales(text: &str) -> bool {
         "Fabric",
     ]
     .iter()
-    .any(|word| mentions(text, word) > 0)
+    .any(|word| count_mentions(text, word) > 0)
 }
 
-/// `autocast` on a GPU, to `float16` by its argument or because that is its default there.
-fn is_half<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
+/// Whether this is `autocast` on a GPU with `float16`, by its argument or by default.
+fn is_float16_autocast<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     let Some(path) = call.path else { return false };
     let is_old =
         path.is("torch.cuda.amp.autocast") || path.is("torch.cuda.amp.autocast_mode.autocast");
@@ -119,20 +122,21 @@ fn is_half<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
 
 fn is_float16<'a>(module: &Module<'a>, dtype: &'a Expr) -> bool {
     module
-        .path(dtype)
+        .import_path(dtype)
         .is_some_and(|path| path.is_any(&["torch.float16", "torch.half"]))
 }
 
-/// A name that only ever stands for `float16` here: `half = torch.float16`.
+/// Whether a name is only ever bound to `float16`: `half = torch.float16`.
 fn is_bound_to_float16<'a>(module: &Module<'a>, call: &Call<'a>, dtype: &'a Expr) -> bool {
-    let Some(key) = module.key(dtype) else {
+    let Some(key) = module.dotted_name(dtype) else {
         return false;
     };
     let mut sources = module
         .stores()
         .iter()
         .filter(|store| {
-            store.place.frame == call.place.frame && module.key(store.target) == Some(key)
+            store.context.frame == call.context.frame
+                && module.dotted_name(store.target) == Some(key)
         })
         .map(|store| store.source)
         .peekable();
@@ -140,32 +144,32 @@ fn is_bound_to_float16<'a>(module: &Module<'a>, call: &Call<'a>, dtype: &'a Expr
         && sources.all(|source| source.is_some_and(|source| is_float16(module, source)))
 }
 
-/// Whether the same function goes back and steps, plainly.
-fn trains(module: &Module<'_>, call: &Call<'_>) -> bool {
-    let frame = call.place.frame;
-    let goes_back = module.calls().iter().any(|back| {
-        back.place.frame == frame
-            && is_backward(back)
+/// Whether the same function runs a plain `backward()` and steps an optimizer.
+fn trains_in_function(module: &Module<'_>, call: &Call<'_>) -> bool {
+    let frame = call.context.frame;
+    let has_backward = module.calls().iter().any(|back| {
+        back.context.frame == frame
+            && is_backward_call(back)
             && back.expr.start() > call.expr.start()
             && back.expr.arguments.is_empty()
-            && back
-                .receiver
-                .is_some_and(|receiver| matches!(receiver.kind, Kind::Tensor | Kind::Unknown))
+            && back.receiver.is_some_and(|receiver| {
+                matches!(receiver.kind, ValueKind::Tensor | ValueKind::Unknown)
+            })
     });
-    goes_back
-        && Steps::of(module)
+    has_backward
+        && OptimizerSteps::collect(module)
             .direct()
             .iter()
-            .any(|(step, _)| step.place.frame == frame)
+            .any(|(step, _)| step.context.frame == frame)
 }
 
 fn finding(call: &Call<'_>) -> Finding {
     Finding {
         rule: &RULE,
         range: call.expr.range(),
-        message: "this trains in `float16`, and no scaler keeps the gradients in range: small ones vanish, large ones end in NaN".to_owned(),
-        label: "half precision, unscaled".to_owned(),
-        help: "make `scaler = torch.cuda.amp.GradScaler()` once, then scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(); or use dtype=torch.bfloat16 where the card has it".to_owned(),
+        message: "this trains in `float16` without loss scaling: small gradients vanish, large ones become NaN".to_owned(),
+        label: "half precision without scaling".to_owned(),
+        help: "create `scaler = torch.cuda.amp.GradScaler()` once, then scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(); or use dtype=torch.bfloat16 if the GPU supports it".to_owned(),
         fix: None,
     }
 }

@@ -4,9 +4,9 @@
 //!
 //! ## Why it freezes
 //!
-//! A step keeps what every layer put out for every element of the batch until it has gone back
-//! through it. For a whole dataset that is the dataset times the width of the network. It works
-//! with the first thousand rows, and takes all memory with the rest.
+//! A step keeps the output of every layer for every sample in the batch until `backward()`. For a
+//! whole dataset that is the dataset times the width of the network. It works with the first
+//! thousand rows and runs out of memory with all of them.
 //!
 //! ## Wrong
 //!
@@ -22,23 +22,23 @@
 //!
 //! ## When it is fine
 //!
-//! With small data, or with an optimizer that wants all of it (L-BFGS). Where the size can be
-//! computed it is held against this machine's memory, and small data is not reported; where it
-//! cannot, only data that comes from files is.
+//! With small data, or with an optimizer that needs the full batch (L-BFGS). Where the size is
+//! known it is compared with this machine's memory, and small data is not reported; otherwise only
+//! data loaded from files is.
 //!
 //! ## Fix
 //!
-//! None: another batch size is another training.
+//! None: another batch size changes the training.
 
 use crate::finding::Finding;
-use crate::model::{Call, Device, FrameId, Kind, Module};
-use crate::questions::backward::goes_back_in;
-use crate::questions::bindings::{base, behind_names};
-use crate::questions::files::{is_whole_file, reads_a_file};
-use crate::questions::keeping::is_test;
-use crate::questions::loaders::{calls_of, loaders};
-use crate::questions::network::need;
-use crate::questions::words::{bytes, count, memory};
+use crate::model::{Call, Device, FrameId, Module, ValueKind};
+use crate::queries::backward::runs_backward_in_loop;
+use crate::queries::bindings::{chain_root, resolve_names};
+use crate::queries::files::{holds_whole_file, reads_file};
+use crate::queries::loaders::{find_loaders, reachable_functions};
+use crate::queries::network::estimate_step_memory;
+use crate::queries::retention::is_test_code;
+use crate::queries::wording::{format_bytes, format_count, format_memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
@@ -52,40 +52,40 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// The share of memory from which the input of a step is large: what it is turned into is many
-/// times that.
-const LARGE_INPUT: f64 = 1.0 / 64.0;
-/// And from which all that the step keeps is.
-const LARGE_STEP: f64 = 1.0 / 20.0;
+/// The share of memory from which the input of a step is large. Its activations are many times
+/// larger.
+const LARGE_INPUT_SHARE: f64 = 1.0 / 64.0;
+/// The share of memory from which the input and activations of a step are large.
+const LARGE_STEP_SHARE: f64 = 1.0 / 20.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if module.text.contains("LBFGS") {
         return;
     }
-    for loader in loaders(module) {
+    for loader in find_loaders(module) {
         if loader.path.is_some_and(|path| path.first() == "torch")
-            && !is_test(module, module.frame(loader.place.frame))
+            && !is_test_code(module, module.frame(loader.context.frame))
         {
-            findings.extend(of_loader(module, loader));
+            findings.extend(check_loader(module, loader));
         }
     }
     for call in module.calls() {
         match call.method() {
-            Some("fit") => findings.extend(of_fit(module, call)),
-            Some("batch") => findings.extend(of_pipeline(module, call)),
-            _ => findings.extend(of_forward(module, call)),
+            Some("fit") => findings.extend(check_fit(module, call)),
+            Some("batch") => findings.extend(check_tf_dataset(module, call)),
+            _ => findings.extend(check_forward(module, call)),
         }
     }
 }
 
-/// `DataLoader(dataset, batch_size=len(dataset))`, or as many as there are.
-fn of_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
+/// Checks `DataLoader(dataset, batch_size=len(dataset))`, or a number that is not smaller.
+fn check_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
     let size = loader.argument(1, "batch_size")?;
     let dataset = loader.argument(0, "dataset")?;
     let value = module.argument(loader, 0, "dataset")?;
-    let frame = loader.place.frame;
-    let known = known_size(module, dataset, frame, value);
-    let all = if is_length_of(module, size, frame, &names_of(module, dataset)) {
+    let frame = loader.context.frame;
+    let known = known_dataset_size(module, dataset, frame, value);
+    let all = if is_length_of(module, size, frame, &dataset_names(module, dataset)) {
         known.map(|(rows, _)| rows)
     } else {
         let batch = module.argument(loader, 1, "batch_size")?.as_number()?;
@@ -106,17 +106,20 @@ fn of_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
     ))
 }
 
-/// `model.fit(x, y, batch_size=len(x))`.
-fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
+/// Checks `model.fit(x, y, batch_size=len(x))`.
+fn check_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let size = call.keyword("batch_size")?;
     let data = call.argument(0, "x")?;
-    let name = module.key(data)?;
-    // A loop that fits again and again fits what it has just gathered.
-    if !call.receiver?.is(Kind::Model) || call.place.within.is_some() || !is_data_name(name) {
+    let name = module.dotted_name(data)?;
+    // A `fit` in a loop trains on data that the loop has just collected.
+    if !call.receiver?.is(ValueKind::Model)
+        || call.context.innermost_loop.is_some()
+        || !is_data_name(name)
+    {
         return None;
     }
     let value = module.argument(call, 0, "x")?;
-    let is_all = is_length_of(module, size, call.place.frame, &[name]);
+    let is_all = is_length_of(module, size, call.context.frame, &[name]);
     let by_number = value
         .rows()
         .zip(
@@ -131,7 +134,7 @@ fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let input = value.bytes();
     let is_small = match input {
         Some(input) => is_small(module, input),
-        None => !is_whole_file(module, data, call.place.frame),
+        None => !holds_whole_file(module, data, call.context.frame),
     };
     if is_small {
         return None;
@@ -139,7 +142,7 @@ fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     Some(finding(module, size.range(), name, value.rows(), input))
 }
 
-/// Whether a dataset of unknown size is one of files: those are not small.
+/// Whether a dataset of unknown size reads files; such a dataset is not small.
 fn comes_from_files<'a>(
     module: &Module<'a>,
     dataset: &'a Expr,
@@ -150,12 +153,12 @@ fn comes_from_files<'a>(
         let Some(item) = class.methods.get("__getitem__") else {
             return false;
         };
-        let frames = calls_of(module, *item, 2);
+        let frames = reachable_functions(module, *item, 2);
         return module.calls().iter().any(|call| {
-            frames.contains(&call.place.frame) && call.path.is_some_and(|path| reads_a_file(&path))
+            frames.contains(&call.context.frame) && call.path.is_some_and(|path| reads_file(&path))
         });
     }
-    let Expr::Call(call) = behind_names(module, dataset, frame).expr else {
+    let Expr::Call(call) = resolve_names(module, dataset, frame).expr else {
         return false;
     };
     if is_tensor_dataset(module, call) {
@@ -163,10 +166,10 @@ fn comes_from_files<'a>(
             .arguments
             .args
             .iter()
-            .any(|part| is_whole_file(module, part, frame));
+            .any(|part| holds_whole_file(module, part, frame));
     }
     module
-        .path(&call.func)
+        .import_path(&call.func)
         .is_some_and(|path| path.is_in("torchvision.datasets") && path.last() != "FakeData")
 }
 
@@ -178,43 +181,40 @@ fn is_data_name(name: &str) -> bool {
         || name == "x"
 }
 
-/// `data.batch(rows)` of a dataset with as many rows.
-fn of_pipeline<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
+/// Checks `data.batch(rows)` of a dataset with that many rows.
+fn check_tf_dataset<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let receiver = call
         .receiver
-        .filter(|receiver| receiver.is(Kind::Dataset))?;
+        .filter(|receiver| receiver.is(ValueKind::Dataset))?;
     let size = call.argument(0, "batch_size")?;
     let rows = receiver.rows()?;
     let input = receiver.bytes()?;
     let batch = module.argument(call, 0, "batch_size")?.as_number()?;
-    let name = module.source(base(call.object()?));
+    let name = module.source(chain_root(call.object()?));
     (batch >= rows && rows > 1.0 && !is_small(module, input))
         .then(|| finding(module, size.range(), name, Some(rows), Some(input)))
 }
 
-/// `model(table)` in the loop that trains, with all of a table that was made before it.
-fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
-    let (data, lengths) = whole_input(module, call)?;
+/// Checks `model(table)` in a training loop with a whole table created before the loop.
+fn check_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
+    let (data, lengths) = whole_table_input(module, call)?;
     let value = *module.arguments(call).first()?;
     let input = value.bytes()?;
     let rows = value.rows()?;
-    let room = room(module, value.device == Device::Gpu)?;
-    let needed = need(module, &call.expr.func, call.place.frame, &lengths);
+    let room = available_memory(module, value.device == Device::Gpu)?;
+    let needed = estimate_step_memory(module, &call.expr.func, call.context.frame, &lengths);
     let large = match &needed {
-        Some(needed) => needed.input + needed.activations >= room as f64 * LARGE_STEP,
-        None => input >= room as f64 * LARGE_INPUT,
+        Some(needed) => needed.input + needed.activations >= room as f64 * LARGE_STEP_SHARE,
+        None => input >= room as f64 * LARGE_INPUT_SHARE,
     };
-    if !large || call.place.no_grad {
+    if !large || call.context.no_grad {
         return None;
     }
     let kept = match needed {
-        Some(needed) => format!("{} for what the layers keep", bytes(needed.activations)),
-        None => format!(
-            "{} for each column that a layer puts out",
-            bytes(rows * 4.0)
-        ),
+        Some(needed) => format!("{} for activations", format_bytes(needed.activations)),
+        None => format!("{} per output column of a layer", format_bytes(rows * 4.0)),
     };
-    let here = if value.device == Device::Gpu {
+    let machine = if value.device == Device::Gpu {
         "a GPU"
     } else {
         "a machine"
@@ -223,79 +223,83 @@ fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "each step goes through all {} rows of `{data}`: {} for them and another {kept}, on {here} with {}",
-            count(rows),
-            bytes(input),
-            memory(room)
+            "each step processes all {} rows of `{data}`: {} for the input and {kept}, on {machine} with {}",
+            format_count(rows),
+            format_bytes(input),
+            format_memory(room)
         ),
         label: "the whole table in one batch".to_owned(),
         help: format!(
-            "take a part of it in each step: {data}[torch.randint(0, len({data}), (4096,))]"
+            "use part of it in each step: {data}[torch.randint(0, len({data}), (4096,))]"
         ),
         fix: None,
     })
 }
 
-/// The name of what a model is given, if that was made before the loop, and its lengths.
-pub fn whole_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str, Vec<f64>)> {
-    if !call.callee.is(Kind::Model) || call.path.is_some() {
+/// Returns the name and the shape of a model's input that was created before the loop.
+pub fn whole_table_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str, Vec<f64>)> {
+    if !call.callee.is(ValueKind::Model) || call.path.is_some() {
         return None;
     }
-    let id = call.place.within?;
+    let id = call.context.innermost_loop?;
     let data = call
         .expr
         .arguments
         .args
         .first()
-        .and_then(|data| module.key(data))?;
+        .and_then(|data| module.dotted_name(data))?;
     let lengths = module.shape(*module.arguments(call).first()?)?.to_vec();
-    let made_in_loop = module
-        .stores()
-        .iter()
-        .any(|store| module.key(store.target) == Some(data) && module.is_within(&store.place, id));
+    let made_in_loop = module.stores().iter().any(|store| {
+        module.dotted_name(store.target) == Some(data) && module.is_inside_loop(&store.context, id)
+    });
     let bound_by_loop = module
-        .loops_around(Some(id))
-        .filter_map(|around| around.over)
-        .any(|(target, _)| crate::questions::files::bound_names(target).contains(&data));
-    (!made_in_loop && !bound_by_loop && goes_back_in(module, id)).then_some((data, lengths))
+        .enclosing_loops(Some(id))
+        .filter_map(|around| around.for_clause)
+        .any(|(target, _)| crate::queries::files::target_names(target).contains(&data));
+    (!made_in_loop && !bound_by_loop && runs_backward_in_loop(module, id))
+        .then_some((data, lengths))
 }
 
-/// The memory that a step has to fit in.
-pub fn room(module: &Module<'_>, on_gpu: bool) -> Option<u64> {
+/// Returns the memory that a step must fit in.
+pub fn available_memory(module: &Module<'_>, on_gpu: bool) -> Option<u64> {
     if on_gpu {
-        module.here.vram
+        module.target.vram_bytes
     } else {
-        module.here.ram
+        module.target.ram_bytes
     }
 }
 
 fn is_small(module: &Module<'_>, input: f64) -> bool {
-    match module.here.vram.or(module.here.ram) {
-        Some(room) => input < room as f64 * LARGE_INPUT,
+    match module.target.vram_bytes.or(module.target.ram_bytes) {
+        Some(room) => input < room as f64 * LARGE_INPUT_SHARE,
         None => true,
     }
 }
 
-/// Whether a size is the length of one of these: `len(x)`, `x.shape[0]`.
+/// Whether a size is the length of one of these names: `len(x)`, `x.shape[0]`.
 fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: &[&str]) -> bool {
-    // One that is something else in another branch is not known.
-    let is_plain = module.key(size).is_none_or(|name| {
+    // A name that is assigned more than once is unknown.
+    let is_plain = module.dotted_name(size).is_none_or(|name| {
         let stores = module
             .stores()
             .iter()
-            .filter(|store| store.place.frame == frame);
+            .filter(|store| store.context.frame == frame);
         stores
-            .filter(|store| module.key(store.target) == Some(name))
+            .filter(|store| module.dotted_name(store.target) == Some(name))
             .count()
             == 1
     });
     if !is_plain {
         return false;
     }
-    match behind_names(module, size, frame).expr {
+    match resolve_names(module, size, frame).expr {
         Expr::Call(call) => {
             let is_len = matches!(&*call.func, Expr::Name(name) if name.id == "len");
-            let of = call.arguments.args.first().and_then(|of| module.key(of));
+            let of = call
+                .arguments
+                .args
+                .first()
+                .and_then(|of| module.dotted_name(of));
             is_len && of.is_some_and(|of| names.contains(&of))
         }
         Expr::Subscript(subscript) => match (&*subscript.value, &*subscript.slice) {
@@ -303,7 +307,7 @@ fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: 
                 attribute.attr.as_str() == "shape"
                     && module.source(&*subscript.slice) == "0"
                     && module
-                        .key(&attribute.value)
+                        .dotted_name(&attribute.value)
                         .is_some_and(|of| names.contains(&of))
             }
             _ => false,
@@ -312,27 +316,28 @@ fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: 
     }
 }
 
-/// The names that a dataset goes by: its own, and those of the tensors it is made of.
-fn names_of<'a>(module: &Module<'a>, dataset: &'a Expr) -> Vec<&'a str> {
+/// Returns the names of a dataset: its own, and those of its tensors.
+fn dataset_names<'a>(module: &Module<'a>, dataset: &'a Expr) -> Vec<&'a str> {
     match dataset {
         Expr::Call(call) if is_tensor_dataset(module, call) => call
             .arguments
             .args
             .iter()
-            .filter_map(|part| module.key(part))
+            .filter_map(|part| module.dotted_name(part))
             .collect(),
-        _ => module.key(dataset).into_iter().collect(),
+        _ => module.dotted_name(dataset).into_iter().collect(),
     }
 }
 
 fn is_tensor_dataset<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
     module
-        .path(&call.func)
+        .import_path(&call.func)
         .is_some_and(|path| path.last() == "TensorDataset")
 }
 
-/// Rows and bytes of a dataset: as they were computed, as its class says, or as everybody knows.
-fn known_size<'a>(
+/// Returns the rows and bytes of a dataset: computed, defined by its class, or of a well-known
+/// dataset.
+fn known_dataset_size<'a>(
     module: &Module<'a>,
     dataset: &'a Expr,
     frame: FrameId,
@@ -356,16 +361,16 @@ fn known_size<'a>(
             .sum();
         return (all > 0.0).then_some((rows, all));
     }
-    let Expr::Call(call) = behind_names(module, dataset, frame).expr else {
+    let Expr::Call(call) = resolve_names(module, dataset, frame).expr else {
         return None;
     };
     let path = module
-        .path(&call.func)
+        .import_path(&call.func)
         .filter(|path| path.first() == "torchvision")?;
     let is_test = ["train=False", "split=\"test\"", "split='test'"]
         .iter()
         .any(|way| module.source(call).contains(way));
-    // As 32-bit floats, which is what a network is given.
+    // As 32-bit floats, the usual input of a network.
     let (train, test, each) = match path.last() {
         "MNIST" | "FashionMNIST" | "KMNIST" | "QMNIST" => (60_000.0, 10_000.0, 28.0 * 28.0 * 4.0),
         "CIFAR10" | "CIFAR100" => (50_000.0, 10_000.0, 3.0 * 32.0 * 32.0 * 4.0),
@@ -385,32 +390,31 @@ fn finding(
     input: Option<f64>,
 ) -> Finding {
     let rows = rows.map_or("all rows".to_owned(), |rows| {
-        format!("all {} rows", count(rows))
+        format!("all {} rows", format_count(rows))
     });
-    let size = match (input, module.here.vram, module.here.ram) {
+    let size = match (input, module.target.vram_bytes, module.target.ram_bytes) {
         (Some(input), Some(vram), _) => {
             format!(
                 ": {} of input alone, on a GPU with {}",
-                bytes(input),
-                memory(vram)
+                format_bytes(input),
+                format_memory(vram)
             )
         }
         (Some(input), None, Some(ram)) => {
             format!(
                 ": {} of input alone, on a machine with {}",
-                bytes(input),
-                memory(ram)
+                format_bytes(input),
+                format_memory(ram)
             )
         }
-        _ => ", and a step keeps what every layer puts out for each of them".to_owned(),
+        _ => ", and a step keeps every layer's output for each of them".to_owned(),
     };
     Finding {
         rule: &RULE,
         range: place,
-        message: format!("one batch is {rows} of `{name}`{size}"),
+        message: format!("one batch holds {rows} of `{name}`{size}"),
         label: "the whole dataset in one batch".to_owned(),
-        help: "take a batch that fits, such as batch_size=256; to step once for all rows, add up the gradients of \
-               several batches before the step"
+        help: "use a batch that fits, such as batch_size=256; to step once for all rows, accumulate gradients over several batches"
             .to_owned(),
         fix: None,
     }

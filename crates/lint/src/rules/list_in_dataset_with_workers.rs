@@ -1,13 +1,13 @@
 //! # list-in-dataset-with-workers (AF205)
 //!
-//! A dataset keeps a long Python list or dictionary, and several workers read it.
+//! A dataset keeps a long Python list or dict, and several workers read it.
 //!
 //! ## Why it freezes
 //!
-//! Workers are forked: they share the memory of the dataset until somebody writes to it. Python
-//! counts references inside each object, so only looking at an element of a list writes to it,
-//! and the page is copied. Over an epoch each worker comes to hold a copy of its own: a list of
-//! 2 GB with 8 workers becomes 16 GB, slowly enough to look like a leak.
+//! Forked workers share the dataset's memory until someone writes to it. Python stores a reference
+//! count in each object, so even reading a list element writes to its page, and the page is copied.
+//! Over an epoch each worker gets its own copy: a 2 GB list with 8 workers becomes 16 GB, slowly
+//! enough to look like a leak.
 //!
 //! ## Wrong
 //!
@@ -30,18 +30,18 @@
 //!
 //! ## When it is fine
 //!
-//! When the list is short: below some hundred thousand objects the copies do not matter. Lists
-//! of arrays and tensors are not reported, nor those that are written in the text.
+//! When the list is short: below a few hundred thousand objects the copies do not matter. Lists of
+//! arrays and tensors are not reported, nor are lists written out in the source.
 //!
 //! ## Fix
 //!
-//! None: how to pack the elements depends on what they are.
+//! None: how to pack the elements depends on their type.
 
 use crate::finding::Finding;
-use crate::model::uses::uses_of;
-use crate::model::{Call, Class, FrameId, Kind, Module, Role};
-use crate::questions::bindings::{behind_names, statement_at};
-use crate::questions::loaders::{line_of, loaders, with_workers};
+use crate::model::uses::find_uses;
+use crate::model::{Call, Class, FrameId, Module, Role, ValueKind};
+use crate::queries::bindings::{find_statement, resolve_names};
+use crate::queries::loaders::{find_loaders, loader_line, loaders_with_workers};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -56,29 +56,29 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if loaders(module).next().is_none() {
+    if find_loaders(module).next().is_none() {
         return;
     }
     for (id, class) in module.classes().iter().enumerate() {
-        if class.is == Role::Dataset
+        if class.role == Role::Dataset
             && let Some(init) = class.methods.get("__init__")
             && let Some(item) = class.methods.get("__getitem__")
-            && let Some((loader, workers)) = with_workers(module, id as u32).next()
-            && let Some((attribute, place)) = long_container(module, *init, *item)
+            && let Some((loader, workers)) = loaders_with_workers(module, id as u32).next()
+            && let Some((attribute, place)) = find_long_container(module, *init, *item)
         {
             findings.push(finding(module, class, attribute, place, (loader, workers)));
         }
     }
 }
 
-/// An attribute that is filled with many objects in `__init__`, and read by index.
-fn long_container<'a>(
+/// Returns an attribute that `__init__` fills with many objects and `__getitem__` reads by index.
+fn find_long_container<'a>(
     module: &Module<'a>,
     init: FrameId,
     item: FrameId,
 ) -> Option<(&'a str, TextRange)> {
     let reads = |attribute: &str| {
-        uses_of(module.text, attribute, module.frame(item).body)
+        find_uses(module.text, attribute, module.frame(item).body)
             .iter()
             .any(|used| {
                 matches!(used.around[0], Some(Expr::Subscript(subscript))
@@ -88,35 +88,39 @@ fn long_container<'a>(
     let mut stores = module
         .stores()
         .iter()
-        .filter(|store| store.place.frame == init);
+        .filter(|store| store.context.frame == init);
     let by_store = stores.find_map(|store| {
         let attribute = module
-            .key(store.target)
+            .dotted_name(store.target)
             .filter(|name| name.starts_with("self."))?;
         let many = store
             .source
-            .is_some_and(|source| holds_many(module, source, init));
+            .is_some_and(|source| creates_many_objects(module, source, init));
         (many && reads(attribute)).then_some((attribute, store.statement.range()))
     });
     by_store.or_else(|| {
         let mut calls = module
             .calls()
             .iter()
-            .filter(|call| call.place.frame == init);
+            .filter(|call| call.context.frame == init);
         calls.find_map(|call| {
             let attribute = module
-                .key(call.object()?)
+                .dotted_name(call.object()?)
                 .filter(|name| name.starts_with("self."))?;
-            let grows = call.method() == Some("append") && in_long_loop(module, call);
+            let grows = call.method() == Some("append") && is_in_external_loop(module, call);
             let added = call.expr.arguments.args.first()?;
             let value = module.arguments(call).first()?;
             let plain = !matches!(
                 value.kind,
-                Kind::Tensor | Kind::Array | Kind::Dataset | Kind::Model | Kind::Unknown
+                ValueKind::Tensor
+                    | ValueKind::Array
+                    | ValueKind::Dataset
+                    | ValueKind::Model
+                    | ValueKind::Unknown
             ) || is_made_of_parts(added);
             (grows && plain && is_list(module, attribute, init) && reads(attribute)).then(|| {
                 let body = module.frame(init).body;
-                let statement = statement_at(body, call.expr.range());
+                let statement = find_statement(body, call.expr.range());
                 let range = statement
                     .and_then(|(block, at)| block.get(at))
                     .map_or(call.expr.range(), Ranged::range);
@@ -126,16 +130,16 @@ fn long_container<'a>(
     })
 }
 
-/// The attribute begins as `[]` in this function.
+/// Whether the attribute starts as `[]` in this function.
 fn is_list(module: &Module<'_>, attribute: &str, init: FrameId) -> bool {
     module.stores().iter().any(|store| {
-        store.place.frame == init
-            && module.key(store.target) == Some(attribute)
+        store.context.frame == init
+            && module.dotted_name(store.target) == Some(attribute)
             && matches!(store.source, Some(Expr::List(list)) if list.elts.is_empty())
     })
 }
 
-/// Several things in one, or a text made of others.
+/// Whether an expression creates a tuple, list, dict or formatted string.
 fn is_made_of_parts(expr: &Expr) -> bool {
     match expr {
         Expr::Tuple(tuple) => tuple.elts.len() > 1,
@@ -146,20 +150,20 @@ fn is_made_of_parts(expr: &Expr) -> bool {
     }
 }
 
-/// In a loop over what is read from outside: not over numbers, nor over what is written here.
-fn in_long_loop(module: &Module<'_>, call: &Call<'_>) -> bool {
+/// Whether a call is in a loop over external data, not over numbers or literals.
+fn is_in_external_loop(module: &Module<'_>, call: &Call<'_>) -> bool {
     module
-        .loops_around(call.place.within)
-        .any(|around| match (around.statement, around.over) {
-            (Stmt::For(_), Some((_, over))) => reads_outside(module, over, around.frame),
+        .enclosing_loops(call.context.innermost_loop)
+        .any(|around| match (around.statement, around.for_clause) {
+            (Stmt::For(_), Some((_, over))) => iterates_external_data(module, over, around.frame),
             _ => false,
         })
 }
 
-/// Whether an expression goes through the lines of a file, the names in a folder, or the rows of
-/// a table.
-fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
-    let over = behind_names(module, over, frame);
+/// Whether an expression iterates over the lines of a file, the names in a folder, or the rows of a
+/// table.
+fn iterates_external_data<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
+    let over = resolve_names(module, over, frame);
     match over.expr {
         Expr::Call(call) => {
             if let Expr::Name(name) = &*call.func
@@ -173,9 +177,9 @@ fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> boo
                         .arguments
                         .args
                         .iter()
-                        .any(|inner| reads_outside(module, inner, over.frame));
+                        .any(|inner| iterates_external_data(module, inner, over.frame));
             }
-            if let Some(path) = module.path(&call.func) {
+            if let Some(path) = module.import_path(&call.func) {
                 return matches!(
                     path.segments(),
                     ["os", "listdir" | "walk" | "scandir"]
@@ -187,7 +191,7 @@ fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> boo
                         .arguments
                         .args
                         .first()
-                        .is_some_and(|inner| reads_outside(module, inner, over.frame)));
+                        .is_some_and(|inner| iterates_external_data(module, inner, over.frame)));
             }
             match &*call.func {
                 Expr::Attribute(attribute) => matches!(
@@ -203,11 +207,11 @@ fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> boo
                 _ => false,
             }
         }
-        // A part of what a file held.
+        // A field of a loaded file.
         Expr::Subscript(subscript) if subscript.slice.is_string_literal_expr() => {
-            let whole = behind_names(module, &subscript.value, over.frame);
+            let whole = resolve_names(module, &subscript.value, over.frame);
             matches!(whole.expr, Expr::Call(call)
-                if module.path(&call.func).is_some_and(|path| path.is_any(&["json.load", "yaml.safe_load"])))
+                if module.import_path(&call.func).is_some_and(|path| path.is_any(&["json.load", "yaml.safe_load"])))
         }
         // `with open(path) as lines: for line in lines`.
         Expr::Name(name) => is_open_file(module, name.id.as_str(), over.frame),
@@ -235,14 +239,14 @@ fn is_open_file(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
     opens(module.frame(frame).body, name)
 }
 
-/// A comprehension over what is read from outside, that makes Python objects of it.
-fn holds_many<'a>(module: &Module<'a>, source: &'a Expr, frame: FrameId) -> bool {
+/// Whether an expression creates Python objects from external data.
+fn creates_many_objects<'a>(module: &Module<'a>, source: &'a Expr, frame: FrameId) -> bool {
     let (generators, element) = match source {
         Expr::ListComp(list) => (&list.generators, Some(&*list.elt)),
         Expr::DictComp(dict) => (&dict.generators, Some(&*dict.value)),
         Expr::Call(call) => {
-            // `json.load(file)` and `file.readlines()` are as long as the file is.
-            return match module.path(&call.func) {
+            // `json.load(file)` and `file.readlines()` are as long as the file.
+            return match module.import_path(&call.func) {
                 Some(path) => path.is("json.load"),
                 None => {
                     matches!(&*call.func, Expr::Attribute(method) if method.attr.as_str() == "readlines")
@@ -253,9 +257,9 @@ fn holds_many<'a>(module: &Module<'a>, source: &'a Expr, frame: FrameId) -> bool
     };
     let outside = generators
         .iter()
-        .any(|generator| reads_outside(module, &generator.iter, frame));
+        .any(|generator| iterates_external_data(module, &generator.iter, frame));
     let is_array = element.is_some_and(|element| match element {
-        Expr::Call(call) => module.path(&call.func).is_some_and(|path| {
+        Expr::Call(call) => module.import_path(&call.func).is_some_and(|path| {
             matches!(
                 path.first(),
                 "torch" | "numpy" | "PIL" | "cv2" | "imageio" | "torchaudio"
@@ -273,18 +277,16 @@ fn finding(
     place: TextRange,
     (loader, workers): (&Call<'_>, f64),
 ) -> Finding {
-    let line = line_of(module, loader);
+    let line = loader_line(module, loader);
     let name = &class.def.name;
     Finding {
         rule: &RULE,
         range: place,
         message: format!(
-            "`{attribute}` of `{name}` is a Python container that {workers} workers read: each of them comes to hold a \
-             copy of its own"
+            "`{attribute}` of `{name}` is a Python container read by {workers} workers: over time each gets its own copy"
         ),
         label: format!("copied by each worker of the loader at {line}"),
-        help: "keep it as one NumPy array (np.array of paths or labels, packed bytes for texts): nothing in it is \
-               written to when it is read"
+        help: "store it as one NumPy array (np.array of paths or labels, packed bytes for texts): reading it writes nothing"
             .to_owned(),
         fix: None,
     }

@@ -1,13 +1,13 @@
 //! # log-unguarded (AF401)
 //!
-//! The logarithm of a probability, with nothing that keeps it above zero.
+//! The logarithm of a probability that may be zero.
 //!
 //! ## Why it crashes
 //!
-//! `softmax` and `sigmoid` round to exactly 0 or 1 as soon as a model is sure of itself. The
-//! logarithm is minus infinity then, the gradient NaN, and after the next step every weight is.
-//! The run goes on for hours and has learned nothing. Sums of exponentials are the same the
-//! other way: `exp` of 89 is infinite.
+//! `softmax` and `sigmoid` round to exactly 0 or 1 when the model is confident. The logarithm is
+//! then minus infinity, the gradient NaN, and after the next step every weight is NaN. The run
+//! continues for hours and learns nothing. Sums of exponentials overflow in the same way: `exp(89)`
+//! is infinite.
 //!
 //! ## Wrong
 //!
@@ -25,17 +25,20 @@
 //!
 //! ## When it is fine
 //!
-//! Where the probabilities are kept away from zero: `torch.log(probs + 1e-8)`,
-//! `probs.clamp(min=1e-8).log()`. Such code is not reported, nor is what runs without gradients.
+//! When the probabilities are kept above zero: `torch.log(probs + 1e-8)`,
+//! `probs.clamp(min=1e-8).log()`. Such code is not reported, nor is code that runs without
+//! gradients.
 //!
 //! ## Fix
 //!
-//! Unsafe, as the numbers change a little: `log_softmax` where the softmax stands inside the
-//! logarithm, `logsumexp` for a sum of exponentials, else a bound from below.
+//! Unsafe, because results change slightly: `log_softmax` for the logarithm of a softmax,
+//! `logsumexp` for a sum of exponentials, otherwise a lower bound.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{Call, Form, Module, Value};
-use crate::questions::numbers::{forms, grouped, is_keras_prediction, is_tensor_method, parameter};
+use crate::model::{Activation, Call, Module, Value};
+use crate::queries::activations::{
+    find_activations, is_keras_prediction, is_tensor_method, parameter_index, parenthesized,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
@@ -51,24 +54,24 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        let Some((of, value)) = logarithm(module, call) else {
+        let Some((of, value)) = logarithm_argument(module, call) else {
             continue;
         };
-        if call.place.no_grad {
+        if call.context.no_grad {
             continue;
         }
-        if let Some(form) = risky(module, call, of, value) {
-            if !is_chosen(module, call) && !is_only_shown(module, call) {
-                findings.push(finding(module, call, of, form));
+        if let Some(activation) = risky_activation(module, call, of, value) {
+            if !is_replaced_where_infinite(module, call) && !is_only_printed(module, call) {
+                findings.push(finding(module, call, of, activation));
             }
         } else if let Some((summand, dimensions)) = sum_of_exponentials(module, call, of) {
-            findings.push(overflowing(module, call, summand, &dimensions));
+            findings.push(overflow_finding(module, call, summand, &dimensions));
         }
     }
 }
 
-/// What the logarithm is taken of.
-fn logarithm<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
+/// Returns the argument of a logarithm.
+fn logarithm_argument<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
     if let Some(path) = call.path {
         let is_log = matches!(
             path.segments(),
@@ -92,17 +95,27 @@ fn logarithm<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Valu
     Some((call.object()?, call.receiver?)).filter(|_| is_log)
 }
 
-fn risky<'a>(module: &Module<'a>, call: &Call<'a>, of: &'a Expr, value: Value) -> Option<Form> {
-    let frame = call.place.frame;
+fn risky_activation<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    of: &'a Expr,
+    value: Value,
+) -> Option<Activation> {
+    let frame = call.context.frame;
     if is_keras_prediction(module, frame, of) {
-        return Some(Form::Output);
+        return Some(Activation::ModelOutput);
     }
-    let mut known = forms(module, frame, of, value).into_iter();
-    known.find(|form| matches!(form, Form::Softmax | Form::Sigmoid | Form::Rectified))
+    let mut known = find_activations(module, frame, of, value).into_iter();
+    known.find(|activation| {
+        matches!(
+            activation,
+            Activation::Softmax | Activation::Sigmoid | Activation::Relu
+        )
+    })
 }
 
-/// Whether another value is taken where this one is infinite: `torch.where(p > 0, p.log(), 0)`.
-fn is_chosen(module: &Module<'_>, call: &Call<'_>) -> bool {
+/// Whether infinite values are replaced: `torch.where(p > 0, p.log(), 0)`.
+fn is_replaced_where_infinite(module: &Module<'_>, call: &Call<'_>) -> bool {
     module.calls().iter().any(|choice| {
         let is_choice = match choice.path {
             Some(path) => path.last() == "where",
@@ -112,8 +125,8 @@ fn is_chosen(module: &Module<'_>, call: &Call<'_>) -> bool {
     })
 }
 
-/// Whether the logarithm ends as a mere number: `p.log().cpu().numpy()`.
-fn is_only_shown(module: &Module<'_>, call: &Call<'_>) -> bool {
+/// Whether the logarithm is only converted to a number: `p.log().cpu().numpy()`.
+fn is_only_printed(module: &Module<'_>, call: &Call<'_>) -> bool {
     module.calls().iter().any(|shown| {
         matches!(
             shown.method(),
@@ -124,8 +137,8 @@ fn is_only_shown(module: &Module<'_>, call: &Call<'_>) -> bool {
     })
 }
 
-/// `torch.exp(x).sum(dim=1)`, `torch.sum(torch.exp(x), dim=1)`: the `x`, and the arguments of
-/// the sum. Where the largest was taken off before, nothing overflows.
+/// Returns the `x` of `torch.exp(x).sum(dim=1)` or `torch.sum(torch.exp(x), dim=1)`, and the
+/// arguments of the sum. If the maximum was subtracted before, nothing overflows.
 fn sum_of_exponentials<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
@@ -133,30 +146,31 @@ fn sum_of_exponentials<'a>(
 ) -> Option<(&'a Expr, String)> {
     let is_torch = call.path.is_none_or(|path| path.first() == "torch");
     let Expr::Call(sum) = of else { return None };
-    let (summed, rest) = with_name(module, sum, "sum").filter(|_| is_torch)?;
+    let (summed, rest) = operand_of(module, sum, "sum").filter(|_| is_torch)?;
     let Expr::Call(exponential) = summed else {
         return None;
     };
-    let (summand, _) = with_name(module, exponential, "exp")?;
+    let (summand, _) = operand_of(module, exponential, "exp")?;
     let names_bound = |name: &str| {
         module
             .stores()
             .iter()
             .filter(|store| {
-                store.place.frame == call.place.frame && module.key(store.target) == Some(name)
+                store.context.frame == call.context.frame
+                    && module.dotted_name(store.target) == Some(name)
             })
             .filter_map(|store| store.source)
             .any(|source| is_bounded_above(module, source))
     };
     let is_bounded =
-        is_bounded_above(module, summand) || module.key(summand).is_some_and(names_bound);
+        is_bounded_above(module, summand) || module.dotted_name(summand).is_some_and(names_bound);
     let is_parameter = matches!(summand, Expr::Name(name)
-        if parameter(module, call.place.frame, name.id.as_str()).is_some());
+        if parameter_index(module, call.context.frame, name.id.as_str()).is_some());
     (!is_bounded && !is_parameter).then_some((summand, rest))
 }
 
-/// What a function or method of this name is applied to, and its other arguments.
-fn with_name<'a>(
+/// Returns the operand of a function or method with this name, and its other arguments.
+fn operand_of<'a>(
     module: &Module<'a>,
     call: &'a ExprCall,
     name: &str,
@@ -167,7 +181,7 @@ fn with_name<'a>(
     if attribute.attr.as_str() != name {
         return None;
     }
-    let (of, skip) = match module.path(&call.func) {
+    let (of, skip) = match module.import_path(&call.func) {
         Some(path) if path.first() == "torch" => (call.arguments.args.first()?, 1),
         Some(_) => return None,
         None => (&*attribute.value, 0),
@@ -186,7 +200,7 @@ fn with_name<'a>(
     Some((of, rest.chain(named).collect::<Vec<_>>().join(", ")))
 }
 
-/// Whether something is taken off, or may keep it small: then what is left may be small.
+/// Whether something is subtracted from an expression, or bounds it from above.
 fn is_bounded_above(module: &Module<'_>, expression: &Expr) -> bool {
     let source = module.source(expression);
     source.contains(" - ")
@@ -196,7 +210,12 @@ fn is_bounded_above(module: &Module<'_>, expression: &Expr) -> bool {
             .any(|word| source.contains(word))
 }
 
-fn overflowing(module: &Module<'_>, call: &Call<'_>, summand: &Expr, dimensions: &str) -> Finding {
+fn overflow_finding(
+    module: &Module<'_>,
+    call: &Call<'_>,
+    summand: &Expr,
+    dimensions: &str,
+) -> Finding {
     let source = module.source(summand);
     let merged = format!("torch.logsumexp({source}, {dimensions})");
     let has_dimensions = !dimensions.is_empty();
@@ -204,14 +223,14 @@ fn overflowing(module: &Module<'_>, call: &Call<'_>, summand: &Expr, dimensions:
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "the exponentials of `{source}` are infinite beyond 88, and their logarithm is: the loss becomes NaN"
+            "exp of `{source}` overflows above 88, so its logarithm is infinite and the loss becomes NaN"
         ),
         label: "overflows before the logarithm".to_owned(),
         help: if has_dimensions {
-            format!("let one function do it all, which takes the largest off first: {merged}")
+            format!("use one function that subtracts the maximum first: {merged}")
         } else {
             format!(
-                "let one function do it all, which takes the largest off first: torch.logsumexp({source}, dim=…)"
+                "use one function that subtracts the maximum first: torch.logsumexp({source}, dim=…)"
             )
         },
         fix: (has_dimensions && module.imports("torch") && module.text.contains("import torch\n"))
@@ -226,15 +245,15 @@ fn overflowing(module: &Module<'_>, call: &Call<'_>, summand: &Expr, dimensions:
     }
 }
 
-fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, form: Form) -> Finding {
+fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, activation: Activation) -> Finding {
     let source = module.source(of);
-    let what = match form {
-        Form::Softmax => "a softmax rounds to 0 where the model is sure",
-        Form::Sigmoid => "a sigmoid rounds to 0 where the model is sure",
-        Form::Rectified => "a ReLU is 0 for all that is negative",
+    let what = match activation {
+        Activation::Softmax => "a softmax rounds to 0 when the model is confident",
+        Activation::Sigmoid => "a sigmoid rounds to 0 when the model is confident",
+        Activation::Relu => "a ReLU is 0 for negative input",
         _ => "a prediction may be 0",
     };
-    let fix = merged(module, call, of).unwrap_or_else(|| bounded(module, call, of));
+    let fix = log_softmax_edits(module, call, of).unwrap_or_else(|| clamp_edits(module, call, of));
     let shown = match &*fix {
         [edit] => edit.content.clone(),
         _ => "log_softmax(…)".to_owned(),
@@ -243,12 +262,12 @@ fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, form: Form) -> Findi
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "nothing keeps `{source}` from zero: {what}, its logarithm is infinite and the loss NaN"
+            "`{source}` may be zero: {what}, the logarithm is then infinite and the loss NaN"
         ),
         label: "minus infinity at zero".to_owned(),
         help: match &*fix {
-            [_] => format!("bound it from below: {shown}"),
-            _ => "let one function do both: log_softmax(…)".to_owned(),
+            [_] => format!("keep it above zero: {shown}"),
+            _ => "use one function for both: log_softmax(…)".to_owned(),
         },
         fix: Some(Fix {
             edits: fix,
@@ -258,8 +277,8 @@ fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, form: Form) -> Findi
     }
 }
 
-/// `torch.log(torch.softmax(x, dim=1))` as `torch.log_softmax(x, dim=1)`.
-fn merged(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> {
+/// Returns edits that turn `torch.log(torch.softmax(x, dim=1))` into `torch.log_softmax(x, dim=1)`.
+fn log_softmax_edits(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> {
     let Expr::Call(inner) = of else { return None };
     let Expr::Attribute(function) = &*inner.func else {
         return None;
@@ -276,7 +295,7 @@ fn merged(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> 
                 "tensorflow.nn.softmax",
             ])
         });
-    // Other logarithms, or with arguments of their own, stay.
+    // Only a natural logarithm with a single argument can be merged.
     let is_plain = call.path.is_some_and(|path| path.last() == "log")
         && call.expr.arguments.len() == 1
         && call.expr.arguments.keywords.is_empty();
@@ -299,10 +318,10 @@ fn merged(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> 
     ])
 }
 
-fn bounded(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Vec<Edit> {
+fn clamp_edits(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Vec<Edit> {
     let is_torch = call.path.is_none_or(|path| path.first() == "torch");
     let content = match (is_torch, of) {
-        (true, _) => format!("{}.clamp(min=1e-8)", grouped(module, of)),
+        (true, _) => format!("{}.clamp(min=1e-8)", parenthesized(module, of)),
         (
             false,
             Expr::BinOp(_)

@@ -1,15 +1,14 @@
 //! # no-main-guard (AF207)
 //!
-//! Loader workers are started from the top level of a script, without
-//! `if __name__ == "__main__"`.
+//! A script starts DataLoader workers at top level, without `if __name__ == "__main__"`.
 //!
 //! ## Why it crashes
 //!
-//! Windows and macOS start a worker as a new Python that imports the script first, and so does
-//! Linux from Python 3.14 on. Without the guard each worker runs the whole script again: it
-//! loads the data again, makes the model again, and starts workers of its own. Python stops this
-//! with "An attempt has been made to start a new process before the current process has
-//! finished its bootstrapping phase", or the machine is full of processes first.
+//! On Windows, macOS and Linux since Python 3.14, a worker is a new Python process that first
+//! imports the script. Without the guard each worker runs the whole script again: it loads the
+//! data, creates the model and starts workers of its own. Python stops this with "An attempt has
+//! been made to start a new process before the current process has finished its bootstrapping
+//! phase", or the machine fills with processes first.
 //!
 //! ## Wrong
 //!
@@ -38,13 +37,13 @@
 //!
 //! ## Fix
 //!
-//! Unsafe: the guard, where all that is missing is a guard around the last line.
+//! Unsafe: adds the guard, if the call on the last line is all that needs one.
 
 use crate::Dialect;
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::uses::lies_in;
-use crate::model::{Call, Feed, FrameId, Kind, Module};
-use crate::questions::loaders::{calls_of, loaders, workers};
+use crate::model::{Call, FrameId, LoopSource, Module, ValueKind};
+use crate::queries::loaders::{find_loaders, reachable_functions, worker_count};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -58,38 +57,39 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-const TEXT: FrameId = FrameId(0);
+const MODULE_FRAME: FrameId = FrameId(0);
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     let is_forked = module.text.contains("\"fork\"") || module.text.contains("'fork'");
     if is_forked || module.dialect != Dialect::Python {
         return;
     }
-    let started =
-        |loader: &&Call<'_>| workers(module, loader).is_some_and(|(workers, _)| workers >= 1.0);
-    let mut with_workers = loaders(module).filter(started).peekable();
+    let started = |loader: &&Call<'_>| {
+        worker_count(module, loader).is_some_and(|(workers, _)| workers >= 1.0)
+    };
+    let mut with_workers = find_loaders(module).filter(started).peekable();
     if with_workers.peek().is_none() {
         return;
     }
-    let guards = guards(module.frame(TEXT).body);
+    let guards = main_guards(module.frame(MODULE_FRAME).body);
     let is_open = |range: TextRange| !guards.iter().any(|guard| lies_in(range, *guard));
-    let reached = reached(module, &is_open);
+    let reached = functions_run_on_import(module, &is_open);
     let runs = |frame: FrameId, range: TextRange| match frame {
-        TEXT => is_open(range),
+        MODULE_FRAME => is_open(range),
         frame => reached.contains(&frame),
     };
-    let Some(start) = first_start(module, &runs) else {
+    let Some(start) = find_worker_start(module, &runs) else {
         return;
     };
     // One guard is missing, however many loaders there are.
-    let loader = with_workers.find(|loader| runs(loader.place.frame, loader.expr.range()));
+    let loader = with_workers.find(|loader| runs(loader.context.frame, loader.expr.range()));
     if let Some(loader) = loader {
         findings.push(finding(module, loader, start));
     }
 }
 
-/// What stands under `if __name__ == "__main__"`.
-fn guards(body: &[Stmt]) -> Vec<TextRange> {
+/// Returns the ranges guarded by `if __name__ == "__main__"`.
+fn main_guards(body: &[Stmt]) -> Vec<TextRange> {
     let names_itself = |test: &Expr| match test {
         Expr::Compare(compare) => {
             let mut sides = std::iter::once(&*compare.left).chain(&compare.comparators);
@@ -102,16 +102,19 @@ fn guards(body: &[Stmt]) -> Vec<TextRange> {
     body.iter().filter(is_guard).map(Ranged::range).collect()
 }
 
-/// The functions that run when the text is imported.
-fn reached(module: &Module<'_>, is_open: &dyn Fn(TextRange) -> bool) -> Vec<FrameId> {
+/// Returns the functions that run when the script is imported.
+fn functions_run_on_import(
+    module: &Module<'_>,
+    is_open: &dyn Fn(TextRange) -> bool,
+) -> Vec<FrameId> {
     let mut reached = Vec::new();
     for call in module.calls() {
-        if let Some(own) = call.own
-            && call.place.frame == TEXT
+        if let Some(own) = call.local_function
+            && call.context.frame == MODULE_FRAME
             && !reached.contains(&own)
             && is_open(call.expr.range())
         {
-            for frame in calls_of(module, own, 4) {
+            for frame in reachable_functions(module, own, 4) {
                 if !reached.contains(&frame) {
                     reached.push(frame);
                 }
@@ -121,15 +124,15 @@ fn reached(module: &Module<'_>, is_open: &dyn Fn(TextRange) -> bool) -> Vec<Fram
     reached
 }
 
-/// The first place that makes a loader start its workers when the text is imported.
-fn first_start(
+/// Returns the first place where an import makes a loader start its workers.
+fn find_worker_start(
     module: &Module<'_>,
     runs: &dyn Fn(FrameId, TextRange) -> bool,
 ) -> Option<TextRange> {
     let by_loop = module.loops().iter().find(|around| {
-        around.feed == Feed::Batches
+        around.loop_source == LoopSource::Batches
             && around
-                .over
+                .for_clause
                 .is_some_and(|(_, over)| is_loader(module, over, around.frame))
             && runs(around.frame, around.statement.range())
     });
@@ -145,8 +148,8 @@ fn first_start(
             && module
                 .arguments(call)
                 .iter()
-                .any(|value| value.is(Kind::Loader))
-            && runs(call.place.frame, call.expr.range())
+                .any(|value| value.is(ValueKind::Loader))
+            && runs(call.context.frame, call.expr.range())
     };
     module
         .calls()
@@ -155,12 +158,12 @@ fn first_start(
         .map(|call| call.expr.range())
 }
 
-/// Whether a loop goes over a loader, be it behind `enumerate` or `tqdm`.
+/// Whether a loop iterates over a loader, also inside `enumerate` or `tqdm`.
 fn is_loader<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
     match over {
         Expr::Call(call) => {
             let made = module
-                .path(&call.func)
+                .import_path(&call.func)
                 .is_some_and(|path| path.last() == "DataLoader");
             made || call
                 .arguments
@@ -168,42 +171,41 @@ fn is_loader<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
                 .iter()
                 .any(|argument| is_loader(module, argument, frame))
         }
-        _ => module.settled(over, frame).is(Kind::Loader),
+        _ => module.final_value(over, frame).is(ValueKind::Loader),
     }
 }
 
 fn finding(module: &Module<'_>, loader: &Call<'_>, start: TextRange) -> Finding {
-    let workers = workers(module, loader).map_or(1.0, |(workers, _)| workers);
-    let line = module.line(start);
+    let workers = worker_count(module, loader).map_or(1.0, |(workers, _)| workers);
+    let line = module.line_label(start);
     Finding {
         rule: &RULE,
         range: loader.expr.range(),
         message: format!(
-            "{workers} workers are started at {line} when the script is only imported: where they are not \
-             forked, each of them runs the script again"
+            "importing this script starts {workers} workers at {line}: unless they are forked, each of them runs the script again"
         ),
         label: format!("starts {workers} processes without a guard"),
-        help: "put what runs into `def main():` and call it under `if __name__ == \"__main__\":`"
+        help: "move the code into `def main():` and call it under `if __name__ == \"__main__\":`"
             .to_owned(),
         fix: fix(module),
     }
 }
 
-/// The guard around `main()`, where that is the only thing the text does by itself.
+/// Returns a fix that guards `main()`, if that is the only top-level call.
 fn fix(module: &Module<'_>) -> Option<Fix> {
-    let body = module.frame(TEXT).body;
+    let body = module.frame(MODULE_FRAME).body;
     let mut doing = body.iter().filter(|statement| {
         matches!(
             statement,
             Stmt::For(_) | Stmt::While(_) | Stmt::With(_) | Stmt::Try(_)
-        ) || matches!(statement, Stmt::Expr(expression) if is_own_call(module, &expression.value))
-            || matches!(statement, Stmt::Assign(assign) if is_own_call(module, &assign.value))
+        ) || matches!(statement, Stmt::Expr(expression) if is_top_level_call(module, &expression.value))
+            || matches!(statement, Stmt::Assign(assign) if is_top_level_call(module, &assign.value))
     });
     let (only, None) = (doing.next()?, doing.next()) else {
         return None;
     };
     let source = module.source(only);
-    // What follows it would still run in each worker.
+    // Code after it would still run in each worker.
     let is_last = body.last().is_some_and(|last| last.range() == only.range());
     if !only.is_expr_stmt() || !is_last || source.contains('\n') || module.text.contains('\r') {
         return None;
@@ -214,12 +216,14 @@ fn fix(module: &Module<'_>) -> Option<Fix> {
             content: format!("if __name__ == \"__main__\":\n    {source}"),
         }],
         safety: Safety::Unsafe,
-        title: "Run it only when the script itself is run".to_owned(),
+        title: "Run it only when the script is executed".to_owned(),
     })
 }
 
-fn is_own_call(module: &Module<'_>, expr: &Expr) -> bool {
+fn is_top_level_call(module: &Module<'_>, expr: &Expr) -> bool {
     module.calls().iter().any(|call| {
-        call.place.frame == TEXT && call.own.is_some() && call.expr.range() == expr.range()
+        call.context.frame == MODULE_FRAME
+            && call.local_function.is_some()
+            && call.expr.range() == expr.range()
     })
 }

@@ -1,12 +1,12 @@
 //! # oom-retry-in-except (AF108)
 //!
-//! After running out of memory the model is run again while the memory is still held.
+//! After an out-of-memory error the model runs again while the memory is still held.
 //!
 //! ## Why it crashes
 //!
-//! Inside an `except` block the exception is alive, with it its traceback, with that every frame
-//! that failed and all tensors in it. `torch.cuda.empty_cache()` frees none of them. A second try
-//! in there, even with half of the batch, starts with a full memory and fails as well.
+//! Inside an `except` block the exception is alive; its traceback references every failed frame and
+//! all tensors in it. `torch.cuda.empty_cache()` frees none of them. A retry there starts with full
+//! memory and fails again, even with half the batch.
 //!
 //! ## Wrong
 //!
@@ -33,15 +33,17 @@
 //!
 //! ## When it is fine
 //!
-//! When only a message is written or the batch is skipped: such handlers are not reported.
+//! When the handler only prints a message or skips the batch. Such handlers are not reported.
 //!
 //! ## Fix
 //!
-//! None: set a flag in the handler, and try again after it.
+//! None: set a flag in the handler and retry after it.
 
 use crate::finding::Finding;
 use crate::model::{Call, Module};
-use crate::questions::attempts::{attempts, calls_in, caught, runs_a_model};
+use crate::queries::try_blocks::{
+    calls_in_block, caught_exceptions, find_try_statements, runs_model,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler};
 use ruff_text_size::Ranged;
@@ -59,12 +61,12 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("torch") {
         return;
     }
-    for attempt in attempts(module) {
+    for attempt in find_try_statements(module) {
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
-            if is_for_memory(module, handler)
+            if catches_out_of_memory(module, handler)
                 && let Some(again) =
-                    calls_in(module, &handler.body).find(|call| tries_again(module, call))
-                && calls_in(module, &attempt.body).any(|call| runs_a_model(module, call))
+                    calls_in_block(module, &handler.body).find(|call| is_retry(module, call))
+                && calls_in_block(module, &attempt.body).any(|call| runs_model(module, call))
             {
                 findings.push(finding(module, handler, again));
             }
@@ -72,9 +74,9 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a handler is there for a memory that was too small.
-fn is_for_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> bool {
-    let caught = caught(handler);
+/// Whether a handler is for out-of-memory errors.
+fn catches_out_of_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> bool {
+    let caught = caught_exceptions(handler);
     if caught.iter().any(|name| name.contains("OutOfMemory")) {
         return true;
     }
@@ -86,20 +88,24 @@ fn is_for_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> b
     is_broad && (source.contains("out of memory") || source.contains("OutOfMemory"))
 }
 
-/// Whether a call runs what failed, or the function that it failed in.
-fn tries_again(module: &Module<'_>, call: &Call<'_>) -> bool {
-    runs_a_model(module, call) || call.own == Some(call.place.frame)
+/// Whether a call retries what failed, or the function in which it failed.
+fn is_retry(module: &Module<'_>, call: &Call<'_>) -> bool {
+    runs_model(module, call) || call.local_function == Some(call.context.frame)
 }
 
 fn finding(module: &Module<'_>, handler: &ExceptHandlerExceptHandler, again: &Call<'_>) -> Finding {
-    let line = module.line(handler.range());
+    let line = module.line_label(handler.range());
     let function = module.source(&*again.expr.func);
     Finding {
         rule: &RULE,
         range: again.expr.range(),
-        message: format!("`{function}` is run again inside the `except` of {line}, where all that failed is still in memory"),
-        label: "the failed step's tensors are held until the `except` ends".to_owned(),
-        help: "set a flag in the handler, and try again after it: `too_large = True`, then `if too_large:`".to_owned(),
+        message: format!(
+            "`{function}` runs again inside the `except` at {line}, while the failed step is still in memory"
+        ),
+        label: "the failed step's tensors stay until the `except` ends".to_owned(),
+        help:
+            "set a flag in the handler and retry after it: `too_large = True`, then `if too_large:`"
+                .to_owned(),
         fix: None,
     }
 }

@@ -1,12 +1,12 @@
 //! # persistent-tape (AF501)
 //!
-//! A persistent gradient tape keeps all activations of its step after the gradients are taken.
+//! A persistent gradient tape keeps all activations of its step after the gradients are computed.
 //!
 //! ## Why it freezes
 //!
-//! A tape lets go of what it recorded when the gradient is taken. A persistent one does not: it
-//! keeps every activation until nothing refers to it any more, which in a loop is during the
-//! next step as well. Memory then holds two steps at a time.
+//! A tape frees its recorded activations when `gradient()` is called. A persistent tape keeps them
+//! until nothing references it, which in a loop includes the next step. Memory then holds two steps
+//! at once.
 //!
 //! ## Wrong
 //!
@@ -29,20 +29,20 @@
 //!
 //! ## When it is fine
 //!
-//! In a `tf.function`, or a `train_step` that Keras compiles, the tape is gone once the function
-//! is traced; such are not reported. A function that returns right after the gradients frees it
-//! a little later only.
+//! In a `tf.function`, or a `train_step` that Keras compiles, the tape is gone after tracing; these
+//! are not reported. A function that returns right after the gradients frees it only slightly
+//! later.
 //!
 //! ## Fix
 //!
 //! Safe: `del tape` after its last use.
 
 use crate::finding::{Finding, Fix, Safety};
-use crate::model::uses::uses_of;
+use crate::model::uses::find_uses;
 use crate::model::{Call, Frame, Module, Role};
-use crate::questions::bindings::statement_at;
-use crate::questions::keeping::is_test;
-use crate::questions::steps::line_after;
+use crate::queries::bindings::find_statement;
+use crate::queries::optimizer_steps::insert_line_after;
+use crate::queries::retention::is_test_code;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -62,19 +62,20 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             .path
             .is_some_and(|path| path.is("tensorflow.GradientTape"))
             && matches!(call.argument(0, "persistent"), Some(Expr::BooleanLiteral(on)) if on.value)
-            && let Some(finding) = kept(module, call)
+            && let Some(finding) = check_tape(module, call)
         {
             findings.push(finding);
         }
     }
 }
 
-fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
-    let frame = module.frame(call.place.frame);
-    if is_traced(module, frame) || is_test(module, frame) || module.text.contains("TestCase") {
+fn check_tape(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
+    let frame = module.frame(call.context.frame);
+    if is_compiled(module, frame) || is_test_code(module, frame) || module.text.contains("TestCase")
+    {
         return None;
     }
-    let (block, at) = statement_at(frame.body, call.expr.range())?;
+    let (block, at) = find_statement(frame.body, call.expr.range())?;
     let Stmt::With(with) = block.get(at)? else {
         return None;
     };
@@ -86,11 +87,11 @@ fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
         return None;
     };
     let name = name.id.as_str();
-    let uses = uses_of(module.text, name, frame.body);
+    let uses = find_uses(module.text, name, frame.body);
     let lets_go = uses
         .iter()
         .any(|used| matches!(used.statement, Stmt::Delete(_)));
-    // Whoever gets it decides how long it lives.
+    // A tape that is passed on may live longer on purpose.
     let given_away = uses.iter().any(|used| {
         !used.is_store && used.method().is_none() || matches!(used.statement, Stmt::Return(_))
     });
@@ -112,24 +113,27 @@ fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
         rule: &RULE,
         range: TextRange::new(with.start(), head.min(call.expr.end())),
         message: format!(
-            "`{name}` keeps all activations of the step after its gradients are taken"
+            "`{name}` keeps all activations of the step after the gradients are computed"
         ),
-        label: format!("kept beyond {}", module.line(TextRange::empty(last.end()))),
+        label: format!(
+            "kept after {}",
+            module.line_label(TextRange::empty(last.end()))
+        ),
         help: if takes > 1 {
-            format!("let go of it after its last use: del {name}")
+            format!("free it after its last use: del {name}")
         } else {
-            "one gradient needs no persistent tape: leave out persistent=True".to_owned()
+            "one gradient needs no persistent tape: remove persistent=True".to_owned()
         },
-        fix: line_after(module, last.range(), &format!("del {name}")).map(|edit| Fix {
+        fix: insert_line_after(module, last.range(), &format!("del {name}")).map(|edit| Fix {
             edits: vec![edit],
             safety: Safety::Safe,
-            title: "Let go of the tape after its last use".to_owned(),
+            title: "Free the tape after its last use".to_owned(),
         }),
     })
 }
 
-/// Whether a function is compiled: by its decorator, or because Keras does so.
-fn is_traced(module: &Module<'_>, frame: &Frame<'_>) -> bool {
+/// Whether a function is compiled, by its decorator or by Keras.
+fn is_compiled(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     let Some(def) = frame.def else { return false };
     let by_decorator = def.decorator_list.iter().any(|decorator| {
         let function = match &decorator.expression {
@@ -141,7 +145,7 @@ fn is_traced(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     let class = frame
         .class
         .and_then(|class| module.classes().get(class as usize));
-    let by_keras = class.is_some_and(|class| class.is == Role::Keras)
+    let by_keras = class.is_some_and(|class| class.role == Role::Keras)
         && matches!(def.name.as_str(), "train_step" | "test_step" | "call");
     // `step = tf.function(step)`.
     let name = def.name.as_str();

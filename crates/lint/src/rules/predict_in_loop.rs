@@ -1,13 +1,12 @@
 //! # predict-in-loop (AF503)
 //!
-//! `predict` of Keras is called for one element at a time in a loop.
+//! Keras `predict` is called in a loop for one sample at a time.
 //!
 //! ## Why it freezes
 //!
-//! `predict` is made for many batches: each call builds a pipeline, callbacks and a progress bar
-//! around a forward pass that takes a millisecond, which makes it ten to a hundred times slower
-//! than calling the model. In TensorFlow 2 what it builds is also freed late: called in a loop
-//! for hours, memory grows.
+//! `predict` is made for many batches. Each call builds a pipeline, callbacks and a progress bar
+//! around a forward pass of about a millisecond, which makes it 10 to 100 times slower than calling
+//! the model. TensorFlow 2 frees these objects late, so memory grows over hours.
 //!
 //! ## Wrong
 //!
@@ -25,18 +24,19 @@
 //!
 //! ## When it is fine
 //!
-//! For many rows at a time: `predict` splits them into batches. Only calls with one row are
-//! reported.
+//! For many rows at once: `predict` splits them into batches. Only calls with one row are reported.
 //!
 //! ## Fix
 //!
-//! Unsafe: the call of the model, and `.numpy()` on what it returns.
+//! Unsafe: calls the model, and `.numpy()` on the result.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{Call, FrameId, Kind, Module};
-use crate::questions::bindings::{behind_names, bound_to, own_function, returned};
-use crate::questions::files::bound_names;
-use crate::questions::words::every_step;
+use crate::model::{Call, FrameId, Module, ValueKind};
+use crate::queries::bindings::{
+    find_binding, find_local_function, resolve_names, single_return_value,
+};
+use crate::queries::files::target_names;
+use crate::queries::wording::every_step_label;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, ExprCall, Number, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
@@ -56,44 +56,45 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     for call in module.calls() {
         if call.method() == Some("predict")
-            && call.place.within.is_some()
+            && call.context.innermost_loop.is_some()
             && is_keras_model(module, call)
             && let Some(input) = call.argument(0, "x")
             && call.keyword("steps").is_none()
-            && (is_one_row(module, input, call.place.frame) || is_remembered(module, call, input))
+            && (is_one_row(module, input, call.context.frame)
+                || is_from_replay_memory(module, call, input))
         {
             findings.push(finding(module, call, input));
         }
     }
 }
 
-/// A model of Keras, or what is called so where no other library has models.
+/// Whether the receiver is a Keras model, or is named like one and no other library has models.
 fn is_keras_model(module: &Module<'_>, call: &Call<'_>) -> bool {
     let Some(receiver) = call.receiver else {
         return false;
     };
     let name = call
         .object()
-        .and_then(|object| module.key(object))
+        .and_then(|object| module.dotted_name(object))
         .unwrap_or("");
     let others = [
         "sklearn", "xgboost", "lightgbm", "catboost", "torch", "joblib", "pickle",
     ];
-    receiver.is(Kind::Model)
-        || (receiver.is(Kind::Unknown)
+    receiver.is(ValueKind::Model)
+        || (receiver.is(ValueKind::Unknown)
             && name.ends_with("model")
             && !others.iter().any(|other| module.imports(other)))
 }
 
-/// Whether an expression is a batch of one: `x[None]`, `np.expand_dims(x, 0)`,
-/// `x.reshape(1, -1)`, `np.array([x])`.
+/// Whether an expression is a batch of one row: `x[None]`, `np.expand_dims(x, 0)`, `x.reshape(1,
+/// -1)`, `np.array([x])`.
 fn is_one_row<'a>(module: &Module<'a>, input: &'a Expr, frame: FrameId) -> bool {
-    let input = match module.key(input) {
-        Some(name) => match bound_to(module, name, frame, input.start()) {
+    let input = match module.dotted_name(input) {
+        Some(name) => match find_binding(module, name, frame, input.start()) {
             Some(origin) if origin.part.is_none() => origin.expr,
             _ => return false,
         },
-        None => behind_names(module, input, frame).expr,
+        None => resolve_names(module, input, frame).expr,
     };
     match input {
         Expr::Subscript(subscript) => {
@@ -107,29 +108,31 @@ fn is_one_row<'a>(module: &Module<'a>, input: &'a Expr, frame: FrameId) -> bool 
         }
         Expr::Call(call) => {
             is_one_row_call(module, call)
-                || own_function(module, call, frame)
-                    .and_then(|own| Some((returned(module, own)?, own)))
+                || find_local_function(module, call, frame)
+                    .and_then(|own| Some((single_return_value(module, own)?, own)))
                     .is_some_and(|(result, own)| {
-                        module.key(result).is_some() && is_one_row(module, result, own)
+                        module.dotted_name(result).is_some() && is_one_row(module, result, own)
                     })
         }
         _ => false,
     }
 }
 
-/// One of the steps that an agent remembers: they are drawn one by one, each a batch of one.
-fn is_remembered<'a>(module: &Module<'a>, call: &Call<'a>, input: &'a Expr) -> bool {
+/// Whether the input is drawn from an agent's replay memory, one sample at a time.
+fn is_from_replay_memory<'a>(module: &Module<'a>, call: &Call<'a>, input: &'a Expr) -> bool {
     let Expr::Name(name) = input else {
         return false;
     };
-    module.loops_around(call.place.within).any(|around| {
-        around.over.is_some_and(|(target, over)| {
-            let over = behind_names(module, over, around.frame).expr;
-            let is_sample = matches!(over, Expr::Call(drawn)
-                if module.path(&drawn.func).is_some_and(|path| path.is("random.sample")));
-            is_sample && bound_names(target).contains(&name.id.as_str())
+    module
+        .enclosing_loops(call.context.innermost_loop)
+        .any(|around| {
+            around.for_clause.is_some_and(|(target, over)| {
+                let over = resolve_names(module, over, around.frame).expr;
+                let is_sample = matches!(over, Expr::Call(drawn)
+                if module.import_path(&drawn.func).is_some_and(|path| path.is("random.sample")));
+                is_sample && target_names(target).contains(&name.id.as_str())
+            })
         })
-    })
 }
 
 fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
@@ -145,7 +148,7 @@ fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
             .or_else(|| by_keyword("axis"))
             .is_some_and(|axis| is_number(axis, 0))
     };
-    if let Some(path) = module.path(&call.func) {
+    if let Some(path) = module.import_path(&call.func) {
         return match (path.first(), path.last()) {
             ("numpy" | "tensorflow", "expand_dims") => is_axis_0(1),
             ("numpy" | "tensorflow", "array" | "asarray" | "constant" | "convert_to_tensor") => {
@@ -153,9 +156,9 @@ fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
                     && !list.elts.iter().any(Expr::is_starred_expr))
             }
             ("numpy" | "tensorflow", "zeros" | "ones" | "empty") => {
-                arguments.first().is_some_and(begins_with_one)
+                arguments.first().is_some_and(starts_with_one)
             }
-            ("numpy" | "tensorflow", "reshape") => arguments.get(1).is_some_and(begins_with_one),
+            ("numpy" | "tensorflow", "reshape") => arguments.get(1).is_some_and(starts_with_one),
             ("keras", "pad_sequences") => {
                 matches!(arguments.first(), Some(Expr::List(list)) if list.elts.len() == 1)
             }
@@ -165,12 +168,12 @@ fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
     match &*call.func {
         Expr::Attribute(method) if method.attr.as_str() == "reshape" => arguments
             .first()
-            .is_some_and(|first| is_number(first, 1) || begins_with_one(first)),
+            .is_some_and(|first| is_number(first, 1) || starts_with_one(first)),
         _ => false,
     }
 }
 
-fn begins_with_one(shape: &Expr) -> bool {
+fn starts_with_one(shape: &Expr) -> bool {
     let first = match shape {
         Expr::Tuple(tuple) => tuple.elts.first(),
         Expr::List(list) => list.elts.first(),
@@ -209,9 +212,9 @@ fn finding(module: &Module<'_>, call: &Call<'_>, input: &Expr) -> Finding {
         range: call.expr.range(),
         message: format!(
             "`{model}.predict` builds a whole pipeline for one row, {}",
-            every_step(module, call.place.within)
+            every_step_label(module, call.context.innermost_loop)
         ),
-        label: "ten to a hundred times slower than calling the model".to_owned(),
+        label: "10 to 100 times slower than calling the model".to_owned(),
         help: format!("call the model: {model}({source}, training=False).numpy()"),
         fix,
     }

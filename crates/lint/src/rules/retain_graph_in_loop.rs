@@ -1,13 +1,13 @@
 //! # retain-graph-in-loop (AF107)
 //!
-//! The graph is kept after `backward()`, though nothing goes back through it again.
+//! `backward()` keeps the graph, although nothing uses it again.
 //!
 //! ## Why it freezes
 //!
-//! `retain_graph=True` tells PyTorch not to free the activations when it has gone back through
-//! them. They stay until the next step has computed its own: for a moment two steps are in
-//! memory, and a batch size that would have fit does not. It is often put there to silence
-//! "Trying to backward through the graph a second time", which has another cause.
+//! With `retain_graph=True` PyTorch does not free the activations after `backward()`. They stay
+//! until the next step has computed its own, so two steps are in memory at once, and a batch size
+//! that would fit does not. It is often added to silence "Trying to backward through the graph a
+//! second time", which has another cause.
 //!
 //! ## Wrong
 //!
@@ -29,18 +29,18 @@
 //!
 //! ## When it is fine
 //!
-//! When the same graph is gone back through again: a second loss, a generator after its critic,
-//! several updates from one pass. Such code is not reported.
+//! When `backward()` runs on the same graph again: a second loss, a generator after its critic,
+//! several updates from one forward pass. Such code is not reported.
 //!
 //! ## Fix
 //!
-//! None: take `retain_graph=True` away and see whether PyTorch complains.
+//! None: remove `retain_graph=True` and see whether PyTorch complains.
 
 use crate::finding::Finding;
-use crate::model::uses::{lies_in, uses_of};
-use crate::model::{Call, Feed, FrameId, LoopId, Module, Role};
-use crate::questions::backward::{goes_back_by, is_backward};
-use crate::questions::keeping::root_of;
+use crate::model::uses::{find_uses, lies_in};
+use crate::model::{Call, FrameId, LoopId, LoopSource, Module, Role};
+use crate::queries::backward::{call_runs_backward, is_backward_call};
+use crate::queries::retention::root_name;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextSize};
@@ -55,68 +55,71 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if !module.text.contains("retain_graph") || !module.imports("torch") || keeps_state(module) {
+    if !module.text.contains("retain_graph")
+        || !module.imports("torch")
+        || model_stores_state(module)
+    {
         return;
     }
     for call in module.calls() {
-        if is_backward(call) && retains(call) && is_last(module, call) {
+        if is_backward_call(call) && retains_graph(call) && is_last_backward(module, call) {
             findings.push(finding(module, call));
         }
     }
 }
 
-fn retains(call: &Call<'_>) -> bool {
+fn retains_graph(call: &Call<'_>) -> bool {
     let is_true = |name| matches!(call.keyword(name), Some(Expr::BooleanLiteral(yes)) if yes.value);
     is_true("retain_graph") && !is_true("create_graph")
 }
 
-/// Whether nothing goes back after this, in its own loop or in the one it is called from.
-fn is_last(module: &Module<'_>, call: &Call<'_>) -> bool {
+/// Whether no `backward()` follows this one, in its loop or in the loop that calls its function.
+fn is_last_backward(module: &Module<'_>, call: &Call<'_>) -> bool {
     let position = call.expr.start();
-    let frame = call.place.frame;
-    if let Some(id) = call.place.within {
-        return is_last_in(module, id, position);
+    let frame = call.context.frame;
+    if let Some(id) = call.context.innermost_loop {
+        return is_last_backward_in_loop(module, id, position);
     }
-    // A function that takes one step: the loop is where it is called from.
+    // A function that takes one step; the loop is in its callers.
     let is_alone = module
         .calls()
         .iter()
-        .filter(|other| other.place.frame == frame && goes_back_by(module, other))
+        .filter(|other| other.context.frame == frame && call_runs_backward(module, other))
         .count()
         == 1;
     let mut callers = module
         .calls()
         .iter()
-        .filter(|other| other.own == Some(frame))
+        .filter(|other| other.local_function == Some(frame))
         .peekable();
     is_alone
-        && !keeps_graph_of_its_own(module, frame)
+        && !stores_graph(module, frame)
         && callers.peek().is_some()
         && callers.all(|caller| {
             caller
-                .place
-                .within
-                .is_some_and(|id| is_last_in(module, id, caller.expr.start()))
+                .context
+                .innermost_loop
+                .is_some_and(|id| is_last_backward_in_loop(module, id, caller.expr.start()))
         })
 }
 
-/// Whether nothing goes back after this position of a loop over batches, and no graph comes
-/// into the loop from outside.
-fn is_last_in(module: &Module<'_>, id: LoopId, position: TextSize) -> bool {
+/// Whether no `backward()` follows this position in a loop over batches, and no graph enters the
+/// loop from outside.
+fn is_last_backward_in_loop(module: &Module<'_>, id: LoopId, position: TextSize) -> bool {
     let around = module.loop_at(id);
     let range = around.statement.range();
     let is_in = |call: &Call<'_>| lies_in(call.expr.range(), range);
-    around.feed == Feed::Batches
+    around.loop_source == LoopSource::Batches
         && module
             .calls()
             .iter()
             .filter(|call| is_in(call) && call.expr.start() > position)
-            .all(|call| !goes_back_by(module, call) && !may_go_on(module, call))
-        && !brings_graph(module, id)
+            .all(|call| !call_runs_backward(module, call) && !may_run_backward(module, call))
+        && !uses_outside_graph(module, id)
 }
 
-/// Whether a call of something unknown is given a graph, through which it may go back.
-fn may_go_on(module: &Module<'_>, call: &Call<'_>) -> bool {
+/// Whether an unknown call receives a graph and may run `backward()` on it.
+fn may_run_backward(module: &Module<'_>, call: &Call<'_>) -> bool {
     let is_known = call
         .path
         .is_some_and(|path| matches!(path.first(), "torch" | "numpy" | "wandb"))
@@ -138,51 +141,52 @@ fn may_go_on(module: &Module<'_>, call: &Call<'_>) -> bool {
     !is_known && module.arguments(call).iter().any(|value| value.graph)
 }
 
-/// Whether a graph from before the loop, or from its last turn, is used in it.
-fn brings_graph(module: &Module<'_>, id: LoopId) -> bool {
+/// Whether the loop uses a graph from before the loop or from the previous iteration.
+fn uses_outside_graph(module: &Module<'_>, id: LoopId) -> bool {
     let around = module.loop_at(id);
     let range = around.statement.range();
     module
         .stores()
         .iter()
-        .filter(|store| store.place.frame == around.frame && store.value.graph)
+        .filter(|store| store.context.frame == around.frame && store.value.graph)
         .any(|store| {
-            let Some(name) = module.key(store.target) else {
+            let Some(name) = module.dotted_name(store.target) else {
                 return true;
             };
             if lies_in(store.statement.range(), range) {
                 return store.operator.is_none()
-                    && (store.carried.is_some() || name.starts_with("self."));
+                    && (store.outlived_loop.is_some() || name.starts_with("self."));
             }
-            uses_of(module.text, root_of(name), around.body)
+            find_uses(module.text, root_name(name), around.body)
                 .iter()
                 .any(|used| !used.is_store)
         })
 }
 
-/// Whether a function puts a graph where it outlives the call.
-fn keeps_graph_of_its_own(module: &Module<'_>, frame: FrameId) -> bool {
+/// Whether a function stores a graph where it outlives the call.
+fn stores_graph(module: &Module<'_>, frame: FrameId) -> bool {
     module.stores().iter().any(|store| {
-        store.place.frame == frame
+        store.context.frame == frame
             && store.value.graph
             && module
-                .key(store.target)
+                .dotted_name(store.target)
                 .is_none_or(|name| name.starts_with("self."))
     })
 }
 
-/// Whether a model of this text keeps what it computed for the next time it is called.
-fn keeps_state(module: &Module<'_>) -> bool {
+/// Whether a model in this text stores state between calls.
+fn model_stores_state(module: &Module<'_>) -> bool {
     module.stores().iter().any(|store| {
-        let frame = module.frame(store.place.frame);
+        let frame = module.frame(store.context.frame);
         let class = frame
             .class
             .and_then(|class| module.classes().get(class as usize));
-        let is_model = class.is_some_and(|class| matches!(class.is, Role::Model | Role::Lightning));
+        let is_model =
+            class.is_some_and(|class| matches!(class.role, Role::Model | Role::Lightning));
         is_model
             && frame.name() != "__init__"
             && module
-                .key(store.target)
+                .dotted_name(store.target)
                 .is_some_and(|name| name.starts_with("self."))
     })
 }
@@ -193,7 +197,7 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "`{of}` keeps its graph after `backward()`, and nothing goes back through it again: two steps are in memory at once"
+            "`{of}` keeps its graph after `backward()`, but nothing uses it again: two steps are in memory at once"
         ),
         label: "the activations stay until the next step".to_owned(),
         help: format!("free them: `{of}.backward()`"),

@@ -1,12 +1,12 @@
 //! # sigmoid-then-bce-with-logits (AF404)
 //!
-//! A loss that applies a sigmoid is given what went through one already.
+//! A loss that applies a sigmoid receives values that already went through one.
 //!
 //! ## Why it crashes
 //!
-//! `BCEWithLogitsLoss` takes raw numbers. Of probabilities its own sigmoid makes numbers between
-//! 0.5 and 0.73: the loss for a 0 cannot fall below 0.69, gradients are tiny, and days of
-//! training end where they began.
+//! `BCEWithLogitsLoss` expects logits. A second sigmoid maps probabilities to values between 0.5
+//! and 0.73: the loss for a 0 cannot fall below 0.69, gradients are tiny, and the model hardly
+//! learns.
 //!
 //! ## Wrong
 //!
@@ -28,11 +28,11 @@
 //!
 //! ## Fix
 //!
-//! None: whether the sigmoid goes, or the loss becomes another, is the author's to say.
+//! None: only the author can choose between removing the sigmoid and using another loss.
 
-use super::double_softmax::given_twice;
+use super::double_softmax::find_double_activation;
 use crate::finding::Finding;
-use crate::model::{Call, Form, Module};
+use crate::model::{Activation, Call, Module};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -48,7 +48,7 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        if let Some(given) = given_twice(module, call, Form::Sigmoid) {
+        if let Some(given) = find_double_activation(module, call, Activation::Sigmoid) {
             findings.push(finding(module, call, given));
         }
     }
@@ -59,11 +59,11 @@ fn finding(module: &Module<'_>, call: &Call<'_>, given: &Expr) -> Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "`{}` has been through a sigmoid, and this loss applies another: the gradients all but vanish",
+            "`{}` went through a sigmoid, and this loss applies another: the gradients almost vanish",
             module.source(given)
         ),
-        label: "takes raw numbers".to_owned(),
-        help: "give the loss the numbers before the sigmoid, or use `BCELoss`".to_owned(),
+        label: "expects logits".to_owned(),
+        help: "pass the logits to the loss, or use `BCELoss`".to_owned(),
         fix: None,
     }
 }

@@ -1,12 +1,12 @@
 //! # tensors-kept-forever (AF103)
 //!
-//! Every step puts a batch, an output or a copy of the weights into a list that is never emptied.
+//! Every step adds a batch, an output or a copy of the weights to a list that is never emptied.
 //!
 //! ## Why it freezes
 //!
-//! Without a graph a tensor is still as large as it is. A batch of images is tens of megabytes,
-//! the weights hundreds; kept in every step of a training, they fill the memory at a steady
-//! rate, and the machine begins to swap long before the run is done.
+//! A tensor needs its full size even without a graph. A batch of images takes tens of megabytes,
+//! the weights hundreds. Kept in every training step, they fill memory at a steady rate, and the
+//! machine swaps long before the run ends.
 //!
 //! ## Wrong
 //!
@@ -28,23 +28,26 @@
 //!
 //! ## When it is fine
 //!
-//! When what is kept is used up: joined by `torch.cat` at the end, sampled from, or emptied now
-//! and then; when it is kept for one pass over the data, or only now and then. Such lists are not
-//! reported, and none outside of training.
+//! When the stored tensors are used: joined by `torch.cat` at the end, sampled from, or removed now
+//! and then; or when they are stored for one pass over the data or only occasionally. Such lists
+//! are not reported, nor are lists outside training.
 //!
 //! ## Fix
 //!
-//! None: how much of it is needed only the author knows.
+//! None: only the author knows how many are needed.
 
 use crate::finding::Finding;
-use crate::model::uses::{Use, lies_in, uses_of};
-use crate::model::{Call, Feed, FrameId, Kind, Loop, LoopId, Module, is_loss_function};
-use crate::questions::backward::{goes_back_during, goes_back_in, is_backward};
-use crate::questions::keeping::{
-    Keeper, Kept, arguments_of, keepers, kept_items, outlives_the_call, root_of,
+use crate::model::uses::{Use, find_uses, lies_in};
+use crate::model::{Call, FrameId, Loop, LoopId, LoopSource, Module, ValueKind, is_loss_function};
+use crate::queries::backward::{
+    is_backward_call, runs_backward_in_function, runs_backward_in_loop,
 };
-use crate::questions::origin::{Origin, origin};
-use crate::questions::words::every_step;
+use crate::queries::retention::{
+    RetainingFunction, StoredItem, find_retaining_functions, find_stored_items, match_arguments,
+    outlives_the_call, root_name,
+};
+use crate::queries::tensor_origin::{TensorOrigin, trace_origin};
+use crate::queries::wording::every_step_label;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -58,93 +61,108 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// A tensor of less than this is not worth a word.
-const SMALL: f64 = 4096.0;
+/// The largest size in bytes of a tensor that is not reported.
+const MAX_SMALL_BYTES: f64 = 4096.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("torch") && !module.imports("tensorflow") {
         return;
     }
-    let items = kept_items(module);
+    let items = find_stored_items(module);
     for kept in &items {
-        if let Some(what) = kept_forever(module, kept) {
-            findings.push(finding(module, kept.name, kept.range, kept.carried, what));
+        if let Some(what) = find_growing_item(module, kept) {
+            findings.push(finding(
+                module,
+                kept.name,
+                kept.range,
+                kept.outlived_loop,
+                what,
+            ));
         }
     }
     if items
         .iter()
-        .any(|kept| outlives_the_call(module, kept.name, &kept.place))
+        .any(|kept| outlives_the_call(module, kept.name, &kept.context))
     {
-        let keepers = keepers(module, &items);
+        let keepers = find_retaining_functions(module, &items);
         for call in module.calls() {
-            findings.extend(by_keeper(module, call, &keepers));
+            findings.extend(check_retaining_call(module, call, &keepers));
         }
     }
 }
 
-/// What is kept in every step of a training, in a list that only grows.
-fn kept_forever<'a>(module: &Module<'a>, kept: &Kept<'a>) -> Option<&'static str> {
-    // With a graph it is another rule's; only PyTorch has them.
-    if (kept.value.graph && module.imports("torch")) || kept.place.inline {
+/// Returns what is stored in every training step in a list that only grows.
+fn find_growing_item<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> Option<&'static str> {
+    // Items with a graph belong to another rule; only PyTorch has graphs.
+    if (kept.value.graph && module.imports("torch")) || kept.context.inline {
         return None;
     }
-    let outlives_the_call = outlives_the_call(module, kept.name, &kept.place);
-    if kept.carried.is_none() && !outlives_the_call {
+    let outlives_the_call = outlives_the_call(module, kept.name, &kept.context);
+    if kept.outlived_loop.is_none() && !outlives_the_call {
         return None;
     }
-    if outlives_the_call && is_hook(module, kept.place.frame) {
-        let is_kept = !is_sometimes(module.frame(kept.place.frame).body, kept.range)
-            && holds_a_parameter(module, kept)
+    if outlives_the_call && is_hook(module, kept.context.frame) {
+        let is_kept = !is_conditional(module.frame(kept.context.frame).body, kept.range)
+            && stores_argument(module, kept)
             && module
                 .loops()
                 .iter()
                 .any(|around| is_step_loop(module, around))
-            && only_grows(module, kept.name, kept.place.frame);
+            && only_grows(module, kept.name, kept.context.frame);
         return is_kept.then_some("the activations of every step");
     }
-    let what = bulk(module, kept.place.frame, kept.item)?;
-    let grows = match kept.carried {
-        Some(id) if is_training(module, id) => {
-            // A list of one pass over the data is gone when the function returns.
-            let is_one_pass = module.loop_at(id).feed == Feed::Batches
+    let what = describe_large_item(module, kept.context.frame, kept.item)?;
+    let grows = match kept.outlived_loop {
+        Some(id) if is_training_loop(module, id) => {
+            // A list for one pass over the data is freed when the function returns.
+            let is_one_pass = module.loop_at(id).loop_source == LoopSource::Batches
                 && module.loop_at(id).parent.is_none()
                 && !kept.name.starts_with("self.");
             !is_one_pass
-                && !is_sometimes(module.loop_at(id).body, kept.range)
-                && is_made_before_all(module, kept, id)
+                && !is_conditional(module.loop_at(id).body, kept.range)
+                && is_created_before_loops(module, kept, id)
         }
         _ => {
             outlives_the_call
-                && !is_sometimes(module.frame(kept.place.frame).body, kept.range)
-                && is_called_each_step(module, kept.place.frame)
+                && !is_conditional(module.frame(kept.context.frame).body, kept.range)
+                && is_called_each_step(module, kept.context.frame)
         }
     };
-    (grows && only_grows(module, kept.name, kept.place.frame)).then_some(what)
+    (grows && only_grows(module, kept.name, kept.context.frame)).then_some(what)
 }
 
-/// What is large, in a word, if it is.
-fn bulk<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> Option<&'static str> {
-    match origin(module, frame, item, true) {
-        Origin::Batch if is_given_to_a_model(module, frame, item) => return Some("every batch"),
-        Origin::Output(_) => return Some("every output"),
-        Origin::Gradient => return Some("the gradients of every step"),
-        Origin::Weights => return Some("a copy of the weights of every step"),
+/// Describes an item that is large.
+fn describe_large_item<'a>(
+    module: &Module<'a>,
+    frame: FrameId,
+    item: &'a Expr,
+) -> Option<&'static str> {
+    match trace_origin(module, frame, item, true) {
+        TensorOrigin::Batch if is_passed_to_model(module, frame, item) => {
+            return Some("every batch");
+        }
+        TensorOrigin::Output(_) => return Some("every output"),
+        TensorOrigin::Gradient => return Some("the gradients of every step"),
+        TensorOrigin::Weights => return Some("a copy of the weights of every step"),
         _ => {}
     }
-    let key = module.key(item)?;
+    let key = module.dotted_name(item)?;
     let mut stores = module
         .stores()
         .iter()
-        .filter(|store| store.place.frame == frame);
+        .filter(|store| store.context.frame == frame);
     let is_large = stores.any(|store| {
-        module.key(store.target) == Some(key)
-            && store.value.is(Kind::Tensor)
-            && store.value.bytes().is_none_or(|bytes| bytes > SMALL)
+        module.dotted_name(store.target) == Some(key)
+            && store.value.is(ValueKind::Tensor)
+            && store
+                .value
+                .bytes()
+                .is_none_or(|bytes| bytes > MAX_SMALL_BYTES)
     });
-    (is_large && is_given_to_a_model(module, frame, item)).then_some("every batch")
+    (is_large && is_passed_to_model(module, frame, item)).then_some("every batch")
 }
 
-/// Whether a function is called by the layers of a model.
+/// Whether a function is a forward hook of a model.
 fn is_hook(module: &Module<'_>, frame: FrameId) -> bool {
     let name = module.frame(frame).name();
     let mut hooks = module.calls().iter().filter(|call| {
@@ -159,9 +177,9 @@ fn is_hook(module: &Module<'_>, frame: FrameId) -> bool {
     })
 }
 
-/// Whether something that a hook was given is kept, and not a number of it.
-fn holds_a_parameter<'a>(module: &Module<'a>, kept: &Kept<'a>) -> bool {
-    let Some(def) = module.frame(kept.place.frame).def else {
+/// Whether a hook stores one of its arguments, not just a number computed from it.
+fn stores_argument<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> bool {
+    let Some(def) = module.frame(kept.context.frame).def else {
         return false;
     };
     let mut rest = kept.item;
@@ -174,77 +192,74 @@ fn holds_a_parameter<'a>(module: &Module<'a>, kept: &Kept<'a>) -> bool {
     {
         rest = &attribute.value;
     }
-    let key = module.key(rest);
+    let key = module.dotted_name(rest);
     def.parameters
         .iter_non_variadic_params()
         .any(|parameter| Some(parameter.parameter.name.as_str()) == key)
 }
 
 fn is_step_loop(module: &Module<'_>, around: &Loop<'_>) -> bool {
-    around.feed == Feed::Batches
-        && module
-            .calls()
-            .iter()
-            .any(|call| lies_in(call.expr.range(), around.statement.range()) && is_backward(call))
+    around.loop_source == LoopSource::Batches
+        && module.calls().iter().any(|call| {
+            lies_in(call.expr.range(), around.statement.range()) && is_backward_call(call)
+        })
 }
 
-/// Whether one of the names in it goes into a model or its loss in the same function.
-fn is_given_to_a_model<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> bool {
+/// Whether a name in the item is passed to a model or its loss in the same function.
+fn is_passed_to_model<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> bool {
     let mut names = Vec::new();
-    crate::questions::backward::keys_in(module, item, &mut names);
+    crate::queries::backward::collect_names(module, item, &mut names);
     module.calls().iter().any(|call| {
-        call.place.frame == frame
-            && (matches!(call.callee.kind, Kind::Model | Kind::Criterion)
+        call.context.frame == frame
+            && (matches!(call.callee.kind, ValueKind::Model | ValueKind::Criterion)
                 || call.path.is_some_and(|path| is_loss_function(path.last())))
-            && call
-                .expr
-                .arguments
-                .args
-                .iter()
-                .any(|argument| module.key(argument).is_some_and(|key| names.contains(&key)))
+            && call.expr.arguments.args.iter().any(|argument| {
+                module
+                    .dotted_name(argument)
+                    .is_some_and(|key| names.contains(&key))
+            })
     })
 }
 
-/// Whether a loop takes training steps: over batches, or many.
-fn is_training(module: &Module<'_>, id: LoopId) -> bool {
-    is_long(module, id) && (goes_back_in(module, id) || has_tape(module, id))
+/// Whether a loop trains, over batches or for many iterations.
+fn is_training_loop(module: &Module<'_>, id: LoopId) -> bool {
+    has_many_iterations(module, id) && (runs_backward_in_loop(module, id) || has_tape(module, id))
 }
 
-fn is_long(module: &Module<'_>, id: LoopId) -> bool {
+fn has_many_iterations(module: &Module<'_>, id: LoopId) -> bool {
     module
-        .loops_around(Some(id))
-        .any(|around| match around.feed {
-            Feed::Batches => true,
-            Feed::Times(times) => times.is_none_or(|times| times > 1000.0),
-            Feed::Other => has_tape(module, id),
+        .enclosing_loops(Some(id))
+        .any(|around| match around.loop_source {
+            LoopSource::Batches => true,
+            LoopSource::Times(times) => times.is_none_or(|times| times > 1000.0),
+            LoopSource::Other => has_tape(module, id),
         })
 }
 
 fn has_tape(module: &Module<'_>, id: LoopId) -> bool {
-    module
-        .calls()
-        .iter()
-        .any(|call| module.is_within(&call.place, id) && call.method() == Some("apply_gradients"))
+    module.calls().iter().any(|call| {
+        module.is_inside_loop(&call.context, id) && call.method() == Some("apply_gradients")
+    })
 }
 
-/// Whether the list is bound outside of all loops: it is not a new one for each epoch.
-fn is_made_before_all(module: &Module<'_>, kept: &Kept<'_>, id: LoopId) -> bool {
+/// Whether the list is created outside all loops, not once per epoch.
+fn is_created_before_loops(module: &Module<'_>, kept: &StoredItem<'_>, id: LoopId) -> bool {
     let outermost = module
-        .loops_around(Some(id))
+        .enclosing_loops(Some(id))
         .last()
         .map(|around| around.statement.range());
-    let root = root_of(kept.name);
+    let root = root_name(kept.name);
     let mut made = module.stores().iter().filter(|store| {
-        store.place.frame == kept.place.frame
+        store.context.frame == kept.context.frame
             && store.operator.is_none()
-            && module.key(store.target) == Some(root)
+            && module.dotted_name(store.target) == Some(root)
     });
     outermost
         .is_some_and(|outermost| made.all(|store| !lies_in(store.statement.range(), outermost)))
 }
 
-/// Whether a statement stands under a condition in this block.
-fn is_sometimes(block: &[Stmt], range: TextRange) -> bool {
+/// Whether a statement in this block runs conditionally.
+fn is_conditional(block: &[Stmt], range: TextRange) -> bool {
     block.iter().any(|statement| {
         lies_in(range, statement.range())
             && match statement {
@@ -254,41 +269,42 @@ fn is_sometimes(block: &[Stmt], range: TextRange) -> bool {
                         .handlers
                         .iter()
                         .any(|handler| lies_in(range, handler.range()))
-                        || is_sometimes(&attempt.body, range)
+                        || is_conditional(&attempt.body, range)
                 }
-                Stmt::For(repeat) => is_sometimes(&repeat.body, range),
-                Stmt::While(repeat) => is_sometimes(&repeat.body, range),
-                Stmt::With(with) => is_sometimes(&with.body, range),
+                Stmt::For(repeat) => is_conditional(&repeat.body, range),
+                Stmt::While(repeat) => is_conditional(&repeat.body, range),
+                Stmt::With(with) => is_conditional(&with.body, range),
                 _ => false,
             }
     })
 }
 
-/// Whether a function is called, without a condition, in a loop that trains.
+/// Whether a function is called unconditionally in a training loop.
 fn is_called_each_step(module: &Module<'_>, frame: FrameId) -> bool {
-    let steps_itself = goes_back_during(module, frame);
+    let steps_itself = runs_backward_in_function(module, frame);
     module.calls().iter().any(|call| {
-        call.own == Some(frame)
-            && call.place.within.is_some_and(|id| {
-                let trains = is_training(module, id) || (steps_itself && is_long(module, id));
-                trains && !is_sometimes(module.loop_at(id).body, call.expr.range())
+        call.local_function == Some(frame)
+            && call.context.innermost_loop.is_some_and(|id| {
+                let trains = is_training_loop(module, id)
+                    || (steps_itself && has_many_iterations(module, id));
+                trains && !is_conditional(module.loop_at(id).body, call.expr.range())
             })
     })
 }
 
-/// Whether nothing is taken out of a list, and nobody makes use of all of it.
+/// Whether no item is removed from a list, and nothing uses the whole list.
 fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
-    let root = root_of(name);
+    let root = root_name(name);
     let here = module.frame(frame);
     if !root.starts_with("self.") {
-        // One of the function around is used there as well.
+        // A list of an outer function is used there as well.
         let owner =
             std::iter::successors(Some(here), |inner| inner.parent.map(|id| module.frame(id)))
                 .find(|frame| frame.names.contains_key(root))
                 .unwrap_or(here);
-        return uses_of(module.text, root, owner.body)
+        return find_uses(module.text, root, owner.body)
             .iter()
-            .all(|used| is_harmless(used, true));
+            .all(|used| keeps_list_growing(used, true));
     }
     let methods = module
         .frames()
@@ -296,14 +312,14 @@ fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
         .filter(|other| other.class.is_some() && other.class == here.class);
     methods.into_iter().all(|method| {
         let makes = method.name() == "__init__";
-        uses_of(module.text, root, method.body)
+        find_uses(module.text, root, method.body)
             .iter()
-            .all(|used| is_harmless(used, makes))
+            .all(|used| keeps_list_growing(used, makes))
     })
 }
 
-/// Whether a use only makes the list, puts something in, counts, or looks at its end.
-fn is_harmless(used: &Use<'_>, makes: bool) -> bool {
+/// Whether a use only creates the list, adds to it, counts it, or reads its end.
+fn keeps_list_growing(used: &Use<'_>, makes: bool) -> bool {
     if matches!(used.statement, Stmt::Delete(_)) {
         return false;
     }
@@ -334,11 +350,17 @@ fn is_harmless(used: &Use<'_>, makes: bool) -> bool {
     }
 }
 
-/// A call of a function of this text that keeps what it is given.
-fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -> Option<Finding> {
-    let own = call.own?;
-    let id = call.carried.filter(|id| is_training(module, *id))?;
-    if is_sometimes(module.loop_at(id).body, call.expr.range()) {
+/// Returns a finding for a call of a function in this text that stores its argument.
+fn check_retaining_call<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    keepers: &[RetainingFunction<'a>],
+) -> Option<Finding> {
+    let own = call.local_function?;
+    let id = call
+        .outlived_loop
+        .filter(|id| is_training_loop(module, *id))?;
+    if is_conditional(module.loop_at(id).body, call.expr.range()) {
         return None;
     }
     let mut kept = keepers
@@ -346,14 +368,15 @@ fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -
         .filter(|keeper| keeper.frame == own && !keeper.is_total)
         .peekable();
     kept.peek()?;
-    let arguments = arguments_of(module, call, own);
+    let arguments = match_arguments(module, call, own);
     kept.find_map(|keeper| {
         let (_, argument, value) = arguments
             .iter()
             .find(|(name, ..)| *name == keeper.parameter)?;
-        let what = bulk(module, call.place.frame, argument).filter(|_| !value.graph)?;
+        let what =
+            describe_large_item(module, call.context.frame, argument).filter(|_| !value.graph)?;
         let is_for_good = only_grows(module, keeper.name, own)
-            && !is_sometimes(module.frame(own).body, keeper.range);
+            && !is_conditional(module.frame(own).body, keeper.range);
         is_for_good.then(|| finding(module, keeper.name, call.expr.range(), Some(id), what))
     })
 }
@@ -362,18 +385,18 @@ fn finding(
     module: &Module<'_>,
     name: &str,
     range: TextRange,
-    carried: Option<LoopId>,
+    outlived_loop: Option<LoopId>,
     what: &str,
 ) -> Finding {
     Finding {
         rule: &RULE,
         range,
         message: format!(
-            "`{name}` keeps {what}, and is never emptied: it grows until memory is full"
+            "`{name}` keeps {what} and is never emptied: it grows until memory is full"
         ),
-        label: format!("grows {}", every_step(module, carried)),
+        label: format!("grows {}", every_step_label(module, outlived_loop)),
         help: format!(
-            "keep the last few only: `{name} = deque(maxlen=100)`, or what is needed of each one"
+            "keep only the last few: `{name} = deque(maxlen=100)`, or only what you need of each"
         ),
         fix: None,
     }

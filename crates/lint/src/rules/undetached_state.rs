@@ -1,14 +1,14 @@
 //! # undetached-state (AF104)
 //!
-//! A hidden state goes from step to step together with its whole past.
+//! A hidden state carries the autograd graph of all previous steps into the next one.
 //!
 //! ## Why it crashes
 //!
-//! A recurrent model gets the state that it returned in the step before. Unless it is detached,
-//! that state belongs to the graph of the step before, and so on to the first. `backward()` then
-//! goes back through all of them: PyTorch refuses ("Trying to backward through the graph a second
-//! time"), or, with `retain_graph=True`, keeps everything, so that each step is slower than the
-//! last until memory is full.
+//! A recurrent model receives the state it returned in the previous step. Unless detached, that
+//! state belongs to the previous step's graph, and so on back to the first step. `backward()` then
+//! runs through all of them: PyTorch raises "Trying to backward through the graph a second time",
+//! or with `retain_graph=True` keeps everything, so that each step is slower than the last until
+//! memory is full.
 //!
 //! ## Wrong
 //!
@@ -33,19 +33,19 @@
 //!
 //! ## When it is fine
 //!
-//! When `backward()` is called once after the loop, or the state is made anew before each call.
+//! When `backward()` is called once after the loop, or the state is created anew before each call.
 //! Such code is not reported.
 //!
 //! ## Fix
 //!
-//! Unsafe: `.detach()` after the state where it is known to be a single tensor. The state of an
-//! LSTM is two: `state = tuple(part.detach() for part in state)`.
+//! Unsafe: `.detach()` on a state that is known to be one tensor. The state of an LSTM is two:
+//! `state = tuple(part.detach() for part in state)`.
 
 use crate::finding::{Finding, Fix, Safety};
-use crate::model::uses::{lies_in, uses_of};
-use crate::model::{Call, Kind, LoopId, Module, Role, Store};
-use crate::questions::backward::goes_back_in;
-use crate::questions::words::append_to;
+use crate::model::uses::{find_uses, lies_in};
+use crate::model::{Call, LoopId, Module, Role, Store, ValueKind};
+use crate::queries::backward::runs_backward_in_loop;
+use crate::queries::wording::append_fix;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
@@ -64,29 +64,29 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     for store in module.stores() {
-        if let Some((name, id)) = carried_state(module, store)
+        if let Some((name, id)) = rebound_name(module, store)
             && let Some(call) = model_call(module, store)
-            && let Some(argument) = given_with_graph(module, call, name)
-            && steps_in(module, id)
-            && !is_let_go(module, name, id, store)
-            && is_seen_through(module, call, id)
+            && let Some(argument) = argument_with_graph(module, call, name)
+            && runs_backward_each_iteration(module, id)
+            && !is_detached_or_replaced(module, name, id, store)
+            && is_known_not_to_detach(module, call, id)
         {
             findings.push(finding(module, store, name, argument, id));
         }
     }
 }
 
-/// A name that is bound in each turn of a loop.
-fn carried_state<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<(&'a str, LoopId)> {
-    let id = store.place.within?;
+/// Returns a name that is bound in each iteration of a loop, and the loop.
+fn rebound_name<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<(&'a str, LoopId)> {
+    let id = store.context.innermost_loop?;
     let is_fit = store.operator.is_none()
         && store.value.graph
-        && !store.place.no_grad
-        && !store.place.inline;
-    is_fit.then_some((module.key(store.target)?, id))
+        && !store.context.no_grad
+        && !store.context.inline;
+    is_fit.then_some((module.dotted_name(store.target)?, id))
 }
 
-/// The call of a model whose result, or a part of it, is assigned.
+/// Returns the model call whose result, or a part of it, is assigned.
 fn model_call<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'a>> {
     let Stmt::Assign(assign) = store.statement else {
         return None;
@@ -96,11 +96,11 @@ fn model_call<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m C
         .calls()
         .iter()
         .find(|call| call.expr.range() == range)
-        .filter(|call| call.callee.is(Kind::Model) || call.method() == Some("forward"))
+        .filter(|call| call.callee.is(ValueKind::Model) || call.method() == Some("forward"))
 }
 
-/// The argument that is the state of the step before, with its graph.
-fn given_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Option<&'a Expr> {
+/// Returns the argument that is the previous state with its graph.
+fn argument_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Option<&'a Expr> {
     let arguments = &call.expr.arguments;
     let all = arguments
         .args
@@ -113,18 +113,19 @@ fn given_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Opt
         Expr::Tuple(tuple) => tuple
             .elts
             .iter()
-            .any(|part| module.key(part) == Some(name))
+            .any(|part| module.dotted_name(part) == Some(name))
             .then_some(argument),
-        _ => (module.key(argument) == Some(name)).then_some(argument),
+        _ => (module.dotted_name(argument) == Some(name)).then_some(argument),
     })
 }
 
-/// Whether gradients are computed in each turn of the loop.
-fn steps_in(module: &Module<'_>, id: LoopId) -> bool {
-    goes_back_in(module, id) && is_unconditional(module, id)
+/// Whether gradients are computed in each iteration of the loop.
+fn runs_backward_each_iteration(module: &Module<'_>, id: LoopId) -> bool {
+    runs_backward_in_loop(module, id) && is_unconditional(module, id)
 }
 
-/// `if step % 20 == 0: loss.backward()` lets the past grow on purpose.
+/// Whether `backward()` runs unconditionally. `if step % 20 == 0: loss.backward()` accumulates
+/// graphs on purpose.
 fn is_unconditional(module: &Module<'_>, id: LoopId) -> bool {
     fn has(module: &Module<'_>, block: &[Stmt]) -> bool {
         block.iter().any(|statement| match statement {
@@ -137,17 +138,17 @@ fn is_unconditional(module: &Module<'_>, id: LoopId) -> bool {
             Stmt::Try(attempt) => has(module, &attempt.body),
             _ => module.calls().iter().any(|call| {
                 lies_in(call.expr.range(), statement.range())
-                    && crate::questions::backward::goes_back_by(module, call)
+                    && crate::queries::backward::call_runs_backward(module, call)
             }),
         })
     }
     has(module, module.loop_at(id).body)
 }
 
-/// Whether the state is detached, or made anew, somewhere in the loop.
-fn is_let_go(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> bool {
+/// Whether the state is detached or created anew somewhere in the loop.
+fn is_detached_or_replaced(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> bool {
     let body = module.loop_at(id).body;
-    uses_of(module.text, name, body).iter().any(|used| {
+    find_uses(module.text, name, body).iter().any(|used| {
         if used.is_store {
             return used.statement.range() != store.statement.range();
         }
@@ -160,23 +161,23 @@ fn is_let_go(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> 
     })
 }
 
-/// Whether it is known that the model does not detach what it returns: it is a layer of PyTorch,
-/// or of this text, or the graph is retained because it does not.
-fn is_seen_through<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
+/// Whether the model is known not to detach its output: it is a PyTorch layer, or defined in this
+/// text, or the graph is retained.
+fn is_known_not_to_detach<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
     let mut models = module
         .classes()
         .iter()
-        .filter(|class| matches!(class.is, Role::Model | Role::Lightning))
+        .filter(|class| matches!(class.role, Role::Model | Role::Lightning))
         .peekable();
     let is_here = models.peek().is_some();
     if models.any(|class| module.source(class.def).contains("detach")) {
         return false;
     }
-    let key = module.key(&call.expr.func);
+    let key = module.dotted_name(&call.expr.func);
     let is_layer = || {
         module.stores().iter().any(|store| {
-            module.key(store.target) == key
-                && matches!(store.source, Some(Expr::Call(made)) if module.path(&made.func).is_some_and(|path| path.is_in("torch.nn")))
+            module.dotted_name(store.target) == key
+                && matches!(store.source, Some(Expr::Call(made)) if module.import_path(&made.func).is_some_and(|path| path.is_in("torch.nn")))
         })
     };
     let retains = || {
@@ -193,43 +194,43 @@ fn finding(
     argument: &Expr,
     id: LoopId,
 ) -> Finding {
-    let line = module.line(module.head(id));
+    let line = module.line_label(module.loop_header(id));
     let is_tensor = is_one_tensor(module, name, store) && !argument.is_tuple_expr();
     let help = if is_tensor {
-        format!("let go of the past: pass `{name}.detach()`")
+        format!("cut the old graph: pass `{name}.detach()`")
     } else {
         format!(
-            "let go of the past before the call: `{name} = {name}.detach()`, of an LSTM `{name} = tuple(part.detach() for part in {name})`"
+            "cut the old graph before the call: `{name} = {name}.detach()`, for an LSTM `{name} = tuple(part.detach() for part in {name})`"
         )
     };
     Finding {
         rule: &RULE,
         range: store.statement.range(),
         message: format!(
-            "`{name}` carries the graphs of all earlier steps of the loop at {line}, and `backward()` goes through them again"
+            "`{name}` carries the graphs of all earlier steps of the loop at {line}, and `backward()` runs through them again"
         ),
-        label: format!("`{name}` comes from the step before, with its graph"),
+        label: format!("`{name}` still has the previous step's graph"),
         help,
         fix: is_tensor.then(|| Fix {
             safety: Safety::Unsafe,
-            ..append_to(
+            ..append_fix(
                 argument,
                 ".detach()",
-                "Detach the state from the step before",
+                "Detach the state from the previous step",
             )
         }),
     }
 }
 
-/// Whether the state is known to begin as one tensor, made in the same function.
+/// Whether the state is known to start as one tensor created in the same function.
 fn is_one_tensor(module: &Module<'_>, name: &str, store: &Store<'_>) -> bool {
     let mut others = module.stores().iter().filter(|other| {
-        other.place.frame == store.place.frame
-            && module.key(other.target) == Some(name)
+        other.context.frame == store.context.frame
+            && module.dotted_name(other.target) == Some(name)
             && other.statement.range() != store.statement.range()
     });
     others
         .next()
-        .is_some_and(|first| first.value.is(Kind::Tensor))
-        && others.all(|other| other.value.is(Kind::Tensor))
+        .is_some_and(|first| first.value.is(ValueKind::Tensor))
+        && others.all(|other| other.value.is(ValueKind::Tensor))
 }

@@ -1,14 +1,13 @@
 //! # variable-or-function-in-loop (AF502)
 //!
-//! A `tf.Variable`, `tf.function` or Keras model is made anew in every step.
+//! A `tf.Variable`, `tf.function` or Keras model is created anew in every step.
 //!
 //! ## Why it freezes
 //!
-//! A variable made in the loop is not the one that was trained in the last step, so nothing is
-//! learned, and the optimizer keeps state for each of them. A `tf.function` made in the loop is
-//! traced again every time, which takes longer than the step, and the graphs add up. Of each
-//! Keras model that is made, Keras keeps a state of its own: a search over settings fills the
-//! memory with models that nobody uses any more.
+//! A variable created in the loop is not the one trained in the last step, so nothing is learned,
+//! and the optimizer keeps state for each. A `tf.function` created in the loop is traced every
+//! time, which takes longer than the step, and the graphs accumulate. Keras keeps global state for
+//! every model, so a hyperparameter search fills memory with unused models.
 //!
 //! ## Wrong
 //!
@@ -30,19 +29,18 @@
 //!
 //! ## When it is fine
 //!
-//! In a loop that builds something out of variables, or that makes a function for each of several
-//! models. A few models one after the other do no harm either, nor do many with
-//! `keras.backend.clear_session()` between them.
+//! In a loop that builds something from variables, or creates one function per model. A few models
+//! one after another do no harm, nor do many with `keras.backend.clear_session()` between them.
 //!
 //! ## Fix
 //!
-//! None: what it begins with has to be known before the loop.
+//! None: the initial value must be known before the loop.
 
 use crate::finding::Finding;
-use crate::model::{Call, Feed, Kind, Loop, LoopId, Module};
-use crate::questions::bindings::behind_names;
-use crate::questions::keeping::is_test;
-use crate::questions::words::every_step;
+use crate::model::{Call, Loop, LoopId, LoopSource, Module, ValueKind};
+use crate::queries::bindings::resolve_names;
+use crate::queries::retention::is_test_code;
+use crate::queries::wording::every_step_label;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -56,16 +54,16 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// So many models do no harm.
-const FEW: f64 = 10.0;
+/// The number of models that does no harm.
+const MAX_HARMLESS_MODELS: f64 = 10.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("tensorflow") && !module.imports("keras") {
         return;
     }
     for call in module.calls() {
-        if let Some(id) = call.place.within
-            && let Some(what) = made(module, call, id)
+        if let Some(id) = call.context.innermost_loop
+            && let Some(what) = find_created(module, call, id)
         {
             findings.push(finding(module, what, call.expr.range(), id));
         }
@@ -76,12 +74,12 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
                 && def
                     .decorator_list
                     .iter()
-                    .any(|decorator| is_function(module, &decorator.expression))
+                    .any(|decorator| is_tf_function(module, &decorator.expression))
             {
                 let id = LoopId(index as u32);
-                if is_called(module, def.name.as_str(), id) && !makes_a_model(module, id) {
+                if is_only_called(module, def.name.as_str(), id) && !creates_model(module, id) {
                     let range = TextRange::new(def.start(), def.parameters.end());
-                    findings.push(finding(module, What::Function, range, id));
+                    findings.push(finding(module, Created::Function, range, id));
                 }
             }
         }
@@ -89,26 +87,26 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum Created {
     Variable,
     Function,
     Model,
 }
 
-fn made(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<What> {
+fn find_created(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<Created> {
     let path = call.path?;
-    if call.place.inline || is_test(module, module.frame(call.place.frame)) {
+    if call.context.inline || is_test_code(module, module.frame(call.context.frame)) {
         return None;
     }
     let what = match path.segments() {
-        ["tensorflow", "Variable"] => What::Variable,
-        ["tensorflow", "function"] => What::Function,
+        ["tensorflow", "Variable"] => Created::Variable,
+        ["tensorflow", "function"] => Created::Function,
         ["keras", "Sequential" | "Model"] | ["keras", "models", "Sequential" | "Model"] => {
-            What::Model
+            Created::Model
         }
         _ => return None,
     };
-    // A plain name: `scale = tf.Variable(…)`, not an element of something that is built.
+    // A plain name, `scale = tf.Variable(…)`, not an element of a larger structure.
     let name = module
         .loop_at(id)
         .body
@@ -123,29 +121,29 @@ fn made(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<What> {
             _ => None,
         })?;
     let is_fault = match what {
-        What::Variable => {
-            takes_steps(module, id) && !makes_a_model(module, id) && !is_short(module, id)
+        Created::Variable => {
+            takes_steps(module, id) && !creates_model(module, id) && !has_few_iterations(module, id)
         }
-        What::Function => is_called(module, name, id) && !makes_a_model(module, id),
-        What::Model => is_one_of_many(module, name, id),
+        Created::Function => is_only_called(module, name, id) && !creates_model(module, id),
+        Created::Model => is_one_of_many(module, name, id),
     };
     is_fault.then_some(what)
 }
 
-fn is_function<'a>(module: &Module<'a>, decorator: &'a Expr) -> bool {
+fn is_tf_function<'a>(module: &Module<'a>, decorator: &'a Expr) -> bool {
     let function = match decorator {
         Expr::Call(call) => &*call.func,
         other => other,
     };
     module
-        .path(function)
+        .import_path(function)
         .is_some_and(|path| path.is("tensorflow.function"))
 }
 
-/// Whether gradients are taken or applied in the loop itself.
+/// Whether the loop itself computes or applies gradients.
 fn takes_steps(module: &Module<'_>, id: LoopId) -> bool {
     module.calls().iter().any(|call| {
-        call.place.within == Some(id)
+        call.context.innermost_loop == Some(id)
             && matches!(
                 call.method(),
                 Some("apply_gradients" | "gradient" | "train_on_batch" | "minimize")
@@ -153,10 +151,10 @@ fn takes_steps(module: &Module<'_>, id: LoopId) -> bool {
     })
 }
 
-/// Whether a function is called in the loop it is made in, and goes nowhere else.
-fn is_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
+/// Whether a function is only called in the loop that creates it, and not passed on.
+fn is_only_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
     let around = module.loop_at(id);
-    let uses = crate::model::uses::uses_of(module.text, name, around.body);
+    let uses = crate::model::uses::find_uses(module.text, name, around.body);
     let mut reads = uses.iter().filter(|used| !used.is_store).peekable();
     reads.peek().is_some()
         && reads.all(|used| {
@@ -164,74 +162,78 @@ fn is_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
         })
 }
 
-/// A loop that makes a model in each turn needs a function for each.
-fn makes_a_model(module: &Module<'_>, id: LoopId) -> bool {
+/// Whether the loop creates a model in each iteration, which needs its own function.
+fn creates_model(module: &Module<'_>, id: LoopId) -> bool {
     module.calls().iter().any(|call| {
-        module.is_within(&call.place, id)
-            && (call.result.is(Kind::Optimizer)
-                || (call.result.is(Kind::Model) && (call.path.is_some() || call.own.is_some())))
+        module.is_inside_loop(&call.context, id)
+            && (call.result.is(ValueKind::Optimizer)
+                || (call.result.is(ValueKind::Model)
+                    && (call.path.is_some() || call.local_function.is_some())))
     })
 }
 
-/// Whether many models are made and trained one after the other, and none of them is kept.
+/// Whether many models are created and trained one after another, and none is kept.
 fn is_one_of_many(module: &Module<'_>, name: &str, id: LoopId) -> bool {
     let around = module.loop_at(id);
     let is_fitted = module.calls().iter().any(|call| {
-        call.place.within == Some(id)
+        call.context.innermost_loop == Some(id)
             && call.method() == Some("fit")
-            && call.object().and_then(|object| module.key(object)) == Some(name)
+            && call.object().and_then(|object| module.dotted_name(object)) == Some(name)
     });
-    let uses = crate::model::uses::uses_of(module.text, name, around.body);
+    let uses = crate::model::uses::find_uses(module.text, name, around.body);
     let is_kept = uses
         .iter()
         .any(|used| used.argument_of().is_some() || matches!(used.statement, Stmt::Return(_)));
-    is_fitted && !is_short(module, id) && !is_kept && !module.text.contains("clear_session")
+    is_fitted
+        && !has_few_iterations(module, id)
+        && !is_kept
+        && !module.text.contains("clear_session")
 }
 
-/// Whether a loop, with those around it, turns only a few times for all it says.
-fn is_short(module: &Module<'_>, id: LoopId) -> bool {
+/// Whether a loop and its outer loops have few iterations in total, as far as the text says.
+fn has_few_iterations(module: &Module<'_>, id: LoopId) -> bool {
     let turns = module
-        .loops_around(Some(id))
-        .map(|around| turns(module, around));
+        .enclosing_loops(Some(id))
+        .map(|around| iteration_count(module, around));
     turns
         .product::<Option<f64>>()
-        .is_some_and(|turns| turns < FEW)
+        .is_some_and(|turns| turns < MAX_HARMLESS_MODELS)
 }
 
-/// How often a loop turns, where that is written in the text.
-fn turns(module: &Module<'_>, around: &Loop<'_>) -> Option<f64> {
-    if let Feed::Times(times) = around.feed {
+/// Returns the number of iterations of a loop, if the text gives it.
+fn iteration_count(module: &Module<'_>, around: &Loop<'_>) -> Option<f64> {
+    if let LoopSource::Times(times) = around.loop_source {
         return times;
     }
-    let (_, over) = around.over?;
-    match behind_names(module, over, around.frame).expr {
+    let (_, over) = around.for_clause?;
+    match resolve_names(module, over, around.frame).expr {
         Expr::List(list) => Some(list.elts.len() as f64),
         Expr::Tuple(list) => Some(list.elts.len() as f64),
         _ => None,
     }
 }
 
-fn finding(module: &Module<'_>, what: What, range: TextRange, id: LoopId) -> Finding {
-    let when = every_step(module, Some(id));
+fn finding(module: &Module<'_>, what: Created, range: TextRange, id: LoopId) -> Finding {
+    let when = every_step_label(module, Some(id));
     let (message, label, help) = match what {
-        What::Variable => (
+        Created::Variable => (
             format!(
-                "a new `tf.Variable` is made {when}: what the last one learned is lost, and its state kept"
+                "a new `tf.Variable` is created {when}: what the last one learned is lost, but its state stays"
             ),
             "a new variable in every step",
-            "make it once, before the loop",
+            "create it once, before the loop",
         ),
-        What::Function => (
+        Created::Function => (
             format!(
-                "a new `tf.function` is traced {when}: slower than the step, and the graphs add up"
+                "a new `tf.function` is traced {when}: slower than the step, and the graphs accumulate"
             ),
             "traced in every step",
-            "make it once, before the loop",
+            "create it once, before the loop",
         ),
-        What::Model => (
-            format!("a new model is made {when}, and Keras keeps the state of all of them"),
+        Created::Model => (
+            format!("a new model is created {when}, and Keras keeps the state of all of them"),
             "none of them is freed",
-            "free the last one first: keras.backend.clear_session()",
+            "free the previous one first: keras.backend.clear_session()",
         ),
     };
     Finding {

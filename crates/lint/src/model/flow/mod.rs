@@ -1,58 +1,67 @@
-//! Goes through a text as it would run, with what is known in place of values.
+//! Evaluates a text in execution order with abstract values.
 //!
-//! Branches are joined, a loop's body is gone through twice (what its first turn leaves is
-//! what its second finds), calls of functions of the same text return what these functions
-//! were seen to return. The text is gone through once to learn what functions return and
-//! attributes hold, and once more to note what the rules ask for.
+//! Branches are joined, and a loop body is evaluated twice, so that the second iteration sees what
+//! the first one left. Calls of functions in the same text return what those functions were seen to
+//! return. The whole text is evaluated twice: first to learn return values and attributes, then to
+//! record what the rules query.
 
-mod callers;
 mod calls;
+mod declarations;
 mod expressions;
-mod lengths;
-mod library;
+mod library_calls;
+mod local_calls;
 mod loops;
 mod names;
-mod passing;
-mod survey;
+mod shapes;
+mod statements;
 
-use super::facts::{Call, Class, Division, Frame, FrameId, Loop, LoopId, Place, Store};
+use super::facts::{Call, Class, CodeContext, Division, Frame, FrameId, Loop, LoopId, Store};
 use super::path::{Imports, Path};
 use super::scope::Scope;
-use super::value::{Kind, Value};
+use super::value::{Value, ValueKind};
 use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::{TextRange, TextSize};
 use rustc_hash::FxHashMap;
 
+/// The evaluation of a text and everything it recorded.
 pub struct Flow<'a> {
+    /// The text.
     pub text: &'a str,
+    /// The imported names.
     pub imports: Imports<'a>,
+    /// The module and its functions.
     pub frames: Vec<Frame<'a>>,
+    /// The classes.
     pub classes: Vec<Class<'a>>,
+    /// The loops.
     pub loops: Vec<Loop<'a>>,
+    /// The calls, in execution order.
     pub calls: Vec<Call<'a>>,
+    /// The assignments, in execution order.
     pub stores: Vec<Store<'a>>,
+    /// The divisions, in execution order.
     pub divisions: Vec<Division<'a>>,
-    /// Of tuples and records.
+    /// The elements of tuples and records.
     pub rows: Vec<Vec<(&'a str, Value)>>,
-    /// The lengths along the axes of arrays.
+    /// The shapes of arrays.
     pub shapes: Vec<Vec<f64>>,
-    /// Numbers that the command line's options have when they are not given.
+    /// The numeric defaults of command-line options.
     options: FxHashMap<String, Value>,
-    /// Of the arguments of calls, one after the other.
+    /// The argument values of all calls, one call after another.
     pub values: Vec<Value>,
-    /// Functions, classes and loops by where they begin.
+    /// Functions by start offset. Classes and loops follow in the same way.
     functions: FxHashMap<TextSize, u32>,
     known_classes: FxHashMap<TextSize, u32>,
     known_loops: FxHashMap<TextSize, LoopId>,
-    /// How functions are called, by frame: with a graph, without, and with what.
+    /// How each frame is called: with or without gradient tracking, and with which arguments.
     callers: Vec<Callers>,
     scope: Scope<'a>,
-    place: Place,
+    context: CodeContext,
     recording: bool,
     speaks_torch: bool,
     speaks_tensorflow: bool,
-    /// The function of this text that the call at hand turned out to be.
-    last_own: Option<FrameId>,
+    /// The function in this text that the current call resolved to.
+    last_local_function: Option<FrameId>,
 }
 
 #[derive(Clone, Default)]
@@ -60,20 +69,21 @@ struct Callers {
     with_graph: u32,
     without: u32,
     arguments: Vec<Option<Value>>,
-    /// What parameters are when they are not given.
+    /// The default values of the parameters.
     defaults: Vec<Value>,
-    /// Whether somebody does not give them.
+    /// Whether some caller omits the argument.
     left_out: Vec<bool>,
 }
 
-const TEXT: FrameId = FrameId(0);
+const MODULE_FRAME: FrameId = FrameId(0);
 
 impl<'a> Flow<'a> {
-    pub fn of(text: &'a str, body: &'a [Stmt]) -> Flow<'a> {
+    /// Evaluates a text.
+    pub fn analyze(text: &'a str, body: &'a [Stmt]) -> Flow<'a> {
         let mut flow = Flow {
             text,
             imports: Imports::default(),
-            frames: vec![frame(None, None, None, body)],
+            frames: vec![new_frame(None, None, None, body)],
             classes: Vec::new(),
             loops: Vec::new(),
             calls: Vec::new(),
@@ -88,27 +98,28 @@ impl<'a> Flow<'a> {
             known_loops: FxHashMap::default(),
             callers: vec![Callers::default()],
             scope: Scope::default(),
-            place: at(TEXT),
+            context: start_of_frame(MODULE_FRAME),
             recording: false,
             speaks_torch: false,
             speaks_tensorflow: false,
-            last_own: None,
+            last_local_function: None,
         };
-        flow.survey(body, TEXT, None);
+        flow.collect_declarations(body, MODULE_FRAME, None);
         flow.speaks_torch = ["torch", "lightning", "accelerate", "transformers", "timm"]
             .iter()
-            .any(|package| flow.imports.has(package));
-        flow.speaks_tensorflow = flow.imports.has("tensorflow") || flow.imports.has("keras");
+            .any(|package| flow.imports.has_package(package));
+        flow.speaks_tensorflow =
+            flow.imports.has_package("tensorflow") || flow.imports.has_package("keras");
         flow.assign_roles();
-        flow.run_all();
+        flow.run_all_frames();
         flow.learn_from_callers();
         flow.recording = true;
-        flow.run_all();
+        flow.run_all_frames();
         flow
     }
 }
 
-/// Functions of `torch.nn.functional` that are losses.
+/// Whether a function of `torch.nn.functional` is a loss.
 pub fn is_loss_function(name: &str) -> bool {
     name.ends_with("_loss")
         || matches!(
@@ -120,14 +131,16 @@ pub fn is_loss_function(name: &str) -> bool {
         )
 }
 
-/// What is counted: `loader` of `enumerate(loader)`, be it in `tqdm`.
-fn counted(iter: &Expr) -> Option<&Expr> {
+/// Returns the iterable inside `enumerate(loader)`, also within `tqdm`.
+fn enumerated_iterable(iter: &Expr) -> Option<&Expr> {
     let Expr::Call(call) = iter else { return None };
     let first = call.arguments.args.first()?;
     match &*call.func {
         Expr::Name(name) if name.id == "enumerate" => Some(first),
-        Expr::Name(name) if name.id == "tqdm" => counted(first),
-        Expr::Attribute(attribute) if attribute.attr.as_str() == "tqdm" => counted(first),
+        Expr::Name(name) if name.id == "tqdm" => enumerated_iterable(first),
+        Expr::Attribute(attribute) if attribute.attr.as_str() == "tqdm" => {
+            enumerated_iterable(first)
+        }
         _ => None,
     }
 }
@@ -136,7 +149,7 @@ fn is_text_none(expression: &Expr) -> bool {
     matches!(expression, Expr::StringLiteral(text) if text.value.to_str() == "none")
 }
 
-/// Names that people give to what the command line said.
+/// Whether a name usually holds command-line options.
 fn holds_options(name: &str) -> bool {
     let name = name.strip_prefix("self.").unwrap_or(name);
     matches!(
@@ -162,15 +175,15 @@ fn holds_options(name: &str) -> bool {
     )
 }
 
-/// Methods that put something into what they are called on.
-fn adds(method: &str) -> bool {
+/// Whether a method adds its argument to the receiver.
+fn adds_to_receiver(method: &str) -> bool {
     matches!(
         method,
         "append" | "extend" | "add" | "appendleft" | "insert"
     )
 }
 
-/// Whether a name that is not PyTorch's own says that it turns gradients off.
+/// Whether a name outside PyTorch says that it turns gradient tracking off.
 fn says_no_grad(function: &Expr) -> bool {
     let name = match function {
         Expr::Name(name) => name.id.as_str(),
@@ -193,7 +206,7 @@ fn elements(expression: &Expr) -> &[Expr] {
     }
 }
 
-fn frame<'a>(
+fn new_frame<'a>(
     parent: Option<FrameId>,
     class: Option<u32>,
     def: Option<&'a StmtFunctionDef>,
@@ -205,23 +218,23 @@ fn frame<'a>(
         def,
         body,
         no_grad: false,
-        returns: Value::of(Kind::None),
+        returns: Value::of_kind(ValueKind::None),
         yields: None,
         names: FxHashMap::default(),
     }
 }
 
-fn at(frame: FrameId) -> Place {
-    Place {
+fn start_of_frame(frame: FrameId) -> CodeContext {
+    CodeContext {
         frame,
-        within: None,
+        innermost_loop: None,
         no_grad: false,
         handler: None::<TextRange>,
         inline: false,
     }
 }
 
-/// The blocks of statements inside a statement; not those of functions and classes.
+/// Visits the blocks inside a statement, except those of functions and classes.
 pub fn each_block<'a>(statement: &'a Stmt, mut visit: impl FnMut(&'a [Stmt])) {
     match statement {
         Stmt::For(repeat) => {
