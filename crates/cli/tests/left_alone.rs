@@ -439,6 +439,32 @@ fn a_detach_puts_back_what_was_and_what_was_inherited_since() {
     attached.put_back(&scene);
 }
 
+/// The room is much larger than what the process allows itself.
+#[test]
+fn an_attach_does_not_raise_a_limit_that_the_process_had() {
+    let scene = Scene::new();
+    let mut theirs = scene.command("sleep").arg("600").spawn().unwrap();
+    let limit = format!("--pid={}", theirs.id());
+    let mut set = Command::new("prlimit");
+    let status = set.args([&limit, "--data=300000000:"]).status();
+    assert!(status.unwrap().success());
+    let before = soft_limit(theirs.id());
+    let mut attach = scene.antifreeze();
+    attach.args(["attach", "--budget", "2GB", &theirs.id().to_string()]);
+    let mut attach = scene.start(&mut attach);
+    // It is said once the first limits are set.
+    scene.until("a guard", LIMIT, || {
+        let stderr = fs::read_to_string(scene.path("stderr"));
+        stderr.is_ok_and(|stderr| stderr.contains("guarding"))
+    });
+    assert_eq!(soft_limit(theirs.id()), before);
+    kill_process(Pid::from_child(&attach), Signal::TERM).unwrap();
+    attach.wait().unwrap();
+    assert_eq!(soft_limit(theirs.id()), before);
+    theirs.kill().unwrap();
+    theirs.wait().unwrap();
+}
+
 #[test]
 fn a_detach_after_the_guard_was_killed_puts_back_what_was_before_the_first_guard() {
     let scene = Scene::new();

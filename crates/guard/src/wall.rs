@@ -38,7 +38,7 @@ pub struct Motive {
 pub struct Wall {
     /// Off with --no-wall, or where the kernel ignores limits on data.
     pub on: bool,
-    /// The limit the user had set before us, which is never exceeded.
+    /// The limit that the command was started with, which is never exceeded.
     pub ceiling: Option<u64>,
     /// The tree was there before us: no cushion is in it.
     attached: bool,
@@ -155,7 +155,8 @@ impl Wall {
         for ((tracked, limit), candidate) in places.zip(&self.candidates) {
             if let Some(limit) = limit.filter(|_| candidate.wants == 0 || !planned.contested) {
                 let slot = shared.slot(tracked.process.pid.0).map(|(_, slot)| slot);
-                place(now, tracked, limit, self.ceiling, slot);
+                let ceiling = self.limit_before(tracked);
+                place(now, tracked, limit, ceiling, slot);
             }
             if candidate.asks && candidate.state.is_new_born() {
                 let stands = tracked.state.wall.limit().unwrap_or(0);
@@ -317,7 +318,7 @@ impl Wall {
         self.news.iter_mut().find_map(Option::take)
     }
 
-    /// The soft limit that a process would have without the guard.
+    /// The soft limit that a process would have without the guard, and that is never exceeded.
     pub fn limit_before(&self, tracked: &TrackedProcess<Mark>) -> Option<u64> {
         match self.attached {
             true => tracked.state.limit_before,
