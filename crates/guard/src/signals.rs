@@ -22,22 +22,24 @@ const KEPT: [i32; 9] = [
     libc::SIGCONT,
 ];
 
-/// Ignores what is meant for the trainer or the front, and lets a child that ends, stops or continues interrupt
-/// the deciding thread's sleep.
+/// Ignores what is meant for the trainer or the front, also what has come already (the guard starts with all signals
+/// blocked), and lets a child that ends, stops or continues interrupt the deciding thread's sleep.
 pub fn settle(shared: Shared) {
     KICK.store(std::ptr::from_ref(&shared.page().kick).cast_mut(), Release);
     // SAFETY: plain calls; the handler only adds to an atomic.
     unsafe {
-        for signal in (1..=libc::SIGRTMAX()).filter(|signal| !KEPT.contains(signal)) {
+        // Those of the C library's own (32 and 33) are left out by it, and stay blocked.
+        for signal in (1..=libc::SIGRTMAX()).filter(|signal| *signal != libc::SIGCHLD) {
             libc::signal(signal, libc::SIG_IGN);
+        }
+        for signal in KEPT {
+            libc::signal(signal, libc::SIG_DFL);
         }
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = wake as *const () as libc::sighandler_t;
         libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
-        // The caller may have blocked it, and that is for the trainer.
         let mut set = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, libc::SIGCHLD);
+        libc::sigfillset(&mut set);
         libc::sigprocmask(libc::SIG_UNBLOCK, &set, null_mut());
     }
 }

@@ -2,6 +2,7 @@
 //! and the cgroup stand, then let go.
 
 use antifreeze_cushion::sanitizer;
+use antifreeze_ipc::group_signals::{self, SET_BYTES};
 use antifreeze_ipc::guard_args::GuardArgs;
 use antifreeze_ipc::page;
 use antifreeze_ipc::shared::Shared;
@@ -142,6 +143,7 @@ fn become_trainer(
     unsafe { libc::nice(args.nice) };
     set_environment(args, shared, !is_sanitized);
     limits.restore();
+    group_signals::receive_earlier(shared);
     let mut pointers: Vec<*const libc::c_char> = arguments.iter().map(|a| a.as_ptr()).collect();
     pointers.push(std::ptr::null());
     // SAFETY: a null-terminated list of C strings that outlive the call. The Rust runtime ignores SIGPIPE and opens
@@ -156,6 +158,15 @@ fn become_trainer(
         } else {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
         }
+        // Last, because signals that have come are received now.
+        let (mask, none) = (&raw const args.signal_mask, std::ptr::null_mut::<u64>());
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            mask,
+            none,
+            SET_BYTES,
+        );
         libc::execvp(pointers[0], pointers.as_ptr());
         *libc::__errno_location()
     };

@@ -46,6 +46,9 @@ pub struct GuardArgs {
     pub closed_streams: u32,
     /// 1 where the trainer is started with SIGPIPE ignored.
     pub ignore_sigpipe: u32,
+    /// The signals that are blocked when the trainer starts, as the kernel has such a set. The guard is started with all
+    /// blocked, so that none ends it before it ignores them.
+    pub signal_mask: u64,
     /// The timers of the caller, which become the trainer's.
     pub timers: Timers,
     pub pause_deadline_s: u64,
@@ -71,6 +74,7 @@ macro_rules! numbers {
         $f!(nice);
         $f!(closed_streams);
         $f!(ignore_sigpipe);
+        $f!(signal_mask);
         $f!(pause_deadline_s);
         $f!(stop_deadline_s);
     };
@@ -192,6 +196,7 @@ mod tests {
             nice: 10,
             closed_streams: 5,
             ignore_sigpipe: 1,
+            signal_mask: 1 << 63 | 1 << 14,
             timers: [[1, 2], [3, 0], [0, 4]],
             pause_deadline_s: 60,
             stop_deadline_s: 10,

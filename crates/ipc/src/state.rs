@@ -1,10 +1,12 @@
-//! The state of a run: shared memory of the front, the guard, the keepers and the probe, in a memfd of its own.
+//! The state of a run: shared memory of the front, the guard, the keepers, the listener and the probe, in a memfd of its
+//! own.
 //!
 //! Processes of the tree never map it and inherit no descriptor of it, so what stands here is believed: who is who, how
 //! the run goes, what is to be undone. What processes of the tree write is in `crate::page`.
 //!
 //! Everything is an atomic, and every field is valid when zero.
 
+use crate::group_signals::GroupCounts;
 use antifreeze_sense::Pid;
 use antifreeze_sense::tree::TREE_CAPACITY;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -13,7 +15,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 /// "AFST".
 pub const MAGIC: u32 = 0x5453_4641;
 /// Raised whenever the layout changes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Value of [`Head::broken`]: the reader or all writers of the stream have closed it.
 pub const STREAM_OVER: u32 = 1;
 /// Value of [`Head::broken`]: the front has passed on all of the command's own output. Other processes may still write.
@@ -192,6 +194,8 @@ pub struct Head {
     pub resume_requests: AtomicU32,
     /// The process that counts signals to the process group; 0 where there is none.
     pub listener_pid: AtomicU32,
+    /// The listener's.
+    pub group_signals: GroupCounts,
     /// 1 while the front is stopped, or about to be, because the root was stopped.
     pub front_stops: AtomicU32,
 

@@ -2,6 +2,7 @@
 
 mod job;
 
+use self::job::Early;
 use super::attach::{Tether, Word};
 use super::group_signals::GroupListener;
 use super::guard_process::{Equipment, GuardProcess};
@@ -12,7 +13,7 @@ use super::probe_process::ProbeProcess;
 use super::relays::Relays;
 use super::screen::Screen;
 use super::settle::Settling;
-use super::signals::{Arrived, Signals, has_job_control};
+use super::signals::Signals;
 use super::standing;
 use super::streams::Streams;
 use super::target::Target;
@@ -76,11 +77,9 @@ pub struct Front {
     /// None also when it has ended.
     listener: Option<GroupListener>,
     /// Signals that came before the command was there.
-    undelivered: Vec<Arrived>,
+    undelivered: Vec<Early>,
     /// The last value of the page's `root_stops` that was acted on.
     stops_seen: u32,
-    /// The shell can stop the command and continue it.
-    has_job_control: bool,
     settling: Settling,
     streams: Streams,
     screen: Arc<Screen>,
@@ -147,8 +146,9 @@ impl Front {
         let signals = Signals::watch().map_err(|error| format!("watching signals: {error}"))?;
         set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(tried("becoming a subreaper"))?;
+        let (shared, memory) = Shared::create().map_err(tried("making the shared page"))?;
         let listener = match guard_args.attach {
-            0 => GroupListener::start(),
+            0 => GroupListener::start(shared),
             _ => None,
         };
         let mut streams = match guard_args.attach {
@@ -156,7 +156,6 @@ impl Front {
             // What it prints is not ours to pass on.
             _ => Streams::default(),
         };
-        let (shared, memory) = Shared::create().map_err(tried("making the shared page"))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(tried("making an eventfd"))?;
         let lives = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
@@ -226,7 +225,6 @@ impl Front {
             listener,
             undelivered: Vec::new(),
             stops_seen: 0,
-            has_job_control: has_job_control(),
             settling,
             streams,
             screen,
@@ -288,6 +286,7 @@ impl Front {
         if let Some(probe) = self.probe.take() {
             probe.end();
         }
+        self.keep_undelivered();
         Closed {
             not_started: Some(message),
             ..self.closed(super::OWN_FAILURE, Again::No)

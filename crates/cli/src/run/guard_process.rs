@@ -1,6 +1,7 @@
 //! The guard as the front sees it: started from memory, watched, and replaced if it dies.
 
 use super::inherited;
+use super::signals;
 use super::streams::Streams;
 use antifreeze_ipc::guard_args::GuardArgs;
 use antifreeze_ipc::shared::Memory;
@@ -58,6 +59,7 @@ impl GuardProcess {
         ] {
             *pair = [-1; 2];
         }
+        guard_args.signal_mask = signals::kernel_set(&equipment.signal_mask);
         guard_args.adopt = adopt.map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
         for (i, stream) in equipment.streams.each() {
             guard_args.read[i] = stream.read.as_raw_fd();
@@ -84,12 +86,11 @@ impl GuardProcess {
             .arg(equipment.folder)
             .args(equipment.command);
         command.envs(environment(equipment));
-        let mask = equipment.signal_mask;
+        // All signals stay blocked: what is sent to the process group now must not end it.
         // SAFETY: only calls that are safe between fork and exec, on values moved in.
         unsafe {
             command.pre_exec(move || {
                 inherited::restore_sigchld();
-                libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
                 for fd in &handed_over {
                     libc::fcntl(*fd, libc::F_SETFD, 0);
                 }

@@ -3,6 +3,7 @@
 //! other. A terminal gives and takes small pieces, and doing both in turn would halve it.
 
 use super::screen::Screen;
+use super::signals::spawn_thread;
 use super::streams::{Ends, Streams};
 use antifreeze_ipc::relay::{Flow, Source, Way, is_anonymous_pipe};
 use antifreeze_ipc::shared::{OutputRing, Shared};
@@ -92,14 +93,11 @@ impl Relays {
     fn spawn(&self, wake: OwnedFd, life: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
         let running = Arc::clone(&self.running);
         running.fetch_add(1, Relaxed);
-        std::thread::Builder::new()
-            .name("relay".into())
-            .spawn(move || {
-                life();
-                running.fetch_sub(1, Release);
-                ring(&wake);
-            })
-            .map(drop)
+        spawn_thread("relay", move || {
+            life();
+            running.fetch_sub(1, Release);
+            ring(&wake);
+        })
     }
 
     /// Lets the relays finish what has been written.

@@ -5,6 +5,7 @@
 //! ([`LineTracker`]). So a reader that does not read, such as a pager, blocks the threads that write, and nothing
 //! else of the front.
 
+use super::signals::spawn_thread;
 use antifreeze_ipc::relay::{Way, copy_tail};
 use antifreeze_ipc::state::Output;
 use antifreeze_view::{Cursor, LineTracker};
@@ -121,9 +122,7 @@ impl Screen {
             terminal: rustix::termios::isatty(rustix::stdio::stderr()),
         });
         let writer = Arc::clone(&screen);
-        std::thread::Builder::new()
-            .name("screen".into())
-            .spawn(move || writer.write_for_ever())?;
+        spawn_thread("screen", move || writer.write_for_ever())?;
         Ok(screen)
     }
 

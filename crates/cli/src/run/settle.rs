@@ -1,5 +1,6 @@
 //! When all that the command has printed has reached the real terminal.
 
+use super::signals::spawn_thread;
 use super::streams::Streams;
 use antifreeze_ipc::shared::Shared;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -77,9 +78,6 @@ impl Settling {
                 let _ = futex::wake(&head.drains_done, futex::Flags::empty(), u32::MAX >> 1);
             }
         };
-        std::thread::Builder::new()
-            .name("drains".into())
-            .spawn(serve_for_ever)
-            .map(drop)
+        spawn_thread("drains", serve_for_ever)
     }
 }

@@ -1,13 +1,13 @@
 //! The signals the front receives, as a descriptor to wait on, and what it takes to pass them on or to suffer their
 //! default action.
 
+use antifreeze_ipc::group_signals::SET_BYTES;
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::io;
 
 /// A set of signals as the kernel has it, with every signal in it. Those of the C library leave out two real-time
 /// signals that it uses itself, for what the front does not do.
 pub static ALL: u64 = u64::MAX;
-pub const SET_BYTES: usize = size_of::<u64>();
 
 /// Whether a signal ends a process that has set nothing for it and was not started with it ignored.
 pub fn ends_by_default(signal: i32) -> bool {
@@ -31,6 +31,31 @@ unsafe fn change_mask(how: i32, set: u64, before: *mut libc::sigset_t) -> libc::
         let set = &raw const set;
         libc::syscall(libc::SYS_rt_sigprocmask, how, set, before, SET_BYTES)
     }
+}
+
+/// A set of the C library as the kernel has it: the first of its words.
+pub fn kernel_set(set: &libc::sigset_t) -> u64 {
+    // SAFETY: it is longer than that, and plain numbers.
+    unsafe { std::ptr::read_unaligned(std::ptr::from_ref(set).cast()) }
+}
+
+/// Blocks all signals for this thread. The C library unblocks two of them (32 and 33) in each thread that it starts, and in
+/// the thread that starts the first one.
+fn block_all() {
+    // SAFETY: nothing is written.
+    unsafe { change_mask(libc::SIG_BLOCK, ALL, std::ptr::null_mut()) };
+}
+
+/// Starts a thread of the front. No thread but the first receives signals, by the descriptor of [`Signals`].
+pub fn spawn_thread(name: &str, life: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(move || {
+            block_all();
+            life();
+        })?;
+    block_all();
+    Ok(())
 }
 
 /// Blocks all signals and takes them from a descriptor instead. Any process may send any signal to the command that it
@@ -75,7 +100,7 @@ impl Signals {
         // SAFETY: plain calls on sets that live here.
         unsafe {
             let mut before = std::mem::zeroed();
-            if change_mask(libc::SIG_BLOCK, ALL, &mut before) != 0 {
+            if change_mask(libc::SIG_BLOCK, ALL, &raw mut before) != 0 {
                 return Err(io::Error::last_os_error());
             }
             // Signals that are blocked are kept even where they are ignored, but for these: a child's end would not be
@@ -122,18 +147,34 @@ impl AsFd for Signals {
     }
 }
 
+/// Room for what rt_sigaction(2) reads and writes. Zeroes are the default action. The C library's functions refuse two
+/// signals.
+#[derive(Default)]
+#[repr(C)]
+struct KernelAction([u64; 8]);
+
 /// Suffers the default action of a signal: the process is stopped, and continues here, or it ends. Returns at once
 /// where the kernel ignores the signal, as it does for the first process of a container.
 pub fn take_default_action(signal: i32) {
     // SAFETY: plain calls on sets that live here.
     unsafe {
-        let before = libc::signal(signal, libc::SIG_DFL);
+        let default = KernelAction::default();
+        let mut before = KernelAction::default();
+        let changed = libc::syscall(
+            libc::SYS_rt_sigaction,
+            signal,
+            &raw const default,
+            &raw mut before,
+            SET_BYTES,
+        );
         let set = 1 << (signal - 1);
         libc::kill(libc::getpid(), signal);
         change_mask(libc::SIG_UNBLOCK, set, std::ptr::null_mut());
         change_mask(libc::SIG_BLOCK, set, std::ptr::null_mut());
-        if before != libc::SIG_ERR {
-            libc::signal(signal, before);
+        if changed == 0 {
+            let none = std::ptr::null_mut::<KernelAction>();
+            let before = &raw const before;
+            libc::syscall(libc::SYS_rt_sigaction, signal, before, none, SET_BYTES);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! We may read them where the kernel lets nobody but an ancestor (Yama): the command is our guard's child. Nothing is
 //! stopped for it.
 
+use super::signals::spawn_thread;
 use antifreeze_diagnose::waits::{self, For, Look, Main};
 use antifreeze_sense::Stamp;
 use py_spy::config::LockingStrategy;
@@ -32,9 +33,7 @@ pub fn look(root: u32, folder: PathBuf) {
         let _ = append(&folder.join(waits::FILE), &format!("{}\n", line(&pids)));
         write_stacks(&pids, &folder);
     };
-    let _ = std::thread::Builder::new()
-        .name("standing".into())
-        .spawn(looks);
+    let _ = spawn_thread("standing", looks);
 }
 
 fn append(path: &Path, text: &str) -> io::Result<()> {

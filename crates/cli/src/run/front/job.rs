@@ -2,7 +2,10 @@
 //! is stopped or continued, so is the front, because the front is what the shell knows.
 
 use super::Front;
-use crate::run::signals::{Arrived, ends_by_default, stops, take_default_action};
+use crate::run::group_signals::{GroupListener, Tally};
+use crate::run::signals::{Arrived, ends_by_default, has_job_control, stops, take_default_action};
+use antifreeze_guard::others;
+use antifreeze_ipc::group_signals::pending;
 use antifreeze_ipc::state::{attached, stop_signal};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -10,22 +13,48 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 /// These leave a paused command paused: it could not act on them, or they stop it anyway.
 const NOT_RESUMING: [i32; 3] = [libc::SIGWINCH, libc::SIGCONT, libc::SIGCHLD];
 
+/// A signal that came before there was a command.
+pub(super) struct Early {
+    signal: i32,
+    to_group: bool,
+}
+
+/// Whether a signal is pending besides SIGCHLD, which is mostly about a child of our own.
+fn has_pending() -> bool {
+    pending() & !(1 << (libc::SIGCHLD - 1)) != 0
+}
+
+/// Whether the terminal would send this signal again to a command that continues: it is not in the foreground.
+fn would_stop_again(signal: i32) -> bool {
+    let is_in_background = || {
+        let terminal = std::fs::File::open("/dev/tty").ok()?;
+        let foreground = rustix::termios::tcgetpgrp(&terminal).ok()?;
+        Some(foreground != rustix::process::getpgrp())
+    };
+    signal != libc::SIGTSTP && is_in_background().unwrap_or(false)
+}
+
 impl Front {
     pub(super) fn signals_arrived(&mut self) {
-        while let Some(arrived) = self.signals.next() {
+        loop {
+            let listener = self.listener.as_mut().filter(|_| has_pending());
+            let before = listener.and_then(GroupListener::tally);
+            let Some(arrived) = self.signals.next() else {
+                break;
+            };
             match arrived.signal {
                 _ if arrived.is_our_own() => {}
                 // The command was continued, and the guard continues us.
                 libc::SIGCONT if arrived.sender == self.shared.head().guard_pid.load(Acquire) => {}
                 libc::SIGCHLD if !arrived.was_sent() => self.somebody_ended(),
                 _ if self.guard_args.attach != 0 => self.leave_attached(arrived.signal),
-                libc::SIGWINCH => self.window_changed(arrived),
+                libc::SIGWINCH => self.window_changed(arrived, before),
                 signal => {
                     // Another child may have ended at the same moment, and that is one signal.
                     if signal == libc::SIGCHLD {
                         self.somebody_ended();
                     }
-                    self.deliver(arrived);
+                    self.deliver(arrived, before);
                 }
             }
         }
@@ -34,10 +63,10 @@ impl Front {
 
     /// A command without the cushion may have asked for the size of its output already, when that was the old one: it
     /// learns of it by a second signal.
-    fn window_changed(&mut self, arrived: Arrived) {
+    fn window_changed(&mut self, arrived: Arrived, before: Option<Tally>) {
         match self.streams.resize() && !self.command_has_cushion() {
             true => self.pass_signal(libc::SIGWINCH),
-            false => self.deliver(arrived),
+            false => self.deliver(arrived, before),
         }
     }
 
@@ -70,8 +99,9 @@ impl Front {
 
     /// Passes a signal on, unless the command has received it as well. A paused command could not act on it, so it is
     /// resumed first.
-    fn deliver(&mut self, arrived: Arrived) {
+    fn deliver(&mut self, arrived: Arrived, before: Option<Tally>) {
         let signal = arrived.signal;
+        let to_group = self.was_sent_to_group(arrived, before);
         if self.root_status().is_some() && ends_by_default(signal) {
             // The command would be waiting where we wait, and end by it.
             self.abandoned.get_or_insert(signal);
@@ -89,31 +119,43 @@ impl Front {
             self.shared.kick();
         }
         if root <= 0 {
-            self.undelivered.push(arrived);
-        } else if !self.command_has_received(arrived, root) {
+            self.undelivered.push(Early { signal, to_group });
+            return;
+        }
+        // A shell with job control is in a process group of its own.
+        // SAFETY: system calls on plain numbers.
+        let has_received = to_group && unsafe { libc::getpgid(root) == libc::getpgrp() };
+        if !has_received {
             self.pass_signal(signal);
         }
     }
 
-    /// Passes on what came before there was a command.
+    /// Passes on what came before there was a command. What was sent to the group it makes up for itself.
     pub(super) fn deliver_earlier(&mut self) {
         if self.shared.head().root_pid.load(Acquire) != 0 {
-            for arrived in std::mem::take(&mut self.undelivered) {
-                self.deliver(arrived);
+            for early in std::mem::take(&mut self.undelivered) {
+                if !early.to_group {
+                    self.pass_signal(early.signal);
+                }
             }
         }
     }
 
-    fn command_has_received(&mut self, arrived: Arrived, root: i32) -> bool {
-        let was_sent_to_group = self
-            .listener
+    /// Keeps what came before there was a command for one that takes the place of this process: blocked signals stay
+    /// pending when a program is executed.
+    pub(super) fn keep_undelivered(&mut self) {
+        for early in std::mem::take(&mut self.undelivered) {
+            // SAFETY: plain numbers.
+            unsafe { libc::kill(libc::getpid(), early.signal) };
+        }
+    }
+
+    fn was_sent_to_group(&mut self, arrived: Arrived, before: Option<Tally>) -> bool {
+        self.listener
             .as_mut()
-            .and_then(|listener| listener.was_sent_to_group(arrived.signal))
+            .and_then(|listener| listener.was_sent_to_group(arrived.signal, before))
             // The terminal sends its signals to the group, people mostly to a process.
-            .unwrap_or(!arrived.was_sent());
-        // A shell with job control is in a process group of its own.
-        // SAFETY: system calls on plain numbers.
-        was_sent_to_group && unsafe { libc::getpgid(root) == libc::getpgrp() }
+            .unwrap_or(!arrived.was_sent())
     }
 
     fn pass_signal(&self, signal: i32) {
@@ -124,6 +166,28 @@ impl Front {
             // Real-time signals have no name, so the number is passed to the system call as it came.
             // SAFETY: plain numbers.
             unsafe { libc::kill(root.as_raw_nonzero().get(), signal) };
+        }
+    }
+
+    /// Continues all members of our process group, but for those that the guard has paused.
+    fn continue_group(&self) {
+        self.pass_signal(libc::SIGCONT);
+        let paused: Vec<u32> = self
+            .shared
+            .guarded()
+            .filter(|noted| noted.paused)
+            .map(|noted| noted.pid.0)
+            .collect();
+        let names = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        for pid in numbers.filter(|pid| !paused.contains(pid)) {
+            // SAFETY: system calls on plain numbers.
+            unsafe {
+                let is_member = libc::getpgid(pid as i32) == libc::getpgrp();
+                if is_member && others::state(antifreeze_sense::Pid(pid)) == Some(b'T') {
+                    libc::kill(pid as i32, libc::SIGCONT);
+                }
+            }
         }
     }
 
@@ -150,9 +214,9 @@ impl Front {
         }
         self.stops_seen = stops_seen;
         let signal = stop_signal::signal(stops_seen) as i32;
-        if signal == libc::SIGTSTP && !self.has_job_control {
+        if stops(signal) && !has_job_control() && !would_stop_again(signal) {
             // Alone it would not have been stopped, and nobody would continue it.
-            self.pass_signal(libc::SIGCONT);
+            self.continue_group();
             return;
         }
         // A program that draws puts the screen back before it stops, and the shell draws afterwards.
@@ -160,7 +224,7 @@ impl Front {
         // The guard continues us if the command is continued before we are stopped.
         head.front_stops.store(1, Release);
         let root = antifreeze_sense::Pid(head.root_pid.load(Acquire));
-        if antifreeze_guard::others::state(root) == Some(b'T') {
+        if others::state(root) == Some(b'T') {
             take_default_action(signal);
         }
         head.front_stops.store(0, Release);
