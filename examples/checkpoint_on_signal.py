@@ -1,7 +1,7 @@
-"""A trainer that leaks, and saves a checkpoint whenever it gets SIGUSR1.
+"""A trainer that leaks, and saves a checkpoint on SIGUSR1.
 
-The guard sees the memory grow, asks for a checkpoint before the wall is reached, and waits
-for the file. The next run starts from there.
+The guard asks for a checkpoint before memory is full, and waits for the file. The next run
+starts from there.
 
     antifreeze run --budget 300MB --checkpoint-signal USR1 -- python checkpoint_on_signal.py
 """

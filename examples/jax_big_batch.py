@@ -1,8 +1,8 @@
-"""JAX: the batch is too large for the memory; the script halves it and trains on.
+"""JAX: the batch does not fit into memory; the script halves it and continues.
 
-Under a budget XLA answers RESOURCE_EXHAUSTED for the array that would not fit, and JAX
-raises it as an ordinary error. JAX computes while Python goes on, so the step waits for its
-result before it takes the new weights for good.
+Under a budget JAX raises XLA's RESOURCE_EXHAUSTED as an ordinary exception. JAX computes
+asynchronously, so the step waits for its result before it replaces the weights. Otherwise the
+exception would come too late.
 
     antifreeze run --budget 900MB -- python jax_big_batch.py
 """

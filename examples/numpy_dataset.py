@@ -1,7 +1,7 @@
-"""Loads a whole dataset into memory, and reads it in chunks when it does not fit.
+"""Loads a whole dataset into memory, or reads it in chunks if it does not fit.
 
-The plan is 20000 images of 224 x 224 in float32, 4 GB. Under a budget NumPy raises a
-MemoryError at the line that asks for them, before any of them is touched.
+The dataset has 20000 images of 224 x 224 in float32, 4 GB. Under a budget NumPy raises
+MemoryError at the line that allocates them, before any of them is written.
 
     antifreeze run --budget 600MB -- python numpy_dataset.py
 """

@@ -1,8 +1,8 @@
-"""A loader hands batches over in shared memory, and never unlinks one.
+"""A loader passes batches in shared memory, and never unlinks one.
 
-Shared memory is no private memory, so the limit of a process does not count it: what stops
-this one is the guard, which sees the budget exceeded and asks the run to end. The script
-answers SIGTERM by giving the memory back.
+The memory limit of a process does not include shared memory. The guard sees that the budget
+is exceeded and asks the run to end by SIGTERM. On SIGTERM the script frees the shared
+memory.
 
     antifreeze run --budget 200MB -- python shared_memory.py [SECONDS BETWEEN BATCHES]
 """

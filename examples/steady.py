@@ -1,6 +1,6 @@
-"""A healthy trainer: every step takes memory and gives it back.
+"""A healthy trainer: every step allocates memory and frees it.
 
-Its peak stays below 120 MB, so under a budget of 200 MB it finishes and hears nothing.
+Its peak is below 120 MB, so under a budget of 200 MB it finishes without any message.
 
     antifreeze run --budget 200MB -- python steady.py
 """

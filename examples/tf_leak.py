@@ -1,8 +1,8 @@
 """TensorFlow: a loop that keeps every batch of activations.
 
-TensorFlow's allocator cannot raise where memory ends: it aborts. So the guard does not let
-it come to that: it warns, asks for a checkpoint with SIGUSR1, and asks the run to end with
-SIGTERM while there is still room to do so in good order.
+TensorFlow's allocator aborts when memory is refused; it raises no exception. So the guard
+warns, asks for a checkpoint by SIGUSR1, and asks the run to end by SIGTERM while there is
+still memory.
 
     antifreeze run --budget 900MB --checkpoint-signal USR1 -- python tf_leak.py
 """

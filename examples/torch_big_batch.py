@@ -1,7 +1,7 @@
-"""PyTorch: the batch is too large for the memory; the script halves it and trains on.
+"""PyTorch: the batch does not fit into memory; the script halves it and continues.
 
-Under a budget the allocation that would not fit fails at its line, as PyTorch's own
-RuntimeError, and can be caught like any other.
+Under a budget the allocation that does not fit raises PyTorch's RuntimeError at its line,
+which can be caught.
 
     antifreeze run --budget 1200MB -- python torch_big_batch.py
 """

@@ -1,7 +1,7 @@
-"""PyTorch: the classic leak. Keeping the loss keeps the graph of every step.
+"""PyTorch: a common leak. A list of losses keeps the graph of every step.
 
-`losses.append(loss)` instead of `losses.append(loss.item())` holds the activations of all
-steps. Under a budget the run ends with PyTorch's own error at the step that did not fit,
+`losses.append(loss)` instead of `losses.append(loss.item())` keeps the activations of all
+steps. Under a budget the run ends with PyTorch's own error at the step that does not fit,
 and the traceback shows the line.
 
     antifreeze run --budget 1GB -- python torch_leak.py

@@ -1,4 +1,4 @@
-"""PyTorch: the same leak as in torch_leak.py, caught: the history goes, the training stays.
+"""PyTorch: the leak of torch_leak.py. The script catches the error, drops the list and continues.
 
     antifreeze run --budget 1GB -- python torch_leak_caught.py
 """

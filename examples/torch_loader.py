@@ -1,6 +1,6 @@
 """PyTorch: a healthy training loop with two DataLoader workers.
 
-Nothing is wrong here, and so nothing should be heard.
+Nothing is wrong here, so antifreeze prints no warning.
 
     antifreeze run --budget 2GB -- python torch_loader.py
 """

@@ -1,7 +1,7 @@
-"""PyTorch: a leak that nobody has found yet, and a run that gets through all the same.
+"""PyTorch: a script that leaks, and a run that finishes nevertheless.
 
-Before memory runs out antifreeze saves the model and the optimizer and ends the run; with `--retries` it
-starts it again, and the script goes on at the step that was saved.
+Before memory is full, antifreeze saves the model and the optimizer and stops the run. With `--retries` it
+restarts the script, which continues at the saved step.
 
     antifreeze run --budget 900MB --retries 5 -- python torch_resume.py
 """

@@ -1,7 +1,7 @@
-"""PyTorch: a step that does not fit, taken in parts, with the losses of the whole.
+"""PyTorch: a step that does not fit is split into parts, with the same losses.
 
-One step needs about 1 GB for what it keeps on the way forward. Where there is less, the plain loop ends with
-PyTorch's error; with `antifreeze.step` the same batch is taken in halves, quarters and so on.
+The activations of one step need about 1 GB. With less memory the plain loop ends with PyTorch's error;
+`antifreeze.step` splits the same batch into halves, quarters and so on.
 
     antifreeze run --budget 900MB -- python torch_split.py --whole
     antifreeze run --budget 900MB -- python torch_split.py

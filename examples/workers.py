@@ -1,7 +1,7 @@
 """Four worker processes prepare data, and each of them leaks.
 
-Without a limit they eat the memory four times as fast as one process would. Under a budget
-each of them gets a MemoryError of its own; the pool lives and the parent says who failed.
+Without a limit they fill the memory four times as fast as one process. Under a budget each
+of them gets its own MemoryError; the pool survives and the parent prints which ones failed.
 
     antifreeze run --budget 400MB -- python workers.py
 """
@@ -10,16 +10,16 @@ import multiprocessing
 import time
 
 WORKERS = 4
-PIECE = 4 << 20
-MOST = 300 << 20
+PIECE_BYTES = 4 << 20
+SHARD_BYTES = 300 << 20
 
 
 def prepare(shard):
     """Reads a shard into memory and keeps every piece of it."""
     kept = []
     try:
-        while len(kept) * PIECE < MOST:
-            kept.append(bytearray(PIECE))
+        while len(kept) * PIECE_BYTES < SHARD_BYTES:
+            kept.append(bytearray(PIECE_BYTES))
             time.sleep(0.03)
     except MemoryError:
         pieces = len(kept)
@@ -33,7 +33,7 @@ def main():
         results = pool.map(prepare, range(WORKERS), chunksize=1)
     for shard, pieces, refused in results:
         end = "refused" if refused else "read whole"
-        print(f"shard {shard}: {pieces * PIECE >> 20} MB, {end}")
+        print(f"shard {shard}: {pieces * PIECE_BYTES >> 20} MB, {end}")
     too_large = sum(refused for _, _, refused in results)
     print(f"{too_large} of {WORKERS} shards were too large; all workers live")
 

@@ -1,4 +1,4 @@
-"""PyTorch: small batches, and gradients that are summed over eight of them before each step.
+"""PyTorch: small batches; gradients are accumulated over eight of them before each step.
 
     antifreeze run --budget 1200MB -- python batch_good.py
 """

@@ -1,4 +1,4 @@
-"""PyTorch: samples are made when they are needed, and let go of when they were used.
+"""PyTorch: samples are made when they are needed, and freed after use.
 
     antifreeze run --budget 1GB -- python dataset_good.py
 """

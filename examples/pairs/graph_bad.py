@@ -1,4 +1,4 @@
-"""PyTorch: the sum of the losses is a tensor, and keeps the graph of every step with it.
+"""PyTorch: the sum of the losses is a tensor, and keeps the graph of every step.
 
     antifreeze run --budget 1GB -- python graph_bad.py
 """

@@ -1,4 +1,4 @@
-"""PyTorch: the sum of the losses is a number.
+"""PyTorch: the sum of the losses is a Python number.
 
     antifreeze run --budget 1GB -- python graph_good.py
 """

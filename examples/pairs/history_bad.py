@@ -1,4 +1,4 @@
-"""PyTorch: every batch of outputs is kept for later, so that memory grows with every step.
+"""PyTorch: every batch of outputs is kept, so memory grows with every step.
 
     antifreeze run --budget 1GB -- python history_bad.py
 """

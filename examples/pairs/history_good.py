@@ -1,4 +1,4 @@
-"""PyTorch: the last batches of outputs are kept, and older ones are let go of.
+"""PyTorch: only the last batches of outputs are kept.
 
     antifreeze run --budget 1GB -- python history_good.py
 """

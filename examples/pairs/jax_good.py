@@ -1,4 +1,4 @@
-"""JAX: a number is kept of every step.
+"""JAX: one number of every step is kept.
 
     antifreeze run --budget 1GB -- python jax_good.py
 """

@@ -1,4 +1,4 @@
-"""Keras: a batch whose activations do not fit. What happens at that line can be caught.
+"""Keras: a batch whose activations do not fit. The exception can be caught.
 
     antifreeze run --budget 1500MB -- python keras_batch_bad.py
 """

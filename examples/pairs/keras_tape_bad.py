@@ -1,6 +1,6 @@
-"""TensorFlow: a loop of one's own that keeps the predictions of every step.
+"""TensorFlow: a custom training loop that keeps the predictions of every step.
 
-TensorFlow cannot be refused memory without dying of it, so the guard asks the run to end before.
+TensorFlow crashes when memory is refused, so the guard asks the run to end before that.
 
     antifreeze run --budget 1200MB -- python keras_tape_bad.py
 """

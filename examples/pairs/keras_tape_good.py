@@ -1,4 +1,4 @@
-"""TensorFlow: a loop of one's own that keeps a number of every step.
+"""TensorFlow: a custom training loop that keeps one number of every step.
 
     antifreeze run --budget 1200MB -- python keras_tape_good.py
 """

@@ -1,4 +1,4 @@
-"""PyTorch: a loss that divides by what the model says, which is 0 for a row that is empty.
+"""PyTorch: a loss that divides by the prediction, which is 0 for an empty row.
 
     antifreeze run --budget 1GB -- python loss_bad.py
 """

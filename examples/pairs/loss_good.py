@@ -1,4 +1,4 @@
-"""PyTorch: a loss that can be computed for whatever the model says.
+"""PyTorch: a loss that is finite for every prediction.
 
     antifreeze run --budget 1GB -- python loss_good.py
 """

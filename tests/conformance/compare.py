@@ -1,4 +1,4 @@
-"""Two observations: what differs, and whether that was known."""
+"""Compares two observations and looks up which differences are known."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Judgement:
     #: Known differences that were not observed.
     gone: List[KnownDifference]
 
-    def holds(self) -> bool:
+    def is_good(self) -> bool:
         return not self.unknown and not self.gone
 
 
-def differences(alone: Observation, under: Observation, loud: bool) -> Differences:
+def find_differences(alone: Observation, under: Observation, loud: bool) -> Differences:
     if loud:
-        alone, under = without_end(alone), without_end(under)
+        alone, under = without_last_newline(alone), without_last_newline(under)
     return {
         aspect: (alone.get(aspect, MISSING), under.get(aspect, MISSING))
         for aspect in [*alone, *(name for name in under if name not in alone)]
@@ -39,7 +39,7 @@ def differences(alone: Observation, under: Observation, loud: bool) -> Differenc
     }
 
 
-def without_end(seen: Observation) -> Observation:
+def without_last_newline(seen: Observation) -> Observation:
     """An observation without antifreeze's lines, and without the last line break of each stream: antifreeze ends an
     unfinished line of the command before it writes one of its own."""
     return {
@@ -65,7 +65,7 @@ def judge(found: Differences, known: Sequence[KnownDifference], loud: bool) -> J
 
 
 def render(aspect: str, values: Tuple[str, str]) -> str:
-    """A difference as text: both values where they are short, else the lines that differ."""
+    """A difference as text: both values if they are short, else the lines that differ."""
     alone, under = values
     if "\n" not in alone.rstrip("\n") and "\n" not in under.rstrip("\n") and len(alone) + len(under) < 1000:
         return f"    {aspect}\n      alone:            {alone!r}\n      under antifreeze: {under!r}"

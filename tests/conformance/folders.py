@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Dict, Iterator, List
 
-#: Where the programs come from that an entry brings.
+#: Programs that entries bring.
 PROGRAMS = Path(__file__).parent / "programs"
 #: Larger files are compared by their size and digest alone.
 SHOWN_BYTES = 4096
@@ -25,14 +25,14 @@ class Folders:
         #: Antifreeze's own, which is not compared.
         self.antifreeze = base / "antifreeze"
 
-    def each(self) -> List[Path]:
+    def all(self) -> List[Path]:
         return [self.work, self.home, self.temporary, self.runtime, self.antifreeze]
 
-    def renew(self, brings: Iterator[str], owner: int) -> None:
+    def recreate(self, brings: Iterator[str], owner: int) -> None:
         """Empties the folders and puts the program's files in place."""
         shutil.rmtree(self.base, ignore_errors=True)
         self.base.mkdir(parents=True)
-        for folder in self.each():
+        for folder in self.all():
             folder.mkdir(mode=0o700)
         for name in brings:
             shutil.copy(PROGRAMS / name, self.work)
@@ -50,15 +50,15 @@ class Folders:
         }
 
     def files(self) -> Dict[str, str]:
-        """What each file that is left is like, by its path. The working folder's by content, the others' by kind."""
+        """A description of each file that is left, by its path: its content in the working folder, its kind elsewhere."""
         found = {}
         for folder in (self.work, self.home, self.temporary, self.runtime):
             for path in sorted(folder.rglob("*")):
-                found[str(path.relative_to(self.base))] = describe(path, with_content=folder == self.work)
+                found[str(path.relative_to(self.base))] = describe_file(path, with_content=folder == self.work)
         return found
 
 
-def describe(path: Path, with_content: bool) -> str:
+def describe_file(path: Path, with_content: bool) -> str:
     if path.is_symlink():
         return f"link to {os.readlink(path)}"
     if path.is_dir():

@@ -20,9 +20,9 @@ class Machine:
     def __init__(self, programs: Path, entries: Iterable[Entry]) -> None:
         self.path = f"{programs}:{os.environ.get('PATH', os.defpath)}"
         wanted = {need.split()[1] for entry in entries for need in entry.needs if need.startswith("module ")}
-        self.modules = installed(wanted)
+        self.modules = installed_modules(wanted)
 
-    def lacks(self, entry: Entry) -> Optional[str]:
+    def missing_need(self, entry: Entry) -> Optional[str]:
         """The reason why the entry cannot be run here."""
         for need in entry.needs:
             if need == "root":
@@ -39,8 +39,8 @@ class Machine:
         return None
 
 
-def installed(modules: Set[str]) -> Set[str]:
-    """Those of the modules that the Python with the frameworks can import."""
+def installed_modules(modules: Set[str]) -> Set[str]:
+    """The modules that the Python with the frameworks can import."""
     if not modules or shutil.which(PYTHON) is None:
         return set()
     code = (
@@ -52,7 +52,7 @@ def installed(modules: Set[str]) -> Set[str]:
 
 
 def compile_programs(target: Path) -> List[str]:
-    """Compiles the C programs of the table, each also as a static and a setuid one. Returns what could not be made."""
+    """Compiles the C programs of the table, each also as a static and a setuid one. Returns what could not be compiled."""
     missing = []
     for source in sorted(folders.PROGRAMS.glob("*.c")):
         for suffix, options in (("", ()), ("-static", ("-static",))):

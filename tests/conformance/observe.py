@@ -1,4 +1,4 @@
-"""One run of an entry: what was observed, by aspect."""
+"""Runs an entry once and returns what was observed, by aspect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KERNEL_NUMBERS = re.compile(r"(pipe|socket|anon_inode|pty):\[\d+\]|/dev/pts/\d+"
 
 def observe(entry: Entry, how: List[str], folders: Folders, path: str) -> Observation:
     """Runs the entry in empty folders."""
-    folders.renew(iter(entry.brings), entry.owner)
+    folders.recreate(iter(entry.brings), entry.owner)
     result = supervise(entry, how, folders, path)
     seen = {
         "status": result["status"],
@@ -111,7 +111,7 @@ def described(send: Send) -> Dict[str, Any]:
 
 
 def private_folders(entry: Entry, path: str, root: Path) -> List[str]:
-    """The folders that nothing the run needs is in, besides its own folders."""
+    """The folders that contain nothing that the run needs, except its own folders."""
     words = [word for word in [*entry.command, *entry.around, *path.split(":"), sys.prefix] if word.startswith("/")]
     needed = [
         Path(word)
@@ -127,7 +127,7 @@ def signal_number(name: str) -> int:
 
 
 def text(kept: bytes, rest: str, entry: Entry) -> str:
-    """What was written, as text in which nothing is lost, with what changes from run to run masked."""
+    """The output as text without loss, in which everything that changes from run to run is masked."""
     shown = kept.decode(errors="surrogateescape")
     shown = masked(KERNEL_NUMBERS.sub(lambda found: re.sub(r"\d+", "N", found[0]), shown), entry)
     return f"{shown}({rest})" if rest else shown
@@ -140,7 +140,7 @@ def masked(shown: str, entry: Entry) -> str:
 
 
 def facts(printed: str, names: Mapping[int, str]) -> Observation:
-    """Each line as an aspect. Pids that the supervisor knows are called by what they are."""
+    """Each line as an aspect. Known process IDs are replaced by names."""
     seen: Observation = {}
     for line in printed.replace("\r\n", "\n").splitlines():
         name, separator, value = line.partition(": ")

@@ -28,7 +28,7 @@ class Outcome:
     entry: Entry
     #: None for an entry that was run.
     skipped: Optional[str]
-    #: What was wrong, in lines to print; empty when all was well.
+    #: What was wrong, in lines to print; empty if the entry is good.
     trouble: List[str]
     seconds: float
 
@@ -93,7 +93,7 @@ def run_all(entries: List[Entry], binary: Path, base: Path, arguments: argparse.
     def run_one(numbered: tuple[int, Entry]) -> Outcome:
         number, entry = numbered
         began = time.monotonic()
-        lacks = machine.lacks(entry)
+        lacks = machine.missing_need(entry)
         trouble = [] if lacks else examine(entry, Folders(base / f"entry-{number}"), machine.path)
         outcome = Outcome(entry, lacks, trouble, time.monotonic() - began)
         with printing:
@@ -107,7 +107,7 @@ def run_all(entries: List[Entry], binary: Path, base: Path, arguments: argparse.
 
 
 def examine(entry: Entry, folders: Folders, path: str) -> List[str]:
-    """Runs an entry in each way, and says what was wrong."""
+    """Runs an entry in each way. Returns what was wrong, in lines."""
     trouble: List[str] = []
     alone = observe(entry, ALONE, folders, path)
     if alone["status"] == "does not end":
@@ -115,13 +115,13 @@ def examine(entry: Entry, folders: Folders, path: str) -> List[str]:
     for how in (QUIET, LOUD) if entry.loud else (QUIET,):
         loud = how is LOUD
         under = observe(entry, how, folders, path)
-        judgement = compare.judge(compare.differences(alone, under, loud), entry.known, loud)
-        if judgement.holds():
+        judgement = compare.judge(compare.find_differences(alone, under, loud), entry.known, loud)
+        if judgement.is_good():
             continue
         trouble.append("  " + " ".join([*entry.around, *how, *entry.command])[:200])
         if judgement.unknown:
             # A program that differs from itself is a fault of the table.
-            again = compare.differences(alone, observe(entry, ALONE, folders, path), loud=False)
+            again = compare.find_differences(alone, observe(entry, ALONE, folders, path), loud=False)
             for aspect, values in judgement.unknown.items():
                 trouble.append(compare.render(aspect, values))
                 if aspect in again:

@@ -34,7 +34,7 @@ READY = re.compile(rb"^ready\r?\n", re.MULTILINE)
 
 
 class Capture:
-    """What came from one descriptor."""
+    """The output read from one descriptor."""
 
     def __init__(self, fd):
         self.fd = fd
@@ -45,8 +45,8 @@ class Capture:
         if self.open:
             os.set_blocking(fd, False)
 
-    def take(self):
-        """Reads what is there. False when there is no more for now."""
+    def read_available(self):
+        """Reads what is available. Returns False if there is no more at the moment."""
         try:
             data = os.read(self.fd, 1 << 20)
         except BlockingIOError:
@@ -103,7 +103,7 @@ class Namespace:
         return found
 
     def files(self, folder):
-        """All that is in a private folder, without the bound folder of the suite."""
+        """All files in a private folder, without the bound folder of the suite."""
         found = []
         for path, folders, files in os.walk(folder):
             folders[:] = [name for name in folders if os.path.join(path, name) != self.root]
@@ -199,7 +199,7 @@ class Run:
         os.set_inheritable(ends[0], False)
         self.pid = os.fork()
         if self.pid == 0:
-            self.become(ends)
+            self.exec_command(ends)
         try:
             os.setpgid(self.pid, self.pid)
         except OSError:
@@ -213,7 +213,7 @@ class Run:
         if self.input is not None:
             os.set_blocking(self.input, False)
 
-    def become(self, ends):
+    def exec_command(self, ends):
         """Turns the child into the command, as a shell with job control would."""
         try:
             os.setpgid(0, 0)
@@ -234,7 +234,7 @@ class Run:
             os._exit(126)
 
     def feed(self):
-        """Writes to standard input what it takes; closes it behind the last byte."""
+        """Writes to standard input as much as it takes; closes it after the last byte."""
         if self.input is None or self.it["terminal"]:
             return
         try:
@@ -282,8 +282,8 @@ class Run:
     def streams(self):
         return [stream for stream in (self.output, self.errors) if stream.open]
 
-    def turn(self, wake):
-        """Waits until something has happened, and deals with it."""
+    def wait_for_event(self, wake):
+        """Waits for the next event and handles it."""
         reading = [stream.fd for stream in self.streams()]
         writing = [self.input] if self.given and self.input is not None else []
         select.select(reading + [wake], writing, [], 0.1)
@@ -293,13 +293,13 @@ class Run:
             pass
         self.feed()
         for stream in self.streams():
-            while stream.take():
+            while stream.read_available():
                 pass
         self.reap()
         self.send_what_is_due()
 
-    def watch(self):
-        """Follows the command to its end. False when it had to be ended."""
+    def wait_for_end(self):
+        """Waits for the end of the command. Returns False if it does not end in time."""
         wake, waker = os.pipe()
         for fd in (wake, waker):
             os.set_blocking(fd, False)
@@ -307,12 +307,12 @@ class Run:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         deadline = time.monotonic() + self.it["timeout"]
         while self.status is None and time.monotonic() < deadline:
-            self.turn(wake)
+            self.wait_for_event(wake)
         ended = self.status is not None
         # A terminal stays open as long as this process holds its other end.
         deadline = time.monotonic() + self.it["patience"]
         while self.streams() and time.monotonic() < deadline and ended:
-            self.turn(wake)
+            self.wait_for_event(wake)
         return ended
 
     def leftovers(self):
@@ -330,7 +330,7 @@ class Run:
             time.sleep(0.02)
 
     def end_all(self):
-        """Kills what is left, which is all this process's own, until there is nothing."""
+        """Kills the descendants of this process until there are none."""
         while True:
             left = descendants()
             if not left:
@@ -359,7 +359,7 @@ def main():
     namespace = Namespace(libc, specification["private"], specification["root"])
     run = Run(specification)
     run.start()
-    ended = run.watch()
+    ended = run.wait_for_end()
     open_at_end = [name for name, it in (("stdout", run.output), ("stderr", run.errors)) if it.open]
     leftovers, cgroups = run.leftovers()
     result = {

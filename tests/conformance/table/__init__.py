@@ -1,4 +1,4 @@
-"""The table: every program and set-up that must not notice antifreeze, by kind."""
+"""The table of programs and situations that must behave as without antifreeze, by kind."""
 
 from typing import List
 

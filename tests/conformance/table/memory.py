@@ -19,7 +19,7 @@ ALLOCATES = (
     "if child == 0: bytearray(30_000_000); os._exit(4)\n"
     "print(os.waitpid(child, 0)[1])\n"
 )
-NO_CUSHION = "without the cushion nobody can tell that a mapping is only reserved (docs/architecture.md)"
+NO_CUSHION = "without the cushion, reserved mappings cannot be distinguished (docs/architecture.md)"
 #: A budget in the environment holds for antifreeze alone.
 BUDGET = {"ANTIFREEZE_BUDGET": "1GB"}
 
