@@ -7,8 +7,10 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "guest"))
+LAB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path.insert(0, os.path.join(LAB, "guest"))
 
+import experiment
 import outcome
 
 
@@ -61,6 +63,14 @@ class FirstWarning(unittest.TestCase):
 
     def test_without_an_onset_no_message_is_a_warning(self):
         self.assertIsNone(outcome.seconds_to_first_warning([(1.0, "hello")], None))
+
+
+class Messages(unittest.TestCase):
+    def test_the_messages_that_are_counted_are_those_of_antifreeze(self):
+        with open(os.path.join(LAB, "../crates/view/src/sentence.rs")) as file:
+            source = file.read()
+        for beginning in (experiment.BRAKED, experiment.PAUSED, experiment.RESUMED):
+            self.assertIn('"' + beginning, source)
 
 
 class Delays(unittest.TestCase):
