@@ -18,6 +18,10 @@ SETTLE_SECONDS = 3
 IDLE_SECONDS = 10
 BYSTANDERS = ("bystander-1", "bystander-2")
 BYSTANDER_MB = "30"
+# How antifreeze's messages about these events begin; crates/view/src/sentence.rs has the messages.
+BRAKED = "slowed the run down"
+PAUSED = "paused:"
+RESUMED = "the run goes on after a pause"
 MB = 1 << 20
 
 
@@ -70,9 +74,9 @@ def run_experiment(job, scenario, guard, report):
         "neighbour_ended": neighbour,
         "first_warning": outcome.seconds_to_first_warning(messages, run.onset()),
         "guard_major_faults": run.major_faults.since_onset(),
-        "braked": count_messages(messages, "slowed the run down"),
-        "paused": count_messages(messages, "paused:"),
-        "resumed": count_messages(messages, "the run goes on after a pause"),
+        "braked": count_messages(messages, BRAKED),
+        "paused": count_messages(messages, PAUSED),
+        "resumed": count_messages(messages, RESUMED),
         "oom_kills": [name for _, name in kills],
         "explained": guard.explained_causes(),
         "guard_said": [f"{t:.2f} {line}" for t, line in messages],

@@ -7,8 +7,10 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "guest"))
+LAB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path.insert(0, os.path.join(LAB, "guest"))
 
+import experiment
 import outcome
 
 
@@ -63,6 +65,14 @@ class FirstWarning(unittest.TestCase):
         self.assertIsNone(outcome.seconds_to_first_warning([(1.0, "hello")], None))
 
 
+class Messages(unittest.TestCase):
+    def test_the_messages_that_are_counted_are_those_of_antifreeze(self):
+        with open(os.path.join(LAB, "../crates/view/src/sentence.rs")) as file:
+            source = file.read()
+        for beginning in (experiment.BRAKED, experiment.PAUSED, experiment.RESUMED):
+            self.assertIn('"' + beginning, source)
+
+
 class Delays(unittest.TestCase):
     def delays(self, text, **more):
         with tempfile.NamedTemporaryFile("w") as file:
@@ -79,7 +89,7 @@ class Delays(unittest.TestCase):
 
     def test_without_beats_there_are_no_delays(self):
         self.assertIsNone(self.delays(""))
-        self.assertIsNone(outcome.summarize_delays("/nowhere"))
+        self.assertIsNone(outcome.summarize_delays(os.path.join(LAB, "no-such-file")))
 
 
 if __name__ == "__main__":
