@@ -53,7 +53,9 @@ static ALLOCATOR: counting::Counting = counting::Counting;
 mod signals;
 
 fn main() -> ExitCode {
-    match guard() {
+    // Before anything that takes stack.
+    let limits = user_limits::raise();
+    match guard(&limits) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("antifreeze-guard: {message}");
@@ -62,7 +64,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn guard() -> Result<(), String> {
+#[inline(never)]
+fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
     let mut arguments = std::env::args_os().skip(1);
     let args = arguments
         .next()
@@ -88,11 +91,10 @@ fn guard() -> Result<(), String> {
     set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("becoming a subreaper: {error}"))?;
 
-    let limits = user_limits::raise();
     let there = Pid(args.adopt.max(args.attach));
     let held = match there {
         Pid(0) => {
-            Some(spawn::spawn(args, shared, &limits, &command).map_err(|e| format!("fork: {e}"))?)
+            Some(spawn::spawn(args, shared, limits, &command).map_err(|e| format!("fork: {e}"))?)
         }
         _ => None,
     };

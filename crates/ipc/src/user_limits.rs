@@ -12,7 +12,7 @@ pub const RAISED: [Resource; 4] = [
 
 /// Descriptors that a guard may need: each process that it follows keeps one open.
 const ENOUGH_FILES: u64 = 4096;
-/// What a thread of Rust has, four times.
+/// The usual limit of the stack.
 const ENOUGH_STACK: u64 = 8 << 20;
 
 /// [`RAISED`] as they were before.
@@ -28,24 +28,30 @@ impl UserLimits {
     }
 }
 
-/// The kernel asks for this limit when the stack grows, so it holds at once. Without a limit the next program would have
-/// another layout of its memory, so it is never taken away.
-fn raise_stack(there: Rlimit) {
-    let Some(current) = there.current.filter(|bytes| *bytes < ENOUGH_STACK) else {
-        return;
-    };
-    let maximum = there.maximum.map(|bytes| bytes.max(ENOUGH_STACK));
+/// Raises the limit of the stack, and returns it as it was before. The kernel reads it when the stack grows, so it holds
+/// at once. It is never taken away altogether: without a limit the next program would have another layout of its memory.
+pub fn raise_stack() -> Rlimit {
+    let before = getrlimit(Resource::Stack);
+    if before.current.is_none_or(|bytes| bytes >= ENOUGH_STACK) {
+        return before;
+    }
     let enough = Rlimit {
         current: Some(ENOUGH_STACK),
-        maximum,
+        maximum: before.maximum.map(|bytes| bytes.max(ENOUGH_STACK)),
     };
     if setrlimit(Resource::Stack, enough).is_err() {
         let allowed = Rlimit {
-            current: there.maximum.or(Some(current)),
-            maximum: there.maximum,
+            current: before.maximum,
+            maximum: before.maximum,
         };
         let _ = setrlimit(Resource::Stack, allowed);
     }
+    before
+}
+
+/// Puts the limit of the stack back.
+pub fn restore_stack(before: Rlimit) {
+    let _ = setrlimit(Resource::Stack, before);
 }
 
 /// Raises each of [`RAISED`] as far as this process may: root also beyond the hard limit.
@@ -58,7 +64,7 @@ pub fn raise() -> UserLimits {
             _ => None,
         };
         if resource == Resource::Stack {
-            raise_stack(*there);
+            raise_stack();
             continue;
         }
         let all = Rlimit {

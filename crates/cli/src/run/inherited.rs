@@ -4,6 +4,7 @@
 
 use antifreeze_ipc::guard_args::Timers;
 use antifreeze_ipc::user_limits::{self, UserLimits};
+use rustix::process::Rlimit;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::OnceLock;
@@ -22,7 +23,11 @@ static IGNORED_SIGCHLD: AtomicU32 = AtomicU32::new(0);
 #[unsafe(link_section = ".init_array")]
 static READ: extern "C" fn() = read;
 
+/// The limit of the stack, which everything here needs more of.
+static STACK: OnceLock<Rlimit> = OnceLock::new();
+
 extern "C" fn read() {
+    let _ = STACK.set(user_limits::raise_stack());
     // SAFETY: system calls on plain numbers and on a structure that lives here.
     unsafe {
         for fd in 0..3 {
@@ -75,6 +80,9 @@ pub fn restore_limits() {
         return;
     };
     limits.restore();
+    if let Some(stack) = STACK.get() {
+        user_limits::restore_stack(*stack);
+    }
     if !ignored {
         // SAFETY: a system call on plain numbers.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
