@@ -144,11 +144,22 @@ fn a_signal_ends_a_command_that_waits_for_a_reader() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut output = child.stdout.take().unwrap();
-    output.read_exact(&mut [0; 4]).unwrap();
+    let unread = child.stdout.take().unwrap();
+    let capacity = rustix::pipe::fcntl_getpipe_size(&unread).unwrap() as u64;
+    scene.until("more than the reader's pipe takes", LIMIT, || {
+        let living = scene.living();
+        let mut prints = living.iter().filter(|pid| is_named(**pid, "yes"));
+        prints.any(|pid| bytes_written(*pid) > 2 * capacity)
+    });
     signal(&child, Signal::TERM);
     assert_eq!(ends(&scene, &mut child), Some(128 + 15));
     scene.until("nothing is left", LIMIT, || scene.living().is_empty());
+}
+
+fn bytes_written(pid: u32) -> u64 {
+    let counts = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let written = counts.lines().find_map(|line| line.strip_prefix("wchar: "));
+    written.map_or(0, |bytes| bytes.parse().unwrap())
 }
 
 fn is_named(pid: u32, name: &str) -> bool {
