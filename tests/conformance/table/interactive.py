@@ -120,24 +120,8 @@ ENTRIES = [
     talk(
         "perl in its debugger",
         *("perl", "-d", "-e", "$x = 6 * 7; print $x;"),
-        sends=(Send(typed=b"n\n", after=rb"DB<1>"), Send(typed=b"p $x\n", after=rb"DB<1>"), Send(typed=b"q\n", after=rb"42")),
+        sends=(Send(typed=b"n\n", after=rb"DB<1>"), Send(typed=b"p $x\n", after=rb"DB<1>"), Send(typed=b"q\n", after=rb"42(.|\s)*DB<")),
         env={"PERL_RL": "Stub", "TERM": "dumb"},
-    ),
-    talk(
-        "gdb with a program that waits",
-        *("gdb", "-q", "-nx", "--args", "cat"),
-        sends=(
-            Send(typed=b"run\n", after=rb"\(gdb\) "),
-            Send(typed=b"typed\n", after=rb"libthread_db.so"),
-            Send(typed=CTRL_C, after=rb"typed\r\ntyped"),
-            Send(typed=b"kill\n", after=rb"\(gdb\) "),
-            Send(typed=b"y\n", after=rb"y or n"),
-            Send(typed=b"quit\n", after=rb"\(gdb\) "),
-        ),
-        masks=(r"process \d+", r"0x[0-9a-f]+"),
-        env={"INPUTRC": "/dev/null", "TERM": "dumb"},
-        timeout=60,
-        heavy=True,
     ),
     talk(
         "a Python prompt",

@@ -142,7 +142,6 @@ ENTRIES = [
     Entry("stdbuf", ("stdbuf", "-oL", "sh", "-c", "echo lines; exit 4"), needs=("stdbuf",)),
     Entry("proot, by ptrace", ("proot", "-r", "/", "-0", "sh", "-c", "id -u; seq 3 | wc -l; exit 4"), needs=("proot",)),
     Entry("ltrace", ("ltrace", "-o", "/dev/null", "sh", "-c", "echo traced; exit 4"), needs=("ltrace",)),
-    Entry("perf stat", ("perf", "stat", "-o", "/dev/null", "sh", "-c", "exit 4"), needs=("perf",)),
     Entry("setarch without randomisation", ("setarch", "-R", "python3", "-c", "print(len(bytes(99 << 20)))"),
           needs=("setarch", "python3")),
     Entry("a user namespace", ("unshare", "--user", "--map-root-user", "sh", "-c", "id -u; exit 4"), needs=("unshare", "root")),
@@ -166,8 +165,6 @@ ENTRIES = [
     Entry("lua", ("lua5.4", "-e", "print(#string.rep('x', 1e8)); os.exit(4)"), needs=("lua5.4",)),
     Entry("php", ("php", "-r", "echo strlen(str_repeat('x', 10000000)), PHP_EOL; exit(4);"), needs=("php",)),
     Entry("R", ("Rscript", "--vanilla", "-e", "print(length(numeric(1e7))); quit(status = 4)"), needs=("Rscript",), heavy=True),
-    Entry("ruby", ("ruby", "-e", "puts 'x' * 3; fork { exit! 2 }; Process.wait; exit 4"), needs=("ruby",)),
-    Entry("cmake", ("sh", "-c", "echo 'message(made)' > script.cmake; cmake -P script.cmake"), needs=("cmake",)),
     Entry("g++ with threads",
           ("sh", "-c", "echo '#include <thread>\n#include <vector>\nint main() { std::vector<char> v(99 << 20); "
            "std::thread t([] {}); t.join(); return v[5] + 4; }' | c++ -O1 -x c++ -o made - -pthread && ./made"),
