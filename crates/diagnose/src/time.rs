@@ -1,4 +1,4 @@
-//! Moments, as a calendar and a stop-watch tell them.
+//! Converts the stamps of records to timestamps and durations.
 
 use antifreeze_sense::Stamp;
 use std::time::Duration;

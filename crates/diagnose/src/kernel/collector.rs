@@ -1,5 +1,5 @@
-//! From lines to incidents: several lines about one thing become one, and of very many
-//! incidents the latest are kept, the grave ones apart from those that are told by the second.
+//! Collects incidents from lines: several lines about one incident become one, and the latest incidents are kept. Severe
+//! ones are kept apart from minor ones, which can be logged every second.
 
 use super::incident::{Guard, Incident, Kind, Severity};
 use super::line::{Line, Source};
@@ -9,33 +9,33 @@ use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A machine that fails this often fails for what it said last.
-const MOST_GRAVE: usize = 9_000;
-/// Heat and corrected errors are told by the second: they must not crowd out the rest.
-const MOST_MINOR: usize = 1_000;
-/// How far the two lines of a report may be apart: other processors write in between.
-const LOOK_BACK: usize = 8;
-/// Printing a report takes seconds where the console is slow.
-const ONE_REPORT: Duration = Duration::from_secs(30);
-/// Lines about the same fault follow within one moment.
-const ONE_MOMENT: Duration = Duration::from_secs(1);
-/// A machine may take minutes to go down.
-const ONE_SHUTDOWN: Duration = Duration::from_secs(600);
+/// So many severe incidents are kept.
+const MAX_SEVERE: usize = 9_000;
+/// So many minor incidents are kept, such as heat and corrected errors.
+const MAX_MINOR: usize = 1_000;
+/// The two lines of a report may be so many incidents apart, since other CPUs write in between.
+const MAX_INCIDENTS_BETWEEN: usize = 8;
+/// The lines of one report are within this time; a slow console takes seconds.
+const REPORT_TIME: Duration = Duration::from_secs(30);
+/// Lines about the same fault are within this time.
+const SAME_FAULT_TIME: Duration = Duration::from_secs(1);
+/// The lines of one shutdown are within this time.
+const SHUTDOWN_TIME: Duration = Duration::from_secs(600);
 
-/// What was found so far, each with its place in the log, and what is waited for.
+/// The incidents so far, each with its position in the log.
 #[derive(Default)]
 pub struct IncidentCollector {
-    grave: VecDeque<(u64, Incident)>,
+    severe: VecDeque<(u64, Incident)>,
     minor: VecDeque<(u64, Incident)>,
     taken: u64,
     before: Option<(Source, Option<Duration>, Option<Timestamp>)>,
-    /// Whom nohang means when it says "the victim".
+    /// The process that nohang calls "the victim".
     victim: Option<(Pid, String)>,
 }
 
 impl IncidentCollector {
-    /// An indented line without a stamp goes on with what was said before it, by whoever said it.
-    fn after_the_one_before(&mut self, mut line: Line, indented: bool) -> Line {
+    /// An indented line without a stamp continues the line before it, from the same source.
+    fn continue_previous_line(&mut self, mut line: Line, indented: bool) -> Line {
         let bare = line.since_boot.is_none() && line.at.is_none();
         match &self.before {
             Some(before) if indented && bare => {
@@ -46,9 +46,9 @@ impl IncidentCollector {
         line
     }
 
-    /// Any line, in the order of the log.
+    /// Adds a line, in the order of the log.
     pub fn add_line(&mut self, line: Line, indented: bool) {
-        let line = self.after_the_one_before(line, indented);
+        let line = self.continue_previous_line(line, indented);
         let kind = match &line.source {
             Source::Program(name) if name == "nohang" => self.nohang(&line.text),
             _ => Kind::from_line(&line),
@@ -62,8 +62,8 @@ impl IncidentCollector {
             return;
         }
         let (kept, most) = match incident.kind.is_minor() {
-            true => (&mut self.minor, MOST_MINOR),
-            false => (&mut self.grave, MOST_GRAVE),
+            true => (&mut self.minor, MAX_MINOR),
+            false => (&mut self.severe, MAX_SEVERE),
         };
         if kept.len() == most {
             kept.pop_front();
@@ -72,8 +72,9 @@ impl IncidentCollector {
         self.taken += 1;
     }
 
+    /// The incidents in the order of the log.
     pub fn into_incidents(self) -> Vec<Incident> {
-        let mut all: Vec<_> = self.grave.into_iter().chain(self.minor).collect();
+        let mut all: Vec<_> = self.severe.into_iter().chain(self.minor).collect();
         all.sort_by_key(|(place, _)| *place);
         all.into_iter().map(|(_, incident)| incident).collect()
     }
@@ -94,8 +95,8 @@ impl IncidentCollector {
     }
 
     fn belongs_to_an_earlier_one(&mut self, incident: &Incident) -> bool {
-        for (_, earlier) in self.grave.iter_mut().rev().take(LOOK_BACK) {
-            if within(&earlier.line, &incident.line, ONE_REPORT)
+        for (_, earlier) in self.severe.iter_mut().rev().take(MAX_INCIDENTS_BETWEEN) {
+            if within(&earlier.line, &incident.line, REPORT_TIME)
                 && memory::join(&mut earlier.kind, &incident.kind)
             {
                 earlier.line = incident.line.clone();
@@ -104,21 +105,21 @@ impl IncidentCollector {
         }
         let kept = match incident.kind.is_minor() {
             true => &mut self.minor,
-            false => &mut self.grave,
+            false => &mut self.severe,
         };
         kept.back_mut().is_some_and(|(_, earlier)| {
-            let time = earlier.kind.goes_on_for(&incident.kind);
+            let time = earlier.kind.repeats_within(&incident.kind);
             let goes_on = time.is_some_and(|time| within(&earlier.line, &incident.line, time));
-            if goes_on && incident.kind.is_graver_than(&earlier.kind) {
+            if goes_on && incident.kind.is_more_severe_than(&earlier.kind) {
                 *earlier = incident.clone();
             }
             goes_on
         })
     }
 
-    /// The line below an AMD ring's time-out tells whose work it was.
+    /// The line below an AMD ring timeout names the process.
     fn name_amd_process(&mut self, line: &Line) {
-        if let Some((_, last)) = self.grave.back_mut()
+        if let Some((_, last)) = self.severe.back_mut()
             && let Kind::AmdRingTimeout { process, .. } = &mut last.kind
             && process.is_none()
             && line.source == Source::Kernel
@@ -129,7 +130,7 @@ impl IncidentCollector {
 }
 
 impl Kind {
-    /// Told often, and no death by itself.
+    /// Whether it is logged often and ends nothing by itself.
     fn is_minor(&self) -> bool {
         matches!(
             self,
@@ -146,8 +147,8 @@ impl Kind {
         )
     }
 
-    /// Of a machine check several lines tell, and only some how grave it was.
-    fn is_graver_than(&self, earlier: &Kind) -> bool {
+    /// A machine check is logged in several lines, and only some have its severity.
+    fn is_more_severe_than(&self, earlier: &Kind) -> bool {
         match (earlier, self) {
             (Kind::MachineCheck { severity: earlier }, Kind::MachineCheck { severity }) => {
                 severity > earlier
@@ -156,26 +157,26 @@ impl Kind {
         }
     }
 
-    /// For how long a line of the same kind tells nothing new.
-    fn goes_on_for(&self, later: &Kind) -> Option<Duration> {
+    /// For how long a line of the same kind is about the same incident.
+    fn repeats_within(&self, later: &Kind) -> Option<Duration> {
         match (self, later) {
             (
                 Kind::PcieError { severity, .. },
                 Kind::PcieError {
                     severity: other, ..
                 },
-            ) => (severity == other).then_some(ONE_MOMENT),
+            ) => (severity == other).then_some(SAME_FAULT_TIME),
             (Kind::MachineCheck { .. }, Kind::MachineCheck { .. })
             | (Kind::Oops { .. }, Kind::Oops { .. })
             | (Kind::Throttled { .. }, Kind::Throttled { .. })
-            | (Kind::PowerLimit { .. }, Kind::PowerLimit { .. }) => Some(ONE_MOMENT),
-            (Kind::Shutdown, Kind::Shutdown) => Some(ONE_SHUTDOWN),
+            | (Kind::PowerLimit { .. }, Kind::PowerLimit { .. }) => Some(SAME_FAULT_TIME),
+            (Kind::Shutdown, Kind::Shutdown) => Some(SHUTDOWN_TIME),
             _ => None,
         }
     }
 }
 
-/// Whether the second follows the first so soon; lines without a time only follow.
+/// Whether the second line follows the first within a time; lines without a time always do.
 fn within(first: &Line, second: &Line, time: Duration) -> bool {
     if let Some((first, second)) = first.since_boot.zip(second.since_boot) {
         return second.checked_sub(first).is_some_and(|apart| apart <= time);

@@ -1,10 +1,11 @@
-//! What the drivers of graphics processors say when one fails.
+//! Parses lines of GPU drivers about failures.
 
 use super::incident::Kind;
 use super::scan;
 use antifreeze_sense::Pid;
 
-pub fn told(text: &str) -> Option<Kind> {
+/// Parses a line of a GPU driver.
+pub fn parse(text: &str) -> Option<Kind> {
     nvidia(text).or_else(|| amd(text))
 }
 
@@ -13,7 +14,7 @@ fn nvidia(text: &str) -> Option<Kind> {
     if let Some(rest) = said.strip_prefix("Xid (") {
         return xid(rest);
     }
-    // Also without a code, and as the last of several lines.
+    // Also logged without a code, and as the last of several lines.
     let gone = said.contains("fallen off the bus");
     gone.then(|| Kind::GpuOffTheBus {
         gpu: said.split([' ', ',']).find_map(address).map(Into::into),
@@ -58,7 +59,7 @@ fn amd(text: &str) -> Option<Kind> {
     (for_good || lost).then_some(Kind::AmdLost { gpu, for_good })
 }
 
-/// `Process information: process python3 pid 4242 thread …`, below a ring's time-out.
+/// Parses `Process information: process python3 pid 4242 thread …`, below a ring timeout.
 pub fn amd_process(text: &str) -> Option<(String, Pid)> {
     let (_, said) = amd_words(text)?;
     let said = said.strip_prefix("Process information: process ");
@@ -68,7 +69,7 @@ pub fn amd_process(text: &str) -> Option<(String, Pid)> {
     Some((name.into(), scan::pid(pid)?))
 }
 
-/// Past `amdgpu 0000:03:00.0: amdgpu: ` or `[drm:amdgpu_job_timedout [amdgpu]] *ERROR* `.
+/// Skips `amdgpu 0000:03:00.0: amdgpu: ` or `[drm:amdgpu_job_timedout [amdgpu]] *ERROR* `.
 fn amd_words(text: &str) -> Option<(Option<&str>, &str)> {
     if let Some(rest) = text.strip_prefix("amdgpu ") {
         let (gpu, rest) = rest.split_once(": ")?;

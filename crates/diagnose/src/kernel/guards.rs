@@ -1,10 +1,11 @@
-//! Other guards than ours end programs too, and say so under their own names.
+//! Parses lines in which other guards report that they killed something.
 
 use super::incident::{Guard, Kind};
 use super::scan;
 use antifreeze_sense::Pid;
 
-pub fn told(program: &str, text: &str) -> Option<Kind> {
+/// Parses a line of a guard.
+pub fn parse(program: &str, text: &str) -> Option<Kind> {
     match program {
         "earlyoom" => earlyoom(text),
         "systemd-oomd" => systemd_oomd(text),
@@ -77,7 +78,7 @@ fn kubernetes(text: &str) -> Option<Kind> {
     })
 }
 
-/// nohang names its victim in one line, `PID: 4242, name: python3, badness: 800`, …
+/// Parses the line in which nohang names its victim, `PID: 4242, name: python3, badness: 800`, …
 pub fn nohang_victim(text: &str) -> Option<(Pid, String)> {
     let (pid, rest) = scan::number(text.trim_start().strip_prefix("PID:")?.trim_start())?;
     let rest = rest.strip_prefix(", ")?;
@@ -91,7 +92,7 @@ pub fn nohang_victim(text: &str) -> Option<(Pid, String)> {
     Some((Pid(pid), name.into()))
 }
 
-/// … and acts in another: `Sending SIGTERM to the victim`.
+/// Parses the line in which nohang sends a signal: `Sending SIGTERM to the victim`.
 pub fn nohang_signal(text: &str) -> Option<&str> {
     let signal = text
         .trim_start()

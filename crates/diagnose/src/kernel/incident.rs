@@ -1,22 +1,23 @@
-//! What a log line tells of a death: an incident, with the numbers that matter. Only the kernel
-//! is believed about the machine, only a guard about its own kills; a program that prints
-//! the same words is passed over.
+//! Incidents: what a line of the log says about a failure, with the numbers that matter. Only the kernel is trusted about
+//! the machine, and only a guard about its own kills; other programs that print the same words are ignored.
 
 use super::line::{Line, Source};
 use super::{gpu, guards, machine, memory, process};
 use antifreeze_sense::Pid;
 
+/// An incident in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incident {
-    /// The line that told it; of a report of several lines, the one that says most.
+    /// Its line; of a report of several lines, the one that says the most.
     pub line: Line,
+    /// What happened.
     pub kind: Kind,
 }
 
-/// Names and texts are safe to print, as the line they came from.
+/// The kinds of incidents. Names and texts are safe to print, as is the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The kernel killed a process for want of memory.
+    /// The kernel killed a process because memory ran out.
     OomKill {
         pid: Pid,
         name: String,
@@ -24,64 +25,51 @@ pub enum Kind {
         /// In bytes.
         anon_rss: Option<u64>,
     },
-    /// A task waited this long without being woken, mostly for a disk.
+    /// A task was blocked for so long, mostly on a disk.
     HungTask {
         name: String,
         pid: Pid,
         seconds: u32,
     },
-    /// A processor did not come out of the kernel.
+    /// A CPU hung in the kernel.
     Lockup,
-    /// The processor reported a fault of its own or of a part near it.
-    MachineCheck {
-        severity: Severity,
-    },
-    /// Memory gave back other bits than were written.
-    MemoryError {
-        corrected: bool,
-        count: u32,
-    },
-    /// A processor was slowed because it was hot.
-    Throttled {
-        cpu: u32,
-    },
-    /// So hot that the machine switched itself off.
+    /// The CPU reported a hardware error.
+    MachineCheck { severity: Severity },
+    /// Memory returned wrong bits.
+    MemoryError { corrected: bool, count: u32 },
+    /// A CPU was throttled because of heat.
+    Throttled { cpu: u32 },
+    /// The machine switched itself off because of heat.
     Overheated,
-    /// A processor was slowed because it drew too much power.
-    PowerLimit {
-        cpu: u32,
-    },
-    DiskError {
-        device: String,
-    },
-    /// The kernel stopped writing to a file system that is damaged.
-    ReadOnlyRemount {
-        device: Option<String>,
-    },
+    /// A CPU was throttled because of its power limit.
+    PowerLimit { cpu: u32 },
+    /// A disk or file system reported an error.
+    DiskError { device: String },
+    /// The kernel made a damaged file system read-only.
+    ReadOnlyRemount { device: Option<String> },
+    /// The PCIe bus reported an error.
     PcieError {
         severity: Severity,
         /// Its address, "0000:01:00.0".
         device: Option<String>,
     },
+    /// A process crashed with an invalid memory access.
     Segfault {
         name: String,
         pid: Pid,
         library: Option<String>,
     },
-    /// Another fault of a program: an instruction that the processor does not know, and the like.
+    /// A process crashed in another way, such as with an invalid instruction.
     Trap {
         name: String,
         pid: Pid,
         what: String,
         library: Option<String>,
     },
-    Panic {
-        why: String,
-    },
-    /// The kernel stumbled over its own code and perhaps went on.
-    Oops {
-        why: String,
-    },
+    /// The kernel panicked.
+    Panic { why: String },
+    /// The kernel met an error of its own and may have continued.
+    Oops { why: String },
     /// An error code of the NVIDIA driver: see [`super::xid`].
     Xid {
         /// Its address, "0000:01:00".
@@ -90,64 +78,66 @@ pub enum Kind {
         pid: Option<Pid>,
         detail: String,
     },
-    /// An NVIDIA GPU does not answer any more.
-    GpuOffTheBus {
-        gpu: Option<String>,
-    },
-    /// Work given to an AMD GPU did not come to an end.
+    /// An NVIDIA GPU no longer responds.
+    GpuOffTheBus { gpu: Option<String> },
+    /// Work on an AMD GPU timed out.
     AmdRingTimeout {
         gpu: Option<String>,
         ring: String,
-        /// Whose work it was.
+        /// The process whose work it was.
         process: Option<(String, Pid)>,
     },
-    AmdReset {
-        gpu: Option<String>,
-    },
-    /// What the GPU's memory held is lost.
+    /// An AMD GPU was reset.
+    AmdReset { gpu: Option<String> },
+    /// The contents of an AMD GPU's memory were lost.
     AmdLost {
         gpu: Option<String>,
-        /// The reset failed too: the GPU is of no use until the next boot.
+        /// The reset failed as well: the GPU cannot be used until the next boot.
         for_good: bool,
     },
-    /// Another guard than ours ended something.
+    /// Another guard killed something.
     OutsideGuard {
         who: Guard,
         pid: Option<Pid>,
-        /// A process, a control group or a job's step.
+        /// A process, cgroup or job step.
         name: Option<String>,
         signal: Option<String>,
     },
-    /// The machine was told to go down: it did not just die.
+    /// The machine was shut down cleanly.
     Shutdown,
-    Boot {
-        version: String,
-    },
+    /// The kernel booted.
+    Boot { version: String },
 }
 
-/// Whose memory had come to an end.
+/// The memory limit that was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Constraint {
-    /// The machine's.
+    /// The memory of the machine.
     Global,
-    /// A control group's: a container, a unit, a job. None where the log does not name it.
+    /// The limit of a cgroup: a container, unit or job. None where the log does not name it.
     Cgroup(Option<String>),
-    /// That of the memory nodes which the process was bound to.
+    /// The memory nodes that the process was bound to.
     Nodes,
+    /// The line does not say.
     Unknown,
 }
 
-/// The less grave first.
+/// How severe an error is, least severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The line does not say.
     Unknown,
+    /// It was corrected.
     Corrected,
+    /// It was not corrected, and the machine can continue.
     NonFatal,
+    /// The machine cannot continue.
     Fatal,
 }
 
+/// Other guards that kill processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Guard {
     Earlyoom,
     SystemdOomd,
@@ -157,17 +147,17 @@ pub enum Guard {
 }
 
 impl Kind {
-    /// None for a line that tells of no death, as nearly all do.
+    /// Parses a line; None for a line without an incident, as nearly all are.
     pub fn from_line(line: &Line) -> Option<Kind> {
         let text = line.text.as_str();
         match &line.source {
             Source::Program(name) => {
-                guards::told(name, text).or_else(|| machine::going_down(name, text))
+                guards::parse(name, text).or_else(|| machine::parse_shutdown(name, text))
             }
-            Source::Kernel => memory::oom_kill(text)
-                .or_else(|| gpu::told(text))
-                .or_else(|| machine::told(text))
-                .or_else(|| process::told(text)),
+            Source::Kernel => memory::parse_oom_kill(text)
+                .or_else(|| gpu::parse(text))
+                .or_else(|| machine::parse(text))
+                .or_else(|| process::parse(text)),
         }
     }
 }

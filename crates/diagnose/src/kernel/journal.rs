@@ -1,6 +1,5 @@
-//! The journal, through journalctl: the kernel's lines of one boot, those of other guards, and
-//! the marks of an orderly shutdown. It may be slow, hang or talk without end: it gets three
-//! seconds, and of what it said the last part counts.
+//! Reads the journal through journalctl: the kernel's lines of one boot, those of other guards, and those of a clean
+//! shutdown. journalctl may be slow, hang or print without end, so it gets ten seconds, and the end of its output counts.
 
 use super::sources::Boot;
 use super::tail::{LIMIT, Tail};
@@ -14,11 +13,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const DEADLINE: Duration = Duration::from_secs(10);
-/// So many lines do not fill what is read of them, mostly.
+/// So many lines are mostly less than what is read.
 const LINES: &str = "--lines=100000";
 
-/// Fields that journald fills in itself, so that no program can pass for another. Alike
-/// fields are alternatives, unlike ones must all match, and `+` begins another choice.
+/// Fields that journald sets itself, so that no program can imitate another. Equal fields are alternatives, different
+/// fields must all match, and `+` begins another alternative.
 const WANTED: [&str; 17] = [
     "_TRANSPORT=kernel",
     "+",
@@ -40,13 +39,15 @@ const WANTED: [&str; 17] = [
     "MESSAGE_ID=98268866d1d54a499c4e98921d93bc40",
 ];
 
-pub struct Said {
+/// Lines of the journal.
+pub struct JournalText {
+    /// The lines.
     pub text: Vec<u8>,
-    /// Why it is not all.
-    pub lacks: Option<String>,
+    /// Why lines may be missing.
+    pub incomplete: Option<String>,
 }
 
-pub fn read(root: &Path, boot: Boot) -> Result<Said, String> {
+pub fn read(root: &Path, boot: Boot) -> Result<JournalText, String> {
     const FOLDERS: [&str; 3] = ["usr/bin", "bin", "run/current-system/sw/bin"];
     let program = FOLDERS
         .iter()
@@ -69,7 +70,7 @@ pub fn read(root: &Path, boot: Boot) -> Result<Said, String> {
         .args(WANTED)
         .env("LC_ALL", "C")
         .env("SYSTEMD_COLORS", "0");
-    let heard = listen(command, DEADLINE)
+    let heard = run_with_deadline(command, DEADLINE)
         .map_err(|error| format!("journalctl could not be started: {error}"))?;
     let late = || format!("the journal did not end within {} s", DEADLINE.as_secs());
     if heard.text.is_empty() {
@@ -82,21 +83,21 @@ pub fn read(root: &Path, boot: Boot) -> Result<Said, String> {
             _ => "the journal shows nothing of that boot: reading it may need sudo, or the group adm or systemd-journal".into(),
         });
     }
-    Ok(Said {
+    Ok(JournalText {
         text: heard.text,
-        lacks: heard.is_late.then(late),
+        incomplete: heard.is_late.then(late),
     })
 }
 
-struct Heard {
+struct CommandOutput {
     text: Vec<u8>,
     complaint: Vec<u8>,
     is_late: bool,
 }
 
-/// What a program writes until it ends or the time is over. Its complaints are short enough to
-/// wait in their pipe; one that fills it is late.
-fn listen(mut command: Command, time: Duration) -> std::io::Result<Heard> {
+/// The output of a program until it ends or the time is over. Its errors are short enough to wait in their pipe; a
+/// program that fills the pipe is late.
+fn run_with_deadline(mut command: Command, time: Duration) -> std::io::Result<CommandOutput> {
     let deadline = Instant::now() + time;
     command
         .stdin(Stdio::null())
@@ -113,14 +114,14 @@ fn listen(mut command: Command, time: Duration) -> std::io::Result<Heard> {
     let is_late = !ends(&mut child, deadline);
     let pipe = child.stderr.take();
     let complaint = pipe.and_then(|pipe| Some(read_some(&pipe, &mut buffer, deadline)?.to_vec()));
-    Ok(Heard {
+    Ok(CommandOutput {
         text: text.finish(),
         complaint: complaint.unwrap_or_default(),
         is_late,
     })
 }
 
-/// None at the end, or when nothing came in time.
+/// Reads some bytes; None at the end, or when nothing came in time.
 fn read_some(pipe: impl AsFd, buffer: &mut [u8], deadline: Instant) -> Option<&[u8]> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -141,8 +142,7 @@ fn read_some(pipe: impl AsFd, buffer: &mut [u8], deadline: Instant) -> Option<&[
     }
 }
 
-/// Whether it ended by itself. If not it is killed; should even that take long, because it waits
-/// for a disk, nobody waits for it.
+/// Whether the program ended by itself. If not, it is killed, and not waited for if that takes long.
 fn ends(child: &mut Child, deadline: Instant) -> bool {
     loop {
         match child.try_wait() {
@@ -161,10 +161,10 @@ fn ends(child: &mut Child, deadline: Instant) -> bool {
 mod tests {
     use super::*;
 
-    fn heard(script: &str, time: Duration) -> Heard {
+    fn heard(script: &str, time: Duration) -> CommandOutput {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
-        listen(command, time).unwrap()
+        run_with_deadline(command, time).unwrap()
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
     }
 
     /// Cut off after it has begun: on a busy machine that takes its time.
-    fn cut_off(script: &str) -> Heard {
+    fn cut_off(script: &str) -> CommandOutput {
         let times = [300, 3000, 30_000].map(Duration::from_millis);
         let mut heard = times.into_iter().map(|time| heard(script, time));
         heard

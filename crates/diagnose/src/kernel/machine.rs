@@ -1,12 +1,12 @@
-//! What the kernel says of the machine under it: processors, memory chips, heat, disks, the
-//! bus, and its own death and birth.
+//! Parses lines of the kernel about the machine: CPUs, memory, heat, disks, the bus, and the kernel's own end and start.
 
 use super::incident::{Kind, Severity};
 use super::scan;
 use antifreeze_sense::Pid;
 
-pub fn told(text: &str) -> Option<Kind> {
-    birth_and_death(text)
+/// Parses a line about the machine.
+pub fn parse(text: &str) -> Option<Kind> {
+    boot_and_end(text)
         .or_else(|| stuck(text))
         .or_else(|| memory_error(text))
         .or_else(|| slowed(text))
@@ -15,7 +15,7 @@ pub fn told(text: &str) -> Option<Kind> {
         .or_else(|| bus(text))
 }
 
-fn birth_and_death(text: &str) -> Option<Kind> {
+fn boot_and_end(text: &str) -> Option<Kind> {
     if let Some(version) = text.strip_prefix("Linux version ") {
         let version = version.split(' ').next()?.into();
         return Some(Kind::Boot { version });
@@ -27,7 +27,7 @@ fn birth_and_death(text: &str) -> Option<Kind> {
         "reboot: Power down",
         "reboot: Restarting system",
         "reboot: System halted",
-        // The kernel cuts the name, and tells that it wrote too much.
+        // The kernel truncates the name.
         "systemd-shutdow: ",
     ];
     if starts_with_one_of(text, &GOING_DOWN) {
@@ -47,8 +47,8 @@ fn birth_and_death(text: &str) -> Option<Kind> {
     starts_with_one_of(text, &OOPS).then(|| Kind::Oops { why: text.into() })
 }
 
-/// Marks of an orderly end by those who carry it out.
-pub fn going_down(program: &str, text: &str) -> Option<Kind> {
+/// Parses the lines of a clean shutdown.
+pub fn parse_shutdown(program: &str, text: &str) -> Option<Kind> {
     let ordered = match program {
         "systemd-shutdown" | "systemd-shutdow" => true,
         "systemd" => {
@@ -141,7 +141,7 @@ fn machine_check(text: &str) -> Option<Kind> {
     })
 }
 
-/// Some lines of a report say in words how grave it was, and one in the bits of the bank's status:
+/// The severity of a machine check: some lines have it in words, and one in the bits of the status:
 /// `CPU 2: Machine Check: 0 Bank 5: bea0000000000108`.
 fn checked(said: &str) -> Severity {
     const UNCORRECTED: u64 = 1 << 61;

@@ -1,12 +1,12 @@
-//! The kernel's report of a kill for want of memory. It comes in two lines: one names the
-//! limit, the other what the process held. Process names and control groups may hold any
-//! character, so numbers are read from the end they stand at.
+//! Parses the kernel's report of an OOM kill. It has two lines: one names the limit, the other the memory of the process.
+//! Names of processes and cgroups may have any character, so numbers are read from the end of the line.
 
 use super::incident::{Constraint, Kind};
 use super::scan;
 use antifreeze_sense::Pid;
 
-pub fn oom_kill(text: &str) -> Option<Kind> {
+/// Parses a line of the report.
+pub fn parse_oom_kill(text: &str) -> Option<Kind> {
     reason(text).or_else(|| kill(text))
 }
 
@@ -46,13 +46,13 @@ fn kill(text: &str) -> Option<Kind> {
     let announced = rest.strip_prefix("Kill process ");
     let rest = rest.strip_prefix("Killed process ").or(announced)?;
     let (pid, rest) = scan::number(rest)?;
-    // Some kernels put ", UID N," in between.
+    // Some kernels insert ", UID N,".
     let (_, rest) = rest.split_once('(')?;
     let end = match announced {
         Some(_) => ") score ",
         None => ") total-vm:",
     };
-    // What was copied may be cut there.
+    // A copied line may be cut here.
     let named = || Some((rest.strip_suffix(')').filter(|_| announced.is_none())?, ""));
     let (name, sizes) = rest.rsplit_once(end).or_else(named)?;
     Some(Kind::OomKill {
@@ -63,7 +63,7 @@ fn kill(text: &str) -> Option<Kind> {
     })
 }
 
-/// Past ": ", and past a remark in brackets before it.
+/// The text after ": ", and after a remark in brackets before it.
 fn after_colon(text: &str) -> Option<&str> {
     let remark = text
         .strip_prefix(" (")
@@ -97,12 +97,12 @@ pub fn join(earlier: &mut Kind, later: &Kind) -> bool {
     else {
         return false;
     };
-    // A number may be given to a new process: that one's kill is told in full again.
+    // A PID may be reused; the kill of the new process has a full report.
     if first != pid || (held.is_some() && anon_rss.is_some()) {
         return false;
     }
     *held = held.or(*anon_rss);
-    // Only the line before tells a limit by name.
+    // Only the first line names the limit.
     if *limit == Constraint::Unknown || *limit == Constraint::Cgroup(None) {
         *limit = constraint.clone();
     }

@@ -1,10 +1,10 @@
-//! What the kernel says of a program that fell: over a wrong address, or over an instruction
-//! that the processor does not know.
+//! Parses lines of the kernel about a process that crashed.
 
 use super::incident::Kind;
 use super::scan;
 
-pub fn told(text: &str) -> Option<Kind> {
+/// Parses a line about a crash.
+pub fn parse(text: &str) -> Option<Kind> {
     segfault(text).or_else(|| trap(text))
 }
 

@@ -1,7 +1,6 @@
-//! Where this machine keeps its log, asked one after the other: the journal, else the log
-//! files; the kernel's own buffer; after a crash, the dump that the firmware kept. Each may
-//! be missing or closed to us: then the reason is told in plain words. Nothing here blocks
-//! for longer than a few seconds.
+//! The sources of this machine's log: the journal, else the log files; the kernel's buffer; after a crash, the dump that
+//! the firmware kept. Where a source is missing or not readable, the reason is kept. Nothing here blocks for longer than
+//! a few seconds.
 
 use super::incident::{Incident, Kind};
 use super::{incidents, journal, kmsg, pstore, tail};
@@ -16,31 +15,34 @@ use std::path::Path;
 /// A clock that was set after the boot makes its first lines seem a little older than it.
 const SLACK: SignedDuration = SignedDuration::from_secs(60);
 
+/// A boot of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boot {
+    /// The current one.
     This,
-    /// An earlier one, by the kernel's number for it: there may have been others since.
+    /// An earlier one, by its boot ID.
     Past([u8; 16]),
 }
 
+/// What was read of the kernel's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
-    /// The oldest first.
+    /// Incidents, oldest first.
     pub incidents: Vec<Incident>,
-    /// Which sources answered.
+    /// The sources that were read.
     pub read: Vec<String>,
-    /// Why the others did not.
+    /// Why other sources could not be read.
     pub missing: Vec<String>,
 }
 
-/// All that can be learned about one boot of the machine whose files are under `root`.
+/// Reads the log of one boot of the machine whose files are under `root`.
 pub fn gather(boot: Boot, root: &Path) -> Log {
     let mut log = Log::default();
     let booted = boot_time(root);
     match journal::read(root, boot) {
         Ok(said) => {
             log.read.push("the journal".into());
-            log.missing.extend(said.lacks);
+            log.missing.extend(said.incomplete);
             log.incidents = incidents(&said.text, Timestamp::now());
         }
         Err(why) => {
@@ -58,7 +60,7 @@ pub fn gather(boot: Boot, root: &Path) -> Log {
     log
 }
 
-/// A log that a person saved; any of the formats, of any boots.
+/// Reads a log that a user saved, in any of the formats and of any boots.
 pub fn from_file(path: &Path) -> io::Result<Log> {
     let text = utf16::to_utf8(tail::read_file(regular_file::open_named(path)?)?);
     if text.starts_with(&[0x1f, 0x8b]) {
@@ -119,7 +121,7 @@ impl Log {
         }
     }
 
-    /// A source that may tell the same once more: only what it tells oftener is new.
+    /// Adds incidents of a source that may repeat known ones: only additional ones are new.
     fn add(&mut self, told: Vec<Incident>) {
         let mut known: HashMap<String, usize> = HashMap::new();
         for incident in &self.incidents {
@@ -134,7 +136,7 @@ impl Log {
     }
 }
 
-/// The file, after the one that was put aside when it had grown.
+/// Reads a log file, after its rotated predecessor.
 fn log_file(root: &Path, name: &str) -> io::Result<Vec<u8>> {
     let folder = root.join("var/log");
     let newest = tail::read_file(File::open(folder.join(name))?)?;
@@ -144,7 +146,7 @@ fn log_file(root: &Path, name: &str) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A file goes on over many boots: the part that is about this one.
+/// The part of a log file that is about one boot.
 fn of_boot(mut all: Vec<Incident>, boot: Boot, booted: Option<Timestamp>) -> Vec<Incident> {
     let begins = |found: &Incident| matches!(found.kind, Kind::Boot { .. });
     let last = all.iter().rposition(begins);
@@ -169,7 +171,7 @@ fn of_boot(mut all: Vec<Incident>, boot: Boot, booted: Option<Timestamp>) -> Vec
     all
 }
 
-/// The kernel's own word, in whole seconds.
+/// The time of the boot as the kernel reports it, in whole seconds.
 fn boot_time(root: &Path) -> Option<Timestamp> {
     let stat = std::fs::read_to_string(root.join("proc/stat")).ok()?;
     let seconds = stat.lines().find_map(|line| line.strip_prefix("btime "))?;

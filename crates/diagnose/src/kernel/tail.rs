@@ -1,13 +1,14 @@
-//! The end of a stream or file, in bounded memory: what was said last tells the death.
+//! The end of a stream or file, in bounded memory.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Of any one log, so much is read.
+/// So much of a log is read.
 pub const LIMIT: usize = 16 << 20;
-/// Of what cannot be read from its end, so much is passed over at most.
+/// At most so much is skipped of a file without a known length.
 const ENDLESS: u64 = 256 << 20;
 
+/// Keeps the end of a stream.
 pub struct Tail {
     bytes: Vec<u8>,
     limit: usize,
@@ -15,6 +16,7 @@ pub struct Tail {
 }
 
 impl Tail {
+    /// Keeps at most `limit` bytes.
     pub fn new(limit: usize) -> Tail {
         Tail {
             bytes: Vec::new(),
@@ -23,6 +25,7 @@ impl Tail {
         }
     }
 
+    /// Adds bytes.
     pub fn push(&mut self, more: &[u8]) {
         self.bytes.extend_from_slice(more);
         // Seldom, so that every byte is moved at most once on average.
@@ -31,7 +34,7 @@ impl Tail {
         }
     }
 
-    /// Without the line that was cut in two.
+    /// The end, without a first line that was cut.
     pub fn finish(mut self) -> Vec<u8> {
         self.shorten();
         if self.dropped {
@@ -52,6 +55,7 @@ fn drop_first_line(bytes: &mut Vec<u8>) {
     bytes.drain(..end.map_or(bytes.len(), |end| end + 1));
 }
 
+/// Reads the end of a file.
 pub fn read_file(mut file: File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let limit = u64::try_from(LIMIT).unwrap_or(u64::MAX);

@@ -1,5 +1,4 @@
-//! How the patterns are tested: a line that tells an incident does so under every stamp, but
-//! only from the one who may say it.
+//! Helpers for testing patterns: a line is an incident with every stamp, but only from the right source.
 
 use super::clock::Calendar;
 use super::incident::Kind;

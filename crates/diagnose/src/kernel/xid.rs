@@ -1,37 +1,41 @@
-//! What the NVIDIA driver's error codes mean for somebody who trains on the GPU, and what to
-//! do first. The numbers are NVIDIA's; the words are ours.
+//! What the NVIDIA driver's error codes (Xid) mean for training, and what to do first. The numbers are NVIDIA's; the texts
+//! are ours.
 
-/// Where the fault lies, as far as the code alone tells.
+/// Where the fault is, as far as the code alone shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// In the program that ran on the GPU.
     Program,
-    /// In a state that the GPU leaves only by a reset.
+    /// In a state of the GPU that only a reset ends.
     Reset,
-    /// In the GPU or its link, if it comes again.
+    /// In the GPU or its link, if it happens again.
     Hardware,
-    /// The GPU is gone until the machine starts anew.
+    /// The GPU is lost until the next reboot.
     Lost,
-    /// Somewhere else: another fault came before it.
+    /// Elsewhere: it is the consequence of an earlier fault.
     Consequence,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Xid {
+    /// The code.
     pub code: u32,
+    /// What it means.
     pub meaning: &'static str,
     /// What to do first.
     pub remedy: &'static str,
+    /// Where the fault is.
     pub class: Class,
 }
 
-/// None for a code that we know nothing useful about.
+/// What is known about a code.
 pub fn xid(code: u32) -> Option<&'static Xid> {
     let index = KNOWN.binary_search_by_key(&code, |xid| xid.code).ok()?;
     KNOWN.get(index)
 }
 
-const SUSPECT_CODE: &str = "start the program again; if it happens again, look for an index out of range or a kernel of your own";
+const SUSPECT_CODE: &str =
+    "restart the program; if it happens again, look for an index out of range or a custom kernel";
 const RESET: &str = "reset the GPU (nvidia-smi --gpu-reset) or reboot";
 const RESET_OR_REPLACE: &str =
     "reset the GPU (nvidia-smi --gpu-reset) or reboot; if it happens again, have the GPU replaced";
@@ -41,13 +45,13 @@ const RESET_AND_UPDATE: &str = "reset the GPU (nvidia-smi --gpu-reset) or reboot
 const KNOWN: [Xid; 21] = [
     known(
         13,
-        "the program made the GPU's engine fail",
+        "the program caused an exception in the GPU's engine",
         SUSPECT_CODE,
         Class::Program,
     ),
     known(
         31,
-        "the program used an address that the GPU does not have",
+        "the program accessed an invalid GPU address",
         SUSPECT_CODE,
         Class::Program,
     ),
@@ -59,7 +63,7 @@ const KNOWN: [Xid; 21] = [
     ),
     known(
         45,
-        "the driver cleared away a program's work after an earlier error",
+        "the driver removed a program's work after an earlier error",
         "look for the Xid before this one",
         Class::Consequence,
     ),
@@ -83,19 +87,19 @@ const KNOWN: [Xid; 21] = [
     ),
     known(
         63,
-        "the GPU set a bad row of its memory aside",
+        "the GPU retired a bad row of its memory",
         "reset the GPU when no run needs it, so that the spare row is used",
         Class::Reset,
     ),
     known(
         64,
-        "the GPU could not set a bad row of its memory aside",
+        "the GPU could not retire a bad row of its memory",
         RESET_OR_REPLACE,
         Class::Hardware,
     ),
     known(
         69,
-        "the program sent the GPU a command that it does not know",
+        "the program sent the GPU an invalid command",
         SUSPECT_CODE,
         Class::Program,
     ),
@@ -107,20 +111,20 @@ const KNOWN: [Xid; 21] = [
     ),
     known(
         79,
-        "the GPU has fallen off the bus: the machine cannot reach it any more",
+        "the GPU has fallen off the bus: the machine cannot reach it",
         "reboot; then check power supply and cables, heat, and how the card sits in its slot",
         Class::Lost,
     ),
     known(
         92,
         "the GPU's memory corrects errors unusually often",
-        "watch it; if it goes on, have the GPU replaced",
+        "watch it; if it continues, have the GPU replaced",
         Class::Hardware,
     ),
     known(
         94,
         "the GPU's memory had an error that hit only this program",
-        "start the program again from its last checkpoint; reset the GPU when no run needs it",
+        "restart the program from its last checkpoint; reset the GPU when no run needs it",
         Class::Program,
     ),
     known(
@@ -131,7 +135,7 @@ const KNOWN: [Xid; 21] = [
     ),
     known(
         109,
-        "the GPU did not change from one program to another in time",
+        "the GPU did not switch between programs in time",
         RESET_AND_UPDATE,
         Class::Reset,
     ),

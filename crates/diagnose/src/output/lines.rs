@@ -1,6 +1,7 @@
-//! What was printed as lines: without colours, without what was drawn over, and without what others put before each of
-//! them, a time or the name of who printed it. That prefix may change from line to line, so it is known by its shape;
-//! the name is kept as the line's stream, and lines of several can be told apart. Any bytes are read, in one pass.
+//! Splits output into lines as they are visible: without colours, without overwritten text, and without the prefix that
+//! loggers and launchers add, such as a time or the name of a process. A prefix may change from line to line, so it is
+//! recognized by its form; the name becomes the line's stream, which keeps processes apart. Any bytes are read, in one
+//! pass.
 
 use antifreeze_text::sanitize;
 use regex::Regex;
@@ -8,20 +9,20 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
-/// Of a log, its end is what matters.
-const MOST: usize = 1 << 17;
-/// A prefix that may as well be text must stand before more than half of so many lines.
-const SAMPLE: usize = 500;
-/// A time in a container's log before a rank before a time.
-const DEEPEST: usize = 4;
-/// How often a line was drawn is of no use beyond this.
-const MOST_DRAWN: usize = 1000;
-/// No prefix is longer.
-const LONGEST_PREFIX: usize = 200;
+/// So many lines at the end of the output are kept.
+const MAX_LINES: usize = 1 << 17;
+/// An ambiguous prefix must be in more than half of so many lines.
+const SAMPLED_LINES: usize = 500;
+/// A line has at most so many prefixes: a container's time, a rank, a logger's time.
+const MAX_PREFIXES: usize = 4;
+/// A line counts as redrawn at most so often.
+const MAX_REDRAWS: usize = 1000;
+/// A prefix has at most so many characters.
+const MAX_PREFIX: usize = 200;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
-    /// In no order.
+    /// The text of all lines, in no particular order.
     text: String,
     places: Vec<Place>,
 }
@@ -35,32 +36,32 @@ struct Place {
     is_timed: bool,
 }
 
-/// One that is not empty.
+/// A line that is not empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     pub text: &'a str,
-    /// Who printed it, where the line tells; 0 where it does not.
+    /// The process that printed it, where the line names it; otherwise 0.
     pub stream: u64,
     pub is_after_blank: bool,
-    /// A time stood before it.
+    /// It has a time as prefix.
     pub is_timed: bool,
 }
 
 impl Lines {
-    /// `watch` is given each line as it was drawn, every time that it was drawn, the last first, and the line's number
-    /// from the end.
+    /// Splits output. `watch` is called with each line as often as it was drawn, the last first, and its number from the
+    /// end.
     pub fn read(output: &[u8], mut watch: impl FnMut(&str, usize)) -> Lines {
-        let weak = Weak::of(output);
+        let ambiguous = HasAmbiguousPrefix::detect(output);
         let mut lines = Lines::default();
         let mut is_blank = false;
         for raw in output.rsplit(|byte| *byte == b'\n') {
             let text = sanitize::visible_line(raw);
-            let (prefix, rest) = Prefix::split(&text, &weak);
+            let (prefix, rest) = Prefix::split(&text, &ambiguous);
             if rest.trim().is_empty() {
                 is_blank = true;
                 continue;
             }
-            if lines.places.len() == MOST {
+            if lines.places.len() == MAX_LINES {
                 break;
             }
             if is_blank && let Some(below) = lines.places.last_mut() {
@@ -72,7 +73,7 @@ impl Lines {
             let is_over = |byte: &u8| matches!(byte, b'\r' | 8);
             if raw.iter().any(is_over) {
                 let earlier = raw.rsplit(is_over).filter(|piece| !piece.is_empty());
-                for piece in earlier.skip(1).take(MOST_DRAWN) {
+                for piece in earlier.skip(1).take(MAX_REDRAWS) {
                     watch(&String::from_utf8_lossy(piece), number);
                 }
             }
@@ -114,14 +115,14 @@ struct Prefix {
     is_timed: bool,
 }
 
-/// Shapes of times, with a level and a logger's name where they are there.
+/// Forms of times, with a log level and a logger's name where present.
 static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let date = "[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ]";
     let clock = "[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?";
     let level = "(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|NOTICE)";
     let name = "[A-Za-z_][A-Za-z0-9_.]*";
     let after = r"(?: - | \| |: | |$)";
-    // As containers' logs are stored, as Python logs, as Hydra does.
+    // Forms of container logs, of Python's logging, and of Hydra.
     let more = format!(
         r"(?:(?:stdout|stderr) [FP] |(?:{name}(?: - | \| |: | ))?{level} *{after}|(?:\[{name}\])*\[{level}\] *{after})"
     );
@@ -130,7 +131,7 @@ static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// Shapes of names: a rank's, a pod's, a unit's in the journal, a task's of Ray.
+/// Forms of names: of a rank, a pod, a unit in the journal, a Ray task.
 static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let rank = r"\[(?:rank|Rank |default|worker|node)[0-9]+\]: ?";
     let open_mpi = r"\[[0-9]+,[0-9]+\]<(?:stdout|stderr)>: ?";
@@ -140,8 +141,8 @@ static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     regex(&format!("^(?:{rank}|{open_mpi}|{journal}|{ray}|{pod})"))
 });
 
-/// `srun -l` and Docker Compose: anybody may print such a line too.
-static WEAK: LazyLock<Option<Regex>> =
+/// The prefixes of `srun -l` and Docker Compose, which other programs may print as text.
+static AMBIGUOUS: LazyLock<Option<Regex>> =
     LazyLock::new(|| regex(r"^(?: {0,4}[0-9]{1,5}: |[A-Za-z][A-Za-z0-9_.-]* +\| )"));
 
 fn regex(pattern: &str) -> Option<Regex> {
@@ -151,24 +152,24 @@ fn regex(pattern: &str) -> Option<Regex> {
 fn length(shape: &LazyLock<Option<Regex>>, text: &str) -> Option<usize> {
     let end = text
         .char_indices()
-        .nth(LONGEST_PREFIX)
+        .nth(MAX_PREFIX)
         .map_or(text.len(), |(at, _)| at);
     let found = shape.as_ref()?.find(text.get(..end)?)?;
     Some(found.end()).filter(|length| *length > 0)
 }
 
 impl Prefix {
-    fn split<'a>(text: &'a str, weak: &Weak) -> (Prefix, &'a str) {
+    fn split<'a>(text: &'a str, ambiguous: &HasAmbiguousPrefix) -> (Prefix, &'a str) {
         let mut prefix = Prefix::default();
         let mut rest = text;
         let mut hasher = DefaultHasher::new();
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_PREFIXES {
             let (length, is_name) = if let Some(length) = length(&TIME, rest) {
                 prefix.is_timed = true;
                 (length, false)
             } else if let Some(length) = length(&NAME, rest) {
                 (length, true)
-            } else if let Some(length) = weak.0.then(|| length(&WEAK, rest)).flatten() {
+            } else if let Some(length) = ambiguous.0.then(|| length(&AMBIGUOUS, rest)).flatten() {
                 (length, true)
             } else {
                 break;
@@ -187,44 +188,44 @@ impl Prefix {
     }
 }
 
-/// Who speaks is a part of what it tells.
+/// Whether a name is of a system service and belongs to the message.
 fn is_of_system(name: &str) -> bool {
     const WHO: [&str; 6] = ["oom", "nohang", "kernel", "systemd", "kubelet", "slurm"];
     name.ends_with("]: ") && WHO.iter().any(|who| name.contains(who))
 }
 
-/// In the journal a time stands before the name.
+/// The name without the time before it, as in the journal.
 fn without_time(name: &str) -> &str {
     let is_journal = name.ends_with("]: ") && !name.starts_with('[');
     let rest = name.get("Nov 18 10:00:01 ".len()..);
     rest.filter(|_| is_journal).unwrap_or(name).trim()
 }
 
-/// Whether what may be a prefix is one here.
-struct Weak(bool);
+/// Whether an ambiguous prefix is one in this output.
+struct HasAmbiguousPrefix(bool);
 
-impl Weak {
-    fn of(output: &[u8]) -> Weak {
+impl HasAmbiguousPrefix {
+    fn detect(output: &[u8]) -> HasAmbiguousPrefix {
         let mut names: HashMap<String, usize> = HashMap::new();
         let (mut lines, mut found) = (0, 0);
-        for raw in output.rsplit(|byte| *byte == b'\n').take(4 * SAMPLE) {
-            let start = raw.get(..LONGEST_PREFIX).unwrap_or(raw);
+        for raw in output.rsplit(|byte| *byte == b'\n').take(4 * SAMPLED_LINES) {
+            let start = raw.get(..MAX_PREFIX).unwrap_or(raw);
             let text = sanitize::visible_line(start);
-            let (_, rest) = Prefix::split(&text, &Weak(false));
+            let (_, rest) = Prefix::split(&text, &HasAmbiguousPrefix(false));
             if rest.trim().is_empty() {
                 continue;
             }
             lines += 1;
-            if let Some(name) = length(&WEAK, rest).and_then(|length| rest.get(..length)) {
+            if let Some(name) = length(&AMBIGUOUS, rest).and_then(|length| rest.get(..length)) {
                 found += 1;
                 *names.entry(name.to_owned()).or_default() += 1;
             }
-            if lines == SAMPLE {
+            if lines == SAMPLED_LINES {
                 break;
             }
         }
-        // Numbers that are all different count something.
-        Weak(found * 2 > lines && names.len() * 2 <= found)
+        // Numbers that are all different are a counter.
+        HasAmbiguousPrefix(found * 2 > lines && names.len() * 2 <= found)
     }
 }
 
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_a_line_is_known_by_its_shape() {
+    fn a_prefix_is_recognized_by_its_form() {
         for (line, text) in [
             (
                 "2024-05-01T10:00:01.007919Z   File \"t.py\"",
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_text_is_a_prefix_where_most_lines_have_it() {
+    fn an_ambiguous_prefix_counts_where_most_lines_have_it() {
         assert_eq!(
             texts("0: a\n1: a\n0:   b\n1:   b\n"),
             ["a", "a", "  b", "  b"]
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_several_are_told_apart() {
+    fn lines_of_several_processes_are_kept_apart() {
         let output = "Nov 18 10:00:01 h python[1]: a\nNov 18 10:00:02 h python[1]: b\nNov 18 10:00:02 h python[2]: c\nd\n";
         let lines = Lines::read(output.as_bytes(), |_, _| {});
         let streams: Vec<u64> = lines.since(0).map(|line| line.stream).collect();
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_drawn_over_is_gone() {
+    fn overwritten_text_is_removed() {
         let bar = format!("1/60 loss: 0.3{}2/60 loss: nan", "\u{8}".repeat(14));
         let mut drawn = Vec::new();
         let lines = Lines::read(bar.as_bytes(), |line, _| drawn.push(line.to_owned()));
@@ -311,11 +312,11 @@ mod tests {
     }
 
     #[test]
-    fn of_a_page_of_nothing_little_is_kept() {
+    fn empty_lines_are_dropped_and_others_limited() {
         let lines = Lines::read(&b"\n".repeat(1 << 20), |_, _| {});
         assert_eq!(lines.len(), 0);
         let lines = Lines::read(&b"a\n".repeat(1 << 20), |_, _| {});
-        assert_eq!(lines.len(), MOST);
+        assert_eq!(lines.len(), MAX_LINES);
     }
 
     proptest! {

@@ -16,9 +16,9 @@ pub(crate) use progress::is_training;
 use crate::kernel::{self, Incident};
 use crate::output::error_line::{ErrorLine, announces_recovery, is_denied, is_raised};
 use crate::output::lines::Lines;
-use crate::output::traceback::reader::{Link, Seen, Tracebacks};
+use crate::output::traceback::reader::{Link, LocatedTraceback, Tracebacks};
 use crate::output::traceback::{
-    CONNECTS_RANKS, Traceback, forms, names_card, reports_out_of_memory,
+    CONNECTS_RANKS, Traceback, forms, names_gpu, reports_out_of_memory,
 };
 use antifreeze_text::signal;
 use progress::{MAX_LINE_BYTES, has_rate, is_noise, is_progress, reports_success, shows_progress};
@@ -137,7 +137,7 @@ impl PrintedOutput {
     }
 
     /// Takes over the error that explains the most.
-    fn take(&mut self, seen: &Seen, tracebacks: &Tracebacks) {
+    fn take(&mut self, seen: &LocatedTraceback, tracebacks: &Tracebacks) {
         self.doubt = self.doubt_of(seen, tracebacks);
         let root = tracebacks.root(seen);
         let first = root.map_or(seen.first, |(_, root)| root.first);
@@ -172,7 +172,7 @@ impl PrintedOutput {
         }
     }
 
-    fn doubt_of(&self, seen: &Seen, tracebacks: &Tracebacks) -> Doubt {
+    fn doubt_of(&self, seen: &LocatedTraceback, tracebacks: &Tracebacks) -> Doubt {
         // The launcher reports last, whatever other processes printed in between.
         let mut after = tracebacks.since(seen.last + 1);
         if self.exit_notice.is_some() || after.any(|other| other.traceback.blames_another()) {
@@ -193,7 +193,7 @@ impl PrintedOutput {
     }
 
     /// Whether the process made progress after an error and before a line.
-    fn went_on(&self, seen: &Seen, until: usize) -> bool {
+    fn went_on(&self, seen: &LocatedTraceback, until: usize) -> bool {
         let first = seen.last + 1;
         self.lines
             .since(first)
@@ -349,7 +349,7 @@ impl PrintedOutput {
     /// Whether the error says that there is no GPU, and this line is about GPUs as well.
     fn explains_lack(&self, line: &str) -> bool {
         let traceback = self.traceback.as_ref();
-        traceback.is_some_and(Traceback::lacks_card) && names_card(&line.to_lowercase())
+        traceback.is_some_and(Traceback::lacks_gpu) && names_gpu(&line.to_lowercase())
     }
 
     /// Whether the machine, a GPU or another process may have caused the error.
@@ -365,7 +365,7 @@ impl PrintedOutput {
         traceback.blames_another()
             || reports_out_of_memory(error)
             // Only a line about GPUs explains that there is none.
-            || names(&NAMES) && !traceback.lacks_card()
+            || names(&NAMES) && !traceback.lacks_gpu()
             || names(&CONNECTS_RANKS)
     }
 }

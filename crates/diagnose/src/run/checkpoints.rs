@@ -1,4 +1,4 @@
-//! The checkpoints of a run, as the shim left them in its saves folder.
+//! The checkpoints of a run that the shim saved in its saves folder.
 //!
 //! The shim gives a checkpoint its final name only after it was written, flushed to the disk and read back
 //! (`python/antifreeze/_shim/checkpoints.py` describes the folder). So what is found here is complete; what was deleted

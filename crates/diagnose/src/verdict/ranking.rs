@@ -103,7 +103,7 @@ fn lower_explained_error(causes: &mut [Cause], evidence: &RunEvidence<'_>) {
         return;
     }
     let traceback = evidence.printed.traceback.as_ref();
-    let lacks_gpu = traceback.is_some_and(Traceback::lacks_card);
+    let lacks_gpu = traceback.is_some_and(Traceback::lacks_gpu);
     let is_by_error = |cause: &&Cause| {
         let quotes_error = cause.evidence.iter().any(|seen| seen.text.contains(&error));
         let explains_lack = lacks_gpu && matches!(cause.code.role(), Some(Role::BreaksGpu));

@@ -123,11 +123,11 @@ fn an_indented_line_goes_on_with_the_one_before_it() {
 
 #[test]
 fn of_very_many_the_latest_are_kept() {
-    let log: String = (0..MOST_GRAVE + 5)
+    let log: String = (0..MAX_SEVERE + 5)
         .map(|code| format!("NVRM: Xid (PCI:0000:01:00): {code}, made up\n"))
         .collect();
     let found = kinds(&log);
-    assert_eq!(found.len(), MOST_GRAVE);
+    assert_eq!(found.len(), MAX_SEVERE);
     assert!(matches!(found[0], Kind::Xid { code: 5, .. }));
 }
 
@@ -139,7 +139,7 @@ fn heat_does_not_crowd_out_a_death() {
         log += &format!("[{}.000000] {heat}", second * 5);
     }
     let found = kinds(&log);
-    assert_eq!(found.len(), 1 + MOST_MINOR);
+    assert_eq!(found.len(), 1 + MAX_MINOR);
     assert!(matches!(found[0], Kind::Panic { .. }));
 }
 

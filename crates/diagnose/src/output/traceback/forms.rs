@@ -1,10 +1,10 @@
-//! Tracebacks that were not written by the interpreter itself: a notebook's, Rich's drawn box, and the error of a
-//! script that could not even be read, which has no heading.
+//! Tracebacks that the interpreter does not write in its usual form: those of notebooks, Rich's boxes, and syntax errors,
+//! which have no heading.
 
 use super::{Frame, Traceback};
 use crate::output::lines::Lines;
 
-/// `Cell In[3], line 2`, `File /w/net.py:7, in forward(x)`, `│ /w/net.py:7 in forward │`.
+/// Parses a frame: `Cell In[3], line 2`, `File /w/net.py:7, in forward(x)`, `│ /w/net.py:7 in forward │`.
 pub(super) fn frame(line: &str) -> Option<Frame> {
     let line = line.split_once('│').map_or(line, |(_, inside)| inside);
     let line = line.trim_matches(['│', '|', ' ']);
@@ -26,7 +26,7 @@ pub(super) fn frame(line: &str) -> Option<Frame> {
     })
 }
 
-/// `  File "train.py", line 3`, the line, a mark below it, `SyntaxError: …`.
+/// Parses a syntax error: `  File "train.py", line 3`, the line, a mark below it, `SyntaxError: …`.
 pub(crate) fn syntax_error(lines: &Lines, since: usize) -> Option<Traceback> {
     const KINDS: [&str; 3] = ["SyntaxError: ", "IndentationError: ", "TabError: "];
     let mut lines = lines.since(since).rev();

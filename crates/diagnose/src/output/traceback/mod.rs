@@ -1,6 +1,5 @@
-//! Finds the last Python traceback in what a run printed. The output is anyone's bytes,
-//! cut anywhere, with progress bars, colours and rank prefixes in between: whatever is not
-//! a traceback is passed over, and nothing panics.
+//! Finds Python tracebacks in the output. It is untrusted and may be cut anywhere, with progress bars, colours and rank
+//! prefixes in between: everything that is not a traceback is skipped.
 
 pub(crate) mod forms;
 pub(crate) mod reader;
@@ -8,7 +7,7 @@ pub(crate) mod reader;
 use crate::output::lines::Lines;
 use reader::Tracebacks;
 
-/// Libraries through which the processes of one training speak to each other.
+/// Words of the libraries that connect the ranks of a training.
 pub(crate) const CONNECTS_RANKS: [&str; 9] = [
     "gloo",
     "NCCL",
@@ -21,40 +20,48 @@ pub(crate) const CONNECTS_RANKS: [&str; 9] = [
     "The client socket has",
 ];
 
+/// A Python traceback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traceback {
     /// The innermost frame in the user's own code.
     pub frame: Option<Frame>,
-    /// The last line, shown: "RuntimeError: …"; empty where the output was cut before it.
+    /// The line of the error: "RuntimeError: …"; empty where the output was cut before it.
     pub error: String,
-    /// The lines of its message after that one, joined.
+    /// Further lines of its message, joined.
     pub more: String,
-    /// What a framework was doing for it.
+    /// The part of a training step in which it was raised.
     pub activity: Option<Activity>,
-    /// The line that it came from raises it; any other made it by chance.
+    /// A `raise` statement raised it, and not an accidental error.
     pub is_raised: bool,
-    /// What stands in that line of the user's own code.
+    /// The code of that line.
     pub code: String,
 }
 
-/// A part of a training step, by the files of the framework that the error came through.
+/// A part of a training step, by the files of the framework in the traceback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
+    /// Loading data.
     Loading,
+    /// The forward pass.
     Forward,
+    /// The backward pass.
     Backward,
+    /// The update of the parameters.
     Updating,
 }
 
+/// A frame of a traceback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
+    /// The file.
     pub file: Vec<u8>,
+    /// The line.
     pub line: u32,
 }
 
 impl Traceback {
-    /// The last one that tells why: neither what Python could not raise, nor what only says that another process
-    /// had an error, where that one's own is there.
+    /// The last traceback that explains the end: neither an ignored exception, nor one that only reports the error of
+    /// another process whose own traceback is present.
     pub fn last_in(output: &[u8]) -> Option<Traceback> {
         let lines = Lines::read(output, |_, _| {});
         let tracebacks = Tracebacks::read(&lines, |_| false);
@@ -62,23 +69,23 @@ impl Traceback {
         telling.or_else(|| forms::syntax_error(&lines, 0))
     }
 
-    /// Another line of its message.
-    fn goes_on(&mut self, line: &str, longest: usize) {
+    /// Adds a line to its message.
+    fn add_message_line(&mut self, line: &str, longest: usize) {
         let left = longest.saturating_sub(self.more.len());
         if left > 0 {
             self.more.push(' ');
-            self.more.push_str(reader::short(line.trim(), left));
+            self.more.push_str(reader::prefix(line.trim(), left));
         }
     }
 
-    /// The error with its whole message, as far as that is of any use, in one line.
+    /// The error with its whole message in one line.
     pub fn message(&self) -> String {
         format!("{}{}", self.error, self.more)
     }
 
-    /// The next frame, further in.
-    fn goes_through(&mut self, frame: Frame) {
-        // The innermost counts: an optimizer may have the whole step done for it.
+    /// Adds the next inner frame.
+    fn add_frame(&mut self, frame: Frame) {
+        // The innermost frame counts, since an optimizer may run the whole step.
         self.activity = frame.activity().or(self.activity);
         if frame.is_users() {
             self.code = String::new();
@@ -86,14 +93,14 @@ impl Traceback {
         }
     }
 
-    /// It met what it met while something was imported.
+    /// Whether it was raised during an import.
     pub fn is_of_import(&self) -> bool {
         let begins = |word: &str| self.code.trim_start().starts_with(word);
         begins("import ") || begins("from ")
     }
 
-    /// It says that there is no card, or none that can be used, and not why.
-    pub fn lacks_card(&self) -> bool {
+    /// Whether it says that there is no usable GPU, but not why.
+    pub fn lacks_gpu(&self) -> bool {
         const LACKS: [&str; 12] = [
             "no ",
             "not available",
@@ -108,21 +115,21 @@ impl Traceback {
             "failed to initialize",
             "is_available()",
         ];
-        // A bare assertion is told by its line.
+        // A bare assertion has its meaning in its code.
         let said = match self.kind() {
             "AssertionError" | "SystemExit" => format!("{} {}", self.error, self.code),
             _ => self.error.clone(),
         };
         let said = said.to_lowercase();
-        names_card(&said) && LACKS.iter().any(|words| said.contains(words))
+        names_gpu(&said) && LACKS.iter().any(|words| said.contains(words))
     }
 
-    /// Somebody pressed Ctrl-C, or sent the signal for it.
+    /// Whether it is an interrupt (Ctrl-C or SIGINT).
     pub fn is_interrupt(&self) -> bool {
         self.kind() == "KeyboardInterrupt"
     }
 
-    /// It says that another process failed, and not why; or that one was gone, which those that are left see.
+    /// Whether it only says that another process failed or is gone.
     pub fn blames_another(&self) -> bool {
         const KINDS: [&str; 7] = [
             "ChildFailedError",
@@ -140,7 +147,7 @@ impl Traceback {
         KINDS.contains(&kind) || was_cut_off || of_loader
     }
 
-    /// "RuntimeError", from the error line.
+    /// The type of the error: "RuntimeError".
     pub fn kind(&self) -> &str {
         let end = self.error.find([':', ' ']).unwrap_or(self.error.len());
         self.error.get(..end).unwrap_or_default()
@@ -148,7 +155,7 @@ impl Traceback {
 }
 
 impl Frame {
-    /// `  File "train.py", line 14, in step`.
+    /// Parses `  File "train.py", line 14, in step`.
     pub(crate) fn parse(line: &[u8]) -> Option<Frame> {
         let rest = line.trim_ascii_start().strip_prefix(b"File \"")?;
         let middle = b"\", line ";
@@ -182,13 +189,13 @@ impl Frame {
         place.map(|(_, doing)| *doing)
     }
 
-    /// Neither an installed package, nor the standard library, nor code without a file.
+    /// Whether it is the user's own code, and not of a package, the standard library, or without a file.
     pub fn is_users(&self) -> bool {
         const OTHERS: [&[u8]; 6] = [
             b"/site-packages/",
             b"/dist-packages/",
             b"/lib/python3",
-            // What `antifreeze run` puts into scripts.
+            // The files of antifreeze in scripts.
             b"/library/antifreeze/",
             b"/antifreeze/_shim/",
             b"/antifreeze/_stub/",
@@ -200,7 +207,7 @@ impl Frame {
             && !self.is_of_windows_python()
     }
 
-    /// `C:\Python39\lib\multiprocessing\spawn.py`: there the standard library has no folder of its own name.
+    /// Whether the file is of a Python installation on Windows: `C:\Python39\lib\multiprocessing\spawn.py`.
     fn is_of_windows_python(&self) -> bool {
         if !self.file.contains(&b'\\') {
             return false;
@@ -217,8 +224,8 @@ impl Frame {
     }
 }
 
-/// A card, its driver or its libraries, in lower case.
-pub(crate) fn names_card(lower: &str) -> bool {
+/// Whether a text in lower case names a GPU, its driver or its libraries.
+pub(crate) fn names_gpu(lower: &str) -> bool {
     const NAMES: [&str; 8] = [
         "gpu",
         "nvrm",
@@ -232,7 +239,7 @@ pub(crate) fn names_card(lower: &str) -> bool {
     NAMES.iter().any(|name| lower.contains(name))
 }
 
-/// Words with which frameworks say that memory was refused.
+/// Whether a text has the words of an out-of-memory error.
 pub fn reports_out_of_memory(text: &str) -> bool {
     const WORDS: [&str; 12] = [
         "MemoryError",
@@ -251,6 +258,7 @@ pub fn reports_out_of_memory(text: &str) -> bool {
     WORDS.iter().any(|word| text.contains(word))
 }
 
+/// The position of the last occurrence.
 pub(crate) fn find_last(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack
         .windows(needle.len())
@@ -325,7 +333,7 @@ RuntimeError: can't allocate memory
     }
 
     #[test]
-    fn whose_a_file_is_shows_with_the_slashes_of_windows_too() {
+    fn user_files_are_recognized_with_backslashes_as_well() {
         let is_users = |file: &str| {
             let file = file.as_bytes().to_vec();
             Frame { file, line: 1 }.is_users()
@@ -342,7 +350,7 @@ RuntimeError: can't allocate memory
     }
 
     #[test]
-    fn one_whose_beginning_was_cut_off_is_read() {
+    fn a_traceback_without_its_beginning_is_read() {
         let frames = "  File \"t.py\", line 7, in f\n    import torch\n";
         let error = "RuntimeError: two devices\n";
         let expected = (
@@ -365,7 +373,7 @@ RuntimeError: can't allocate memory
     }
 
     #[test]
-    fn a_heading_in_a_sentence_is_none() {
+    fn a_heading_in_a_sentence_does_not_count() {
         for line in [
             "Sample: \"Traceback (most recent call last) he said, and left\"",
             "he wrote Traceback (most recent call last): nothing more",
@@ -376,7 +384,7 @@ RuntimeError: can't allocate memory
     }
 
     #[test]
-    fn a_lack_of_cards_is_known() {
+    fn an_error_about_a_missing_gpu_is_recognized() {
         let lacks = |error: &str, code: &str| {
             let error = error.into();
             let code = code.into();
@@ -385,7 +393,7 @@ RuntimeError: can't allocate memory
                 code,
                 ..Traceback::default()
             };
-            traceback.lacks_card()
+            traceback.lacks_gpu()
         };
         assert!(lacks("AssertionError: need a gpu", ""));
         assert!(lacks("AssertionError", "assert torch.cuda.is_available()"));
@@ -399,7 +407,7 @@ RuntimeError: can't allocate memory
     }
 
     #[test]
-    fn what_the_framework_did_is_told_by_its_files() {
+    fn the_part_of_a_step_is_known_by_the_files_of_the_framework() {
         let doing = |files: &[&str]| {
             let frames: String = files
                 .iter()
@@ -425,7 +433,7 @@ RuntimeError: can't allocate memory
     }
 
     #[test]
-    fn the_error_of_a_child_comes_before_that_of_who_started_it() {
+    fn the_error_of_a_child_comes_before_that_of_its_launcher() {
         let child =
             "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 1\n";
         let launcher = "Traceback (most recent call last):\n  File \"/opt/bin/torchrun\", line 8, in <module>\ntorch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n";

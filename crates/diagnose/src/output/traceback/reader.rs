@@ -1,5 +1,5 @@
-//! All tracebacks of an output, in one pass over its lines. Each stream is followed by itself, so that ranks that fail
-//! at the same time do not cut each other short. Of one whose beginning was cut off the frames are known by their shape.
+//! Reads all tracebacks of the output in one pass over its lines. Each stream is read separately, so that ranks that fail
+//! at the same time do not mix. The frames of a traceback without its beginning are recognized by their form.
 
 use super::{Frame, Traceback, forms};
 use crate::output::lines::{Line, Lines};
@@ -8,40 +8,43 @@ use std::collections::{HashMap, VecDeque};
 /// Python writes a colon after it; notebooks and Rich do not.
 const HEADING: &str = "Traceback (most recent call last)";
 const DRAWN: [char; 3] = ['╭', '┌', '─'];
-/// Of more than this, the last.
-const MOST: usize = 2048;
-/// Of a drawn one a page of code stands in between; further on it is somebody else's text.
-const MOST_DRAWN: usize = 400;
-/// A message may be pages long; its beginning tells what it is.
-const LONGEST_MESSAGE: usize = 4096;
-const MOST_OF_MESSAGE: usize = 40;
-const LONGEST_CODE: usize = 400;
+/// So many tracebacks are kept, the last ones.
+const MAX_TRACEBACKS: usize = 2048;
+/// A traceback in a box or notebook has at most so many lines.
+const MAX_DRAWN_LINES: usize = 400;
+/// So many bytes of a message are kept,
+const MAX_MESSAGE_BYTES: usize = 4096;
+/// of at most so many lines.
+const MAX_MESSAGE_LINES: usize = 40;
+/// So many bytes of a line of code are kept.
+const MAX_CODE_BYTES: usize = 400;
 
 /// How an error came from the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
-    /// It was raised from it on purpose.
+    /// It was raised from the other one on purpose.
     Cause,
-    /// It arose while that one was handled.
+    /// It was raised while the other one was handled.
     Handling,
 }
 
+/// A traceback with its position in the output.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct LocatedTraceback {
     pub traceback: Traceback,
     /// The line of its heading, and its last.
     pub first: usize,
     pub last: usize,
     pub stream: u64,
-    /// Raised where nobody can catch it: it ended nothing.
+    /// Python ignored the exception.
     pub is_ignored: bool,
-    /// The one before it in its chain, by the line of its heading.
+    /// The previous one in its chain, by the line of its heading.
     before: Option<(Link, usize)>,
 }
 
 pub(crate) struct Tracebacks {
     /// Oldest first.
-    seen: VecDeque<Seen>,
+    seen: VecDeque<LocatedTraceback>,
 }
 
 enum Form {
@@ -51,23 +54,23 @@ enum Form {
 }
 
 struct Open {
-    seen: Seen,
+    seen: LocatedTraceback,
     form: Form,
-    /// What stood before the heading.
+    /// The text before the heading.
     prefix: String,
-    /// Something of that width, and another in each line, stands before all.
+    /// All lines have a prefix of that width, with different text.
     is_by_width: bool,
     is_timed: bool,
-    /// It begins with a frame.
+    /// Its beginning was cut off.
     is_cut: bool,
-    /// The last frame is the user's.
+    /// The last frame is in the user's code.
     is_users: bool,
     /// Lines of it, and of its message, so far.
     lines: usize,
     in_message: usize,
 }
 
-/// What is known of a stream besides the traceback that it is in.
+/// The state of a stream.
 #[derive(Default)]
 struct Stream {
     open: Option<Open>,
@@ -77,7 +80,7 @@ struct Stream {
 }
 
 impl Tracebacks {
-    /// `ends` where a line is none of a message.
+    /// Reads all tracebacks. `ends` decides whether a line ends a message.
     pub fn read(lines: &Lines, ends: impl Fn(&str) -> bool) -> Tracebacks {
         let mut found = Tracebacks {
             seen: VecDeque::new(),
@@ -86,7 +89,7 @@ impl Tracebacks {
         for (number, line) in lines.since(0).enumerate() {
             let at = heading(line.text);
             let is_frame = begins_inside(line.text);
-            // Most lines are of no traceback, and of a stream that had none.
+            // Most lines are not in a traceback.
             if at.is_none() && streams.is_empty() && !is_frame && !begins_ignored(line.text) {
                 continue;
             }
@@ -99,7 +102,7 @@ impl Tracebacks {
                 }
                 None => {
                     let is_over = match &mut stream.open {
-                        Some(open) => !open.takes(line, number, &ends),
+                        Some(open) => !open.add_line(line, number, &ends),
                         None => false,
                     };
                     if is_over {
@@ -109,7 +112,7 @@ impl Tracebacks {
                         let before = stream.link.take().zip(stream.last);
                         let mut open = Open::at(line, number, 0, before, false);
                         open.is_cut = true;
-                        open.takes(line, number, &ends);
+                        open.add_line(line, number, &ends);
                         stream.open = Some(open);
                     } else if stream.open.is_none() {
                         stream.link = link(line.text).or(stream.link);
@@ -130,37 +133,37 @@ impl Tracebacks {
         let Some(open) = stream.open.take() else {
             return;
         };
-        // Frames alone are those of a warning, or of somebody who looks where he is.
+        // Frames without an error are of a warning or a printed stack.
         if open.is_cut && open.seen.traceback.error.is_empty() {
             return;
         }
         stream.last = Some(open.seen.first);
-        if self.seen.len() == MOST {
+        if self.seen.len() == MAX_TRACEBACKS {
             self.seen.pop_front();
         }
         self.seen.push_back(open.seen);
     }
 
-    /// The last one since a line that tells why: not what only says that another process had an error, where that
-    /// one's own is there.
-    pub fn telling(&self, since: usize) -> Option<&Seen> {
+    /// The last traceback since a line that explains the end: not one that only reports the error of another process whose
+    /// own traceback is present.
+    pub fn telling(&self, since: usize) -> Option<&LocatedTraceback> {
         let mut those = self.since(since).rev();
         let own = those.find(|seen| !seen.traceback.blames_another());
         own.or_else(|| self.since(since).next_back())
     }
 
-    /// Those that Python could raise.
-    pub fn since(&self, line: usize) -> impl DoubleEndedIterator<Item = &Seen> {
-        let is_it = move |seen: &&Seen| seen.first >= line && !seen.is_ignored;
+    /// The tracebacks since a line, without ignored exceptions.
+    pub fn since(&self, line: usize) -> impl DoubleEndedIterator<Item = &LocatedTraceback> {
+        let is_it = move |seen: &&LocatedTraceback| seen.first >= line && !seen.is_ignored;
         self.seen.iter().filter(is_it)
     }
 
-    /// The first of the chain that ends with this one, and how the next came from it.
-    pub fn root(&self, seen: &Seen) -> Option<(Link, &Seen)> {
+    /// The first traceback of a chain, and how the next one came from it.
+    pub fn root(&self, seen: &LocatedTraceback) -> Option<(Link, &LocatedTraceback)> {
         let mut root = None;
         let mut before = seen.before;
         while let Some((link, line)) = before {
-            // They only lead back: each is above the one that names it.
+            // Each one is above the one that refers to it, so this ends.
             let Some(found) = self.at(line) else { break };
             before = found.before;
             root = Some((link, found));
@@ -168,13 +171,13 @@ impl Tracebacks {
         root
     }
 
-    fn at(&self, line: usize) -> Option<&Seen> {
+    fn at(&self, line: usize) -> Option<&LocatedTraceback> {
         let index = self.seen.binary_search_by_key(&line, |seen| seen.first);
         self.seen.get(index.ok()?)
     }
 }
 
-/// Where a line has the heading of a traceback. It ends the line, but for what is drawn there; in a sentence it is none.
+/// The position of the heading in a line. It ends the line except for box characters; in a sentence it does not count.
 fn heading(line: &str) -> Option<usize> {
     let at = line.find(HEADING)?;
     let (before, rest) = line.split_at(at);
@@ -184,7 +187,7 @@ fn heading(line: &str) -> Option<usize> {
     (rest == ":" || before.contains(DRAWN) || is_notebook()).then_some(at)
 }
 
-/// `  File "net.py", line 7, in forward`, as the interpreter writes it.
+/// Whether a line is a frame: `  File "net.py", line 7, in forward`.
 fn begins_inside(line: &str) -> bool {
     let frame = line.strip_prefix("  File \"");
     let place = frame.and_then(|rest| rest.split_once("\", line "));
@@ -192,7 +195,7 @@ fn begins_inside(line: &str) -> bool {
     function.is_some_and(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// `Exception ignored in: <function …>`.
+/// Whether a line begins an ignored exception: `Exception ignored in: <function …>`.
 fn begins_ignored(line: &str) -> bool {
     line.contains("Exception ignored ")
 }
@@ -222,7 +225,7 @@ impl Open {
             _ => Form::Plain,
         };
         Open {
-            seen: Seen {
+            seen: LocatedTraceback {
                 traceback: Traceback::default(),
                 first: number,
                 last: number,
@@ -241,48 +244,50 @@ impl Open {
         }
     }
 
-    /// False where the line is not of it any more.
-    fn takes(&mut self, line: Line<'_>, number: usize, ends: impl Fn(&str) -> bool) -> bool {
+    /// Adds a line; false where the line does not belong to it.
+    fn add_line(&mut self, line: Line<'_>, number: usize, ends: impl Fn(&str) -> bool) -> bool {
         self.lines += 1;
         let is_error = !self.seen.traceback.error.is_empty();
         if is_error {
             let text = self.without_prefix(line.text);
             let is_more = matches!(self.form, Form::Plain)
                 && !line.is_after_blank
-                && self.in_message < MOST_OF_MESSAGE
+                && self.in_message < MAX_MESSAGE_LINES
                 && self.is_timed == line.is_timed
                 && link(text).is_none()
                 && !ends(text);
             if is_more {
                 self.seen.last = number;
                 self.in_message += 1;
-                self.seen.traceback.goes_on(text, LONGEST_MESSAGE);
+                self.seen
+                    .traceback
+                    .add_message_line(text, MAX_MESSAGE_BYTES);
             }
             return is_more;
         }
-        // Where it is not known when it broke off, it is not followed for ever.
-        if !matches!(self.form, Form::Plain) && self.lines > MOST_DRAWN {
+        // A box or notebook traceback that broke off has no recognizable end.
+        if !matches!(self.form, Form::Plain) && self.lines > MAX_DRAWN_LINES {
             return false;
         }
         self.seen.last = number;
         match &mut self.form {
-            Form::Plain => return self.reads(line, ends),
+            Form::Plain => return self.add_plain_line(line, ends),
             Form::Notebook(kind) => {
                 let is_named = !kind.is_empty() && line.text.starts_with(kind.as_str());
-                self.draws(line.text, is_named);
+                self.add_drawn_line(line.text, is_named);
             }
             Form::Box { is_open } => {
                 let was_open = *is_open;
                 *is_open = was_open && !line.text.contains(['╰', '└']);
-                self.draws(line.text, !was_open);
+                self.add_drawn_line(line.text, !was_open);
             }
         }
         true
     }
 
-    /// A line that the interpreter wrote, or that came in between.
-    fn reads(&mut self, line: Line<'_>, ends: impl Fn(&str) -> bool) -> bool {
-        // Heading and frames may have something before them whose shape nobody knows.
+    /// Adds a line of a plain traceback, or one in between.
+    fn add_plain_line(&mut self, line: Line<'_>, ends: impl Fn(&str) -> bool) -> bool {
+        // Heading and frames may have an unknown prefix.
         let width = self.prefix.len();
         if width > 0 && !line.text.starts_with(&self.prefix) && !self.is_by_width {
             let inner = line.text.get(width..).unwrap_or_default();
@@ -290,23 +295,23 @@ impl Open {
                 inner.starts_with("  File \"") && Frame::parse(inner.as_bytes()).is_some();
         }
         if !self.is_timed && line.is_timed {
-            // Only its heading may be a line of a logger's, never what follows.
+            // Only its heading may be a line of a logger, not what follows.
             return true;
         }
         let text = self.without_prefix(line.text);
-        // Loguru marks the frame that caught it.
+        // Loguru marks the frame that caught the error.
         let bare = text.strip_prefix("> ").unwrap_or(text);
         if let Some(frame) = Frame::parse(bare.as_bytes()) {
             self.seen.traceback.is_raised = false;
             self.is_users = frame.is_users();
-            self.seen.traceback.goes_through(frame);
+            self.seen.traceback.add_frame(frame);
         } else if text.starts_with(|first: char| !first.is_whitespace()) {
-            // What is not called an error may be anything.
+            // Without a heading, only a line with the name of an error counts.
             if self.is_cut && !is_error(text, |_| true) && text != "KeyboardInterrupt" {
                 return false;
             }
             if is_error(text, ends) {
-                self.seen.traceback.error = short(text, LONGEST_MESSAGE).to_owned();
+                self.seen.traceback.error = prefix(text, MAX_MESSAGE_BYTES).to_owned();
                 self.is_timed = line.is_timed;
             }
         } else if !text.trim().trim_matches(['^', '~', ' ']).is_empty() {
@@ -314,17 +319,18 @@ impl Open {
             let traceback = &mut self.seen.traceback;
             traceback.is_raised = text.trim_start().starts_with("raise ");
             if self.is_users && traceback.code.is_empty() {
-                traceback.code = short(text.trim(), LONGEST_CODE).to_owned();
+                traceback.code = prefix(text.trim(), MAX_CODE_BYTES).to_owned();
             }
         }
         true
     }
 
-    fn draws(&mut self, text: &str, is_error: bool) {
+    /// Adds a line of a box or notebook traceback.
+    fn add_drawn_line(&mut self, text: &str, is_error: bool) {
         if is_error {
-            self.seen.traceback.error = short(text.trim_end(), LONGEST_MESSAGE).to_owned();
+            self.seen.traceback.error = prefix(text.trim_end(), MAX_MESSAGE_BYTES).to_owned();
         } else if let Some(frame) = forms::frame(text) {
-            self.seen.traceback.goes_through(frame);
+            self.seen.traceback.add_frame(frame);
         }
     }
 
@@ -337,7 +343,7 @@ impl Open {
     }
 }
 
-/// `KeyError`, `torch.cuda.OutOfMemoryError: …`, `main.<locals>.Bad: …`: what else stands there another process printed.
+/// Whether a line is an error: `KeyError`, `torch.cuda.OutOfMemoryError: …`, `main.<locals>.Bad: …`.
 fn is_error(text: &str, ends: impl Fn(&str) -> bool) -> bool {
     let kind = text.split(':').next().unwrap_or_default().trim_end();
     let is_name = |next: char| next.is_alphanumeric() || "._<>".contains(next);
@@ -348,7 +354,7 @@ fn is_error(text: &str, ends: impl Fn(&str) -> bool) -> bool {
     is_class && kind.chars().all(is_name) && (is_plain || !ends(text))
 }
 
-/// So many bytes of a text, whole characters.
-pub(super) fn short(text: &str, most: usize) -> &str {
+/// The beginning of a text of at most so many bytes, in whole characters.
+pub(super) fn prefix(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
