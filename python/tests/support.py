@@ -1,6 +1,10 @@
-"""Runs a script with the shim, and reads what it said: in a page of its own, and in its report."""
+"""What the test modules share: skipping without a package or the program, and running scripts with the shim.
+
+Every test module imports this one before `antifreeze`, because it puts the package on `sys.path`.
+"""
 
 import contextlib
+import importlib.util
 import json
 import os
 import signal
@@ -9,22 +13,42 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import unittest
 
 PYTHON = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, PYTHON)
 
 from antifreeze._shim import page
 
+# The program, for tests that start a guard.
+PROGRAM = os.environ.get("ANTIFREEZE_BIN")
+# Environment of scripts: no log messages, no GPU.
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "TF_ENABLE_ONEDNN_OPTS": "0"}
+
 HEAD = 64
 SLOTS = 4
 SLOT = 4 * page.WORDS
 
 
+def has(name):
+    """Whether this interpreter has the package."""
+    return importlib.util.find_spec(name) is not None
+
+
+def needs(*names):
+    """Skips a test or a class unless all packages are installed."""
+    missing = [name for name in names if not has(name)]
+    return unittest.skipIf(missing, f"there is no {', '.join(missing)}")
+
+
+needs_program = unittest.skipUnless(PROGRAM, "ANTIFREEZE_BIN names no antifreeze")
+
+
 class Scene:
-    """A folder with a page, a run's folder, and the shim as it lies in the cache."""
+    """A folder with a page, a run's folder, and the shim as the program installs it."""
 
     def __init__(self, case, **asked):
-        """`asked`: words of each slot that the guard would have written before."""
+        """`asked` are words that the guard has written to each slot before the script starts."""
         holder = tempfile.TemporaryDirectory()
         case.addCleanup(holder.cleanup)
         self._case = case
@@ -60,7 +84,7 @@ class Scene:
         )
 
     def start(self, text, **environment):
-        """The script, left running."""
+        """Starts the script and returns its process."""
         script = self.write("train.py", text)
         process = subprocess.Popen(
             [sys.executable, script], cwd=self.folder, text=True, env=self._environment(environment),
@@ -78,7 +102,7 @@ class Scene:
         }
 
     def ask_to_look(self):
-        """As the guard does: raises the count of all that listen, and sends them the signal."""
+        """Requests a memory sample as the guard does: increments the count of every listening slot and sends SIGURG."""
         with open(self._page, "r+b") as file:
             for number in range(SLOTS):
                 start = HEAD + number * SLOT
@@ -92,7 +116,7 @@ class Scene:
                         os.kill(words[page.PID], signal.SIGURG)
 
     def trainers(self):
-        """(steps, batch, …) of those that trained, as the page has them."""
+        """Yields the fields of each claimed slot of the page."""
         with open(self._page, "rb") as file:
             content = file.read()
         for number in range(SLOTS):
@@ -104,7 +128,7 @@ class Scene:
                 }
 
     def said(self, what=None):
-        """Lines of all reports, in order."""
+        """Returns the events of all processes, in order."""
         lines = []
         for name in sorted(os.listdir(self.run_folder)):
             with open(os.path.join(self.run_folder, name)) as file:

@@ -2,12 +2,11 @@
 
 import collections
 import dataclasses
-import importlib.util
 import unittest
 
-import support
+from support import has, needs
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+HAS_TORCH = has("torch")
 if HAS_TORCH:
     import torch
     from test_split import Narrow
@@ -25,7 +24,7 @@ class Fields:
     y: object
 
 
-@unittest.skipUnless(HAS_TORCH, "there is no torch")
+@needs("torch")
 class CutTest(unittest.TestCase):
     def cut(self, batch, size):
         return list(_batch.parts(batch, _batch.length(batch), size))
@@ -91,7 +90,7 @@ class CutTest(unittest.TestCase):
                 self.cut(batch, 1)
 
 
-@unittest.skipUnless(HAS_TORCH, "there is no torch")
+@needs("torch")
 class TakenTwiceTest(unittest.TestCase):
     def setUp(self):
         _split_cache._caches.clear()

@@ -7,8 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from support import PYTHON, Scene
-from test_frameworks import QUIET, needs
+from support import PYTHON, QUIET, Scene, needs
 
 # A place through which only so many items go at once, forward or backward; more have no memory.
 NARROW = """

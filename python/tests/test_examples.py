@@ -6,12 +6,9 @@ import sys
 import tempfile
 import unittest
 
-from support import PYTHON
-from test_frameworks import QUIET, needs
-
+from support import PROGRAM, PYTHON, QUIET, needs, needs_program
 import antifreeze
 
-PROGRAM = os.environ.get("ANTIFREEZE_BIN")
 # What is told of without one: an error, and what `guard` returns.
 WITHOUT = {"MemoryPressure", "Guard"}
 RUN = """
@@ -40,7 +37,7 @@ class ExamplesTest(unittest.TestCase):
     def test_of_the_standard_library_alone(self):
         self.run_examples("antifreeze._loader", "antifreeze._sizes", "antifreeze._tools")
 
-    @unittest.skipUnless(PROGRAM, "ANTIFREEZE_BIN names no antifreeze")
+    @needs_program
     def test_of_the_guard(self):
         self.run_examples("antifreeze._attach")
 

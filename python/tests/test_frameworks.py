@@ -4,23 +4,14 @@ what is saved can be gone on from, and what cannot be saved is refused with a re
 Needs an interpreter with the frameworks; each is left out where there is none.
 """
 
-import importlib.util
 import json
 import os
 import sys
 import time
 import unittest
 
-from support import Scene
-
+from support import QUIET, Scene, needs
 from antifreeze._shim import checkpoints
-
-QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "TF_ENABLE_ONEDNN_OPTS": "0"}
-
-
-def needs(*names):
-    missing = [name for name in names if not importlib.util.find_spec(name)]
-    return unittest.skipIf(missing, f"there is no {', '.join(missing)}")
 
 
 class FrameworkTest(unittest.TestCase):

@@ -7,13 +7,12 @@ import tempfile
 import textwrap
 import unittest
 
-from support import PYTHON
-
-PROGRAM = os.environ.get("ANTIFREEZE_BIN")
+from support import PROGRAM, PYTHON, needs_program
 
 
-@unittest.skipUnless(PROGRAM, "ANTIFREEZE_BIN names no antifreeze")
-class Guard(unittest.TestCase):
+
+@needs_program
+class GuardTest(unittest.TestCase):
     def setUp(self):
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)

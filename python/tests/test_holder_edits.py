@@ -6,7 +6,7 @@ import tempfile
 import textwrap
 import unittest
 
-import support  # finds the package
+import support  # noqa: F401, puts the package on sys.path
 from antifreeze._shim import edits, holders
 
 

@@ -6,8 +6,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-import support
-
+import support  # noqa: F401, puts the package on sys.path
 from antifreeze._shim import holders
 
 

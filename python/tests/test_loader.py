@@ -1,7 +1,6 @@
 """Real loaders of PyTorch: what is wrong with them is said once, and nothing of what is right."""
 
 import copy
-import importlib.util
 import os
 import pickle
 import signal
@@ -11,12 +10,11 @@ import unittest
 import warnings
 from unittest import mock
 
-import support
-
+from support import has, needs
 import antifreeze
 from antifreeze import _loader
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+HAS_TORCH = has("torch")
 if HAS_TORCH:
     import torch
     from torch.utils.data import DataLoader, Dataset
@@ -172,9 +170,9 @@ class AnyLoaderTest(unittest.TestCase):
         self.assertAlmostEqual(slow.stats.input_bound, 0.75, delta=0.01)
 
 
-@unittest.skipUnless(HAS_TORCH, "there is no torch")
+@needs("torch")
 # How fast they are is nothing to judge here.
-@mock.patch.object(_loader, "_MUCH", 2.0)
+@mock.patch.object(_loader, "_MAX_WAIT_SHARE", 2.0)
 class TorchTest(unittest.TestCase):
     def test_a_good_loader_is_left_alone(self):
         loader = antifreeze.wrap(DataLoader(Samples(), batch_size=8, num_workers=2))
@@ -210,20 +208,20 @@ class TorchTest(unittest.TestCase):
             loader = antifreeze.wrap(DataLoader(Samples(), batch_size=8, num_workers=2))
             said = used(loader)
         self.assertEqual(len(said), 1, said)
-        self.assertIn("4 batches of 0 MB may wait in /dev/shm", said[0])
+        self.assertIn("4 batches of 0 MB may be in /dev/shm", said[0])
 
     def test_workers_that_copy_what_they_read(self):
         """Each object that is read is written to, since it is counted who holds it."""
         samples = Samples(objects=[str(number) * 8 for number in range(400_000)])
         loader = antifreeze.wrap(DataLoader(samples, batch_size=1, num_workers=1, multiprocessing_context="fork"))
-        with mock.patch.multiple(_loader, _GREW_BYTES=5 << 20, _FEW=1, _GREW=1.02):
+        with mock.patch.multiple(_loader, _MAX_WORKER_GROWTH_BYTES=5 << 20, _CHECK_INTERVAL_BATCHES=1, _MAX_WORKER_GROWTH_RATIO=1.02):
             said = used(Early(loader, 90))
         self.assertEqual(len(said), 1, said)
         self.assertIn("copies them in each worker", said[0])
 
 
-@unittest.skipUnless(HAS_TORCH, "there is no torch")
-@mock.patch.multiple(_loader, _MUCH=2.0, _RETRY_DELAYS_SECONDS=(0.0,) * 4)
+@needs("torch")
+@mock.patch.multiple(_loader, _MAX_WAIT_SHARE=2.0, _RETRY_DELAYS_SECONDS=(0.0,) * 4)
 class NoMemoryTest(unittest.TestCase):
     def test_a_batch_that_found_no_memory_comes_in_its_turn(self):
         shuffled = {"shuffle": True, "generator": "seeded"}

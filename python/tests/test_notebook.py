@@ -12,9 +12,8 @@ import tempfile
 import textwrap
 import unittest
 
-from support import PYTHON
+from support import PROGRAM, PYTHON, needs_program
 
-PROGRAM = os.environ.get("ANTIFREEZE_BIN")
 # Bytes that a kernel may hold more than before, once a cell has failed.
 MORE = 60_000_000
 
@@ -134,8 +133,8 @@ class Kernel:
         return eval(value)
 
 
-@unittest.skipUnless(PROGRAM, "ANTIFREEZE_BIN names no antifreeze")
-class Notebook(unittest.TestCase):
+@needs_program
+class NotebookTest(unittest.TestCase):
     def start(self, **more):
         kernel = Kernel(self, **more)
         self.assertIsNone(kernel.run(SETUP)[1])

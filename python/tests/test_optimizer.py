@@ -1,12 +1,11 @@
 """Real PyTorch: an optimizer that finds no memory for its step leaves everything as it was, or says that it did not."""
 
 import copy
-import importlib.util
 import unittest
 
-import support
+from support import has, needs
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+HAS_TORCH = has("torch")
 if HAS_TORCH:
     import torch
     from torch import nn
@@ -29,7 +28,7 @@ if HAS_TORCH:
             return function(*arguments, **(named or {}))
 
 
-@unittest.skipUnless(HAS_TORCH, "there is no torch")
+@needs("torch")
 class OptimizerTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(1)

@@ -19,7 +19,7 @@ import warnings
 import zipfile
 from unittest import mock
 
-import support  # noqa: F401, finds the package
+import support  # noqa: F401, puts the package on sys.path
 import antifreeze
 from antifreeze._shim import checkpoints, registry, save_path
 from antifreeze._shim.checkpoints import KERAS, KERAS_WEIGHTS, KINDS, LIGHTNING, SCRIPT, TORCH, TRANSFORMERS

@@ -1,20 +1,14 @@
 """What scripts may call, without any framework; with those that this interpreter has, more of it."""
 
 import collections
-import importlib.util
 import math
 import unittest
 import warnings
 
-import support
-
+from support import PYTHON, Scene, needs
 import antifreeze
 from antifreeze import _tools
 from antifreeze._shim import holders, page
-
-
-def has(name):
-    return importlib.util.find_spec(name) is not None
 
 
 class RollingBufferTest(unittest.TestCase):
@@ -40,7 +34,7 @@ class RollingBufferTest(unittest.TestCase):
             with self.assertRaises(ValueError):
                 antifreeze.RollingBuffer(*arguments)
 
-    @unittest.skipUnless(has("torch"), "there is no torch")
+    @needs("torch")
     def test_no_graph_is_kept(self):
         import torch
 
@@ -52,7 +46,7 @@ class RollingBufferTest(unittest.TestCase):
         for kept in buffer:
             self.assertFalse(kept["loss"].requires_grad or kept["all"][0].requires_grad)
 
-    @unittest.skipUnless(has("torch"), "there is no torch")
+    @needs("torch")
     def test_no_graph_is_kept_in_whatever_it_comes(self):
         import torch
 
@@ -66,7 +60,7 @@ class RollingBufferTest(unittest.TestCase):
         self.assertEqual((type(pair), type(mapping)), (Pair, collections.UserDict))
         self.assertFalse(pair.loss.requires_grad or mapping["loss"].requires_grad or most[0].requires_grad)
 
-    @unittest.skipUnless(has("torch"), "there is no torch")
+    @needs("torch")
     def test_a_view_keeps_its_own_part_alone(self):
         import numpy
         import torch
@@ -81,7 +75,7 @@ class RollingBufferTest(unittest.TestCase):
         self.assertEqual(buffer[-1].data_ptr(), whole.data_ptr())
         self.assertEqual(_tools._bytes(torch.zeros(1).expand(1_000_000)), 4)
 
-    @unittest.skipUnless(has("torch"), "there is no torch")
+    @needs("torch")
     def test_sparse_and_nested_tensors_are_measured(self):
         import torch
 
@@ -94,7 +88,7 @@ class RollingBufferTest(unittest.TestCase):
             nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
             self.assertEqual(_tools._bytes(nested), 20)
 
-    @unittest.skipUnless(has("tensorflow"), "there is no tensorflow")
+    @needs("tensorflow")
     def test_tensors_of_tensorflow_are_measured(self):
         import tensorflow
 
@@ -124,7 +118,7 @@ class CheckFiniteTest(unittest.TestCase):
         self.says(collections.deque([1, math.nan]), "[1] is nan")
         self.assertEqual(antifreeze.check_finite(10**400), 10**400)
 
-    @unittest.skipUnless(has("numpy"), "there is no numpy")
+    @needs("numpy")
     def test_numpy(self):
         import numpy
 
@@ -137,7 +131,7 @@ class CheckFiniteTest(unittest.TestCase):
         self.says(numpy.array([(1, math.nan)], dtype=[("n", "i4"), ("loss", "f4")]), "['loss'] is nan")
         antifreeze.check_finite(numpy.array(["2020-01-01"], dtype="M8[D]"))
 
-    @unittest.skipUnless(has("ml_dtypes"), "there is no ml_dtypes")
+    @needs("ml_dtypes")
     def test_kinds_that_numpy_does_not_have_itself(self):
         import ml_dtypes
         import numpy
@@ -148,7 +142,7 @@ class CheckFiniteTest(unittest.TestCase):
             antifreeze.check_finite(numpy.ones(2, dtype=kind))
         antifreeze.check_finite(numpy.ones(2, dtype=ml_dtypes.int4))
 
-    @unittest.skipUnless(has("torch"), "there is no torch")
+    @needs("torch")
     def test_torch(self):
         import torch
 
@@ -162,7 +156,7 @@ class CheckFiniteTest(unittest.TestCase):
         model.weight.grad = None
         self.says(model, "net.bias is nan", "net")
 
-    @unittest.skipUnless(has("torch"), "there is no torch")
+    @needs("torch")
     def test_torch_in_other_shapes(self):
         import torch
 
@@ -184,7 +178,7 @@ class CheckFiniteTest(unittest.TestCase):
         words.weight.grad = words.weight.grad * math.inf
         self.says(words, "the gradient of weight is inf")
 
-    @unittest.skipUnless(has("torch"), "there is no torch")
+    @needs("torch")
     def test_torch_with_rows_of_any_length(self):
         """In a process of its own: it brings a compiler along, which is there once only."""
         script = """
@@ -192,10 +186,10 @@ class CheckFiniteTest(unittest.TestCase):
             rows = [torch.ones(1), torch.tensor([float("inf")])]
             antifreeze.check_finite(torch.nested.nested_tensor(rows, layout=torch.jagged))
         """
-        ended = support.Scene(self).run(script, PYTHONPATH=support.PYTHON)
+        ended = Scene(self).run(script, PYTHONPATH=PYTHON)
         self.assertIn("the value has 1 of 2 values that are not finite", ended.stderr)
 
-    @unittest.skipUnless(has("jax"), "there is no jax")
+    @needs("jax")
     def test_jax(self):
         import jax.numpy
 
@@ -207,7 +201,7 @@ class CheckFiniteTest(unittest.TestCase):
         self.says(bad[0], "loss is nan", "loss")
         antifreeze.check_finite([jax.random.key(0), jax.numpy.ones(2, dtype=jax.numpy.bfloat16)])
 
-    @unittest.skipUnless(has("tensorflow"), "there is no tensorflow")
+    @needs("tensorflow")
     def test_tensorflow(self):
         import tensorflow
 
@@ -225,7 +219,7 @@ class CheckFiniteTest(unittest.TestCase):
         self.says(tensorflow.Variable(bad), some)
         antifreeze.check_finite([tensorflow.constant(["text"]), tensorflow.SparseTensor([[0]], [1.0], [4])])
 
-    @unittest.skipUnless(has("keras"), "there is no keras")
+    @needs("keras")
     def test_keras(self):
         import keras
 
@@ -251,7 +245,7 @@ class PhaseTest(unittest.TestCase):
                 seen.append(now())
             print(seen, now())
         """
-        ended = support.Scene(self).run(script, PYTHONPATH=support.PYTHON)
+        ended = Scene(self).run(script, PYTHONPATH=PYTHON)
         self.assertEqual(ended.stdout, "[0, 5, 6, 5] 0\n", ended)
 
     def test_their_numbers_are_those_of_the_page(self):

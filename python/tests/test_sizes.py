@@ -1,20 +1,18 @@
 """The batch that fits is found by trying, and nothing else is lost by it."""
 
 import copy
-import importlib.util
 import os
 import resource
 import sys
 import unittest
 from unittest import mock
 
-import support
-
+from support import PYTHON, Scene, has, needs
 import antifreeze
 from antifreeze import _sizes
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
-HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
+HAS_TORCH = has("torch")
+HAS_TENSORFLOW = has("tensorflow")
 MB = 1 << 20
 
 
@@ -85,7 +83,7 @@ class FindTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "top level of a module"):
             antifreeze.find_batch_size(lambda size: None, in_process=False)
 
-    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    @needs("torch")
     def test_torch_is_left_as_it_was(self):
         import torch
 
@@ -104,7 +102,7 @@ class FindTest(unittest.TestCase):
         self.assertTrue(torch.equal(torch.get_rng_state(), random))
         self.assertEqual(model[1].num_batches_tracked.item(), seen)
 
-    @unittest.skipUnless(HAS_TORCH, "there is no torch")
+    @needs("torch")
     def test_what_an_optimizer_changed_is_put_back(self):
         import torch
 
@@ -138,9 +136,9 @@ class FindTest(unittest.TestCase):
                     self.assertEqual(antifreeze.find_batch_size(one_step), 10)
                     torch.testing.assert_close((model.state_dict(), optimizer.state_dict()), before, equal_nan=True)
 
-    @unittest.skipUnless(HAS_TENSORFLOW, "there is no tensorflow")
+    @needs("tensorflow")
     def test_tensorflow_is_tried_elsewhere(self):
-        ended = support.Scene(self).run(TENSORFLOW, PYTHONPATH=support.PYTHON, ANTIFREEZE_PAGE="")
+        ended = Scene(self).run(TENSORFLOW, PYTHONPATH=PYTHON, ANTIFREEZE_PAGE="")
         self.assertEqual(ended.returncode, 0, ended)
         self.assertTrue(2 <= int(ended.stdout) <= 6, ended)
 

@@ -2,16 +2,15 @@
 
 import copy
 import functools
-import importlib.util
 import os
 import sys
 import unittest
 import warnings
 from unittest import mock
 
-import support
+from support import PYTHON, Scene, has, needs
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+HAS_TORCH = has("torch")
 if HAS_TORCH:
     import torch
     from torch import nn
@@ -55,7 +54,7 @@ def grads(model):
     return [parameter.grad.clone() for parameter in model.parameters()]
 
 
-@unittest.skipUnless(HAS_TORCH, "there is no torch")
+@needs("torch")
 class SplitTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(7)
@@ -456,13 +455,13 @@ os._exit(0)
 """
 
 
-@unittest.skipUnless(HAS_TORCH, "there is no torch")
+@needs("torch")
 class RanksTest(unittest.TestCase):
     def test_ranks_reduce_by_hand_and_learn_from_each_other(self):
-        scene = support.Scene(self)
+        scene = Scene(self)
         script = scene.write("train.py", RANKS)
         torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-        ended = scene.run_command([*torchrun, script, scene.folder + "/rank"], PYTHONPATH=support.PYTHON)
+        ended = scene.run_command([*torchrun, script, scene.folder + "/rank"], PYTHONPATH=PYTHON)
         self.assertEqual(ended.returncode, 0, ended)
         self.assertTrue(all(os.path.exists(f"{scene.folder}/rank{rank}") for rank in range(2)), ended)
 

@@ -1,14 +1,13 @@
 """Real PyTorch: another attempt finds everything as the first did, whatever the first had done."""
 
 import functools
-import importlib.util
 import threading
 import unittest
 import warnings
 
-import support
+from support import has, needs
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+HAS_TORCH = has("torch")
 if HAS_TORCH:
     import torch
     from test_split import Narrow
@@ -24,7 +23,7 @@ class Case(unittest.TestCase):
         _split_cache._caches.clear()
 
 
-@unittest.skipUnless(HAS_TORCH, "there is no torch")
+@needs("torch")
 class GradientsTest(Case):
     def assert_grad(self, tensor, expected):
         torch.testing.assert_close(tensor.grad, expected)
@@ -153,7 +152,7 @@ class GradientsTest(Case):
         self.assertEqual(wrong, [])
 
 
-@unittest.skipUnless(HAS_TORCH, "there is no torch")
+@needs("torch")
 class BuffersTest(Case):
     def model(self, change, shape=(1,)):
         class Model(nn.Module):

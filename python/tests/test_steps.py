@@ -6,7 +6,7 @@ import unittest
 import weakref
 from unittest import mock
 
-import support  # finds the package
+import support  # noqa: F401, puts the package on sys.path
 from antifreeze import MemoryPressure
 from antifreeze._shim import event_log, page, registry, steps
 from antifreeze._shim.call_hooks import CallHook

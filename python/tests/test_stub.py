@@ -12,7 +12,8 @@ import tempfile
 import textwrap
 import unittest
 
-PYTHON = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from support import PYTHON
+
 OLD_PYTHONS = [path for path in os.environ.get("ANTIFREEZE_TEST_OLD_PYTHONS", "").split(":") if path]
 PYTHONS = [
     path for path in os.environ.get("ANTIFREEZE_TEST_PYTHONS", sys.executable).split(":") if path not in OLD_PYTHONS

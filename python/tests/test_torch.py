@@ -3,12 +3,11 @@
 Needs an interpreter with torch; is left out where there is none.
 """
 
-import importlib.util
 import os
 import signal
 import unittest
 
-from support import Scene
+from support import Scene, needs
 
 HEAD = """
 import torch
@@ -22,7 +21,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 """
 
 
-@unittest.skipUnless(importlib.util.find_spec("torch"), "there is no torch")
+@needs("torch")
 class StepsTest(unittest.TestCase):
     def counted(self, text, **environment):
         scene = Scene(self)
@@ -203,7 +202,7 @@ for _ in range(5):
         self.assertEqual((trainer["steps"], trainer["batch"]), (5, 0))
 
 
-@unittest.skipUnless(importlib.util.find_spec("torch"), "there is no torch")
+@needs("torch")
 class PressureTest(unittest.TestCase):
     LOOP = HEAD + """
 import antifreeze
