@@ -1,5 +1,5 @@
 """How many of the faults in scripts of our own are found, and whether their repaired twins
-are left in peace. The marks in the scripts are explained in crates/lint/tests/scripts.rs."""
+are left in peace. crates/lint/tests/support/cases.rs explains the files and their marks."""
 
 import os
 import re
@@ -14,6 +14,7 @@ from .corpus import files_under
 
 TITLE = "Recall on scripts with a known fault"
 SCRIPTS = os.path.join(REPOSITORY, "crates/lint/tests/scripts")
+SEPARATOR = re.compile(r"\n?^# ={8} (\S+) ={8}\n", re.MULTILINE)
 MARK = re.compile(r"# (expect|or): ([\w, -]+)$")
 
 
@@ -29,10 +30,12 @@ class Script(NamedTuple):
 
 
 def measure(bench):
-    wrong, clean = scripts(SCRIPTS)
+    folder = bench.folder()
+    unpack_cases(SCRIPTS, folder)
+    wrong, clean = scripts(folder)
     if not wrong:
         raise LeftOut("everything, because there are no scripts")
-    found, troubles = check(bench, SCRIPTS, "--preview")
+    found, troubles = check(bench, folder, "--preview")
     for trouble in troubles:
         yield LeftOut(trouble)
     said = by_file(found)
@@ -42,7 +45,7 @@ def measure(bench):
     yield Figure("scripts with a fault", len(wrong), "", at_least(120))
     total = len(hits) + len(misses)
     yield Figure("faults found", 100 * len(hits) / total, "%", at_least(90), f"{len(hits)} of {total}")
-    by_default, _ = scored(wrong, by_file(check(bench, SCRIPTS)[0]))
+    by_default, _ = scored(wrong, by_file(check(bench, folder)[0]))
     yield Figure("faults found by the default rules", 100 * len(by_default) / total, "%")
     yield Figure(
         "findings that scripts with a fault do not have",
@@ -55,6 +58,31 @@ def measure(bench):
     )
     for rule, (seen, all_of_it) in per_rule(hits, misses).items():
         yield Figure(rule, 100 * seen / all_of_it, "%", None, f"{seen} of {all_of_it}")
+
+
+def unpack_cases(packed, folder):
+    """Writes each case under `packed` to a file of its own: `<rule>/<story>.wrong.py`."""
+    for file in files_under(packed):
+        name, extension = os.path.splitext(file)
+        with open(os.path.join(packed, file)) as source:
+            content = source.read()
+        if extension == ".ipynb":
+            write_file(os.path.join(folder, file), content)
+        elif extension == ".py":
+            for story, script in split_cases(content):
+                write_file(os.path.join(folder, name, story), script)
+
+
+def split_cases(content):
+    """The name and the text of each case in a file."""
+    _, *pieces = SEPARATOR.split(content)
+    return list(zip(pieces[::2], pieces[1::2]))
+
+
+def write_file(path, content):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(content)
 
 
 def scripts(folder):

@@ -7,7 +7,7 @@ import unittest
 
 import here  # noqa: F401
 from parts.checker import Finding, Sources, cells, checksum, findings
-from parts.recall import Mark, Script, beside_the_mark, marks, per_rule, scored
+from parts.recall import Mark, Script, beside_the_mark, marks, per_rule, scored, split_cases
 
 NOTEBOOK = json.dumps({"cells": [
     {"cell_type": "markdown", "source": ["# Title"]},
@@ -50,6 +50,12 @@ class Marks(unittest.TestCase):
     def test_in_a_notebook_they_count_by_cell(self):
         expected, _ = marks(cells("a.ipynb", NOTEBOOK.encode()))
         self.assertEqual(expected, [Mark("dataset-on-gpu", "2:2")])
+
+
+class Cases(unittest.TestCase):
+    def test_a_file_is_split_at_its_separators(self):
+        text = "# Cases.\n\n# ======== a.wrong.py ========\nx = 1\n\n\n# ======== a.right.py ========\ny\n"
+        self.assertEqual(split_cases(text), [("a.wrong.py", "x = 1\n\n"), ("a.right.py", "y\n")])
 
 
 class Scored(unittest.TestCase):

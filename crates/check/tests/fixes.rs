@@ -4,36 +4,23 @@
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "../../lint/tests/support/cases.rs"]
+mod cases;
 mod support;
 
 use antifreeze_check::examine::{Fixes, Report};
 use antifreeze_lint::finding::Safety;
-use std::path::{Path, PathBuf};
+use cases::read_cases;
 use support::examined;
 
-fn scripts() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lint/tests/scripts");
-    let rules = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let mut scripts: Vec<PathBuf> = rules
-        .filter(|path| path.is_dir())
-        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.to_string_lossy().contains(".wrong."))
-        .collect();
-    scripts.sort();
-    assert!(scripts.len() > 150, "{} scripts", scripts.len());
-    scripts
-}
-
-/// The report of each script with the fixes it would get.
+/// The report of each script with a fault, with the fixes it would get.
 fn fixed(safety: Safety) -> Vec<Report> {
-    let read = |path: PathBuf| {
-        let bytes = std::fs::read(&path).unwrap();
-        (path, bytes)
-    };
-    let files: Vec<_> = scripts().into_iter().map(read).collect();
+    let wrong = read_cases().into_iter();
+    let files: Vec<_> = wrong
+        .filter(|case| case.name.contains(".wrong."))
+        .map(|case| (case.name, case.content.into_bytes()))
+        .collect();
+    assert!(files.len() > 150, "{} scripts", files.len());
     examined(&files, Fixes::Show(safety))
 }
 

@@ -1,10 +1,7 @@
 //! The recall set: what the rules find in small scripts of training code.
 //!
-//! `scripts/<rule>/<story>.wrong.py` has one known fault, on the line that ends with
-//! `# expect: <rule>` (or `# expect: <rule>, <rule>`); a line that ends with `# or: <rule>`
-//! may be reported in its stead. `<story>.right.py` is the same script as its author would
-//! repair it, and `innocent/` holds scripts that only look like a fault. Lines of a notebook
-//! are those of its code cells, one after the other.
+//! `support/cases.rs` describes the files. Lines of a notebook are those of its code cells, one
+//! cell after the other.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -13,7 +10,10 @@ use antifreeze_lint::rule::Rule;
 use antifreeze_lint::rules::RULES;
 use antifreeze_lint::{Dialect, STACK, check};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+
+#[path = "support/cases.rs"]
+mod cases;
+use cases::{Case, folder, read_cases};
 
 const HERE: Here = Here {
     ram: Some(16 << 30),
@@ -45,31 +45,10 @@ struct Reported {
     message: String,
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts")
-}
-
 /// Names of rules are compared without hyphens and case, so that `sigmoid-then-BCEWithLogits`
 /// may be spelled in any of the usual ways.
 fn plain(rule: &str) -> String {
     rule.replace('-', "").to_lowercase()
-}
-
-fn files() -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder()).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(
-                std::fs::read_dir(path)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path())
-                    .filter(|path| path.extension().is_some_and(|e| e == "py" || e == "ipynb")),
-            );
-        }
-    }
-    files.sort();
-    files
 }
 
 /// The code cells of a notebook, each ended by a new line.
@@ -100,17 +79,12 @@ fn marks(text: &str, word: &str) -> Vec<(String, usize)> {
     marks
 }
 
-fn read(path: &Path) -> Script {
-    let name = path
-        .strip_prefix(folder())
-        .unwrap()
-        .to_string_lossy()
-        .replace('\\', "/");
-    let raw = std::fs::read_to_string(path).unwrap();
+fn script(case: Case) -> Script {
+    let Case { name, content } = case;
     let (text, dialect) = if name.ends_with(".ipynb") {
-        (code_of(&raw), Dialect::Notebook(&[]))
+        (code_of(&content), Dialect::Notebook(&[]))
     } else {
-        (raw, Dialect::Python)
+        (content, Dialect::Python)
     };
     let kind = if name.starts_with("innocent/") {
         Kind::Innocent
@@ -134,7 +108,7 @@ fn read(path: &Path) -> Script {
 }
 
 fn scripts() -> Vec<Script> {
-    files().iter().map(|path| read(path)).collect()
+    read_cases().into_iter().map(script).collect()
 }
 
 /// What all rules together say to each script.
