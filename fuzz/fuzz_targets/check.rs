@@ -4,11 +4,11 @@
 //! to begin with.
 #![no_main]
 
-use antifreeze_check::crew;
-use antifreeze_check::examine::{Fixes, Orders, bytes_at};
-use antifreeze_check::settings::{Flags, Settings};
+use antifreeze_check::parallel;
+use antifreeze_check::check_file::{FixMode, CheckOptions, check_bytes};
+use antifreeze_check::settings::{RuleFlags, Settings};
 use antifreeze_lint::finding::Safety;
-use antifreeze_lint::here::Here;
+use antifreeze_lint::target_machine::TargetMachine;
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 use std::sync::Once;
@@ -21,25 +21,25 @@ fn let_panics_be_caught() {
 
 fuzz_target!(|bytes: &[u8]| {
     let_panics_be_caught();
-    let flags = Flags {
+    let flags = RuleFlags {
         preview: true,
-        ..Flags::default()
+        ..RuleFlags::default()
     };
     let selection = Settings::default()
         .resolve(&flags, Path::new("/"))
         .expect("no settings are no mistake");
-    let orders = Orders {
+    let options = CheckOptions {
         selection: &selection,
-        here: Here {
-            ram: Some(16_000_000_000),
-            vram: Some(8_000_000_000),
+        target: TargetMachine {
+            ram_bytes: Some(16_000_000_000),
+            vram_bytes: Some(8_000_000_000),
             cores: Some(8),
         },
-        fixes: Fixes::Show(Safety::Unsafe),
+        fixes: FixMode::Preview(Safety::Unsafe),
     };
     // On a thread with the stack that is promised to the linter.
-    let reports = crew::each(&["a.py", "a.ipynb"], |name| {
-        bytes_at(bytes.to_vec(), Path::new(name), &orders)
+    let reports = parallel::map_items(&["a.py", "a.ipynb"], |name| {
+        check_bytes(bytes.to_vec(), Path::new(name), &options)
     });
     for report in reports.expect("a thread") {
         let ours = |trouble: &String| trouble.contains("antifreeze itself failed");

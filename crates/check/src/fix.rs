@@ -1,13 +1,13 @@
 //! Which fixes can be made at once, and making them until nothing is left to fix.
 
-use crate::lens::{self, Lens};
+use crate::lint_source::{self, SourceLinter};
 use crate::source::Source;
 use antifreeze_lint::finding::{Edit, Finding, Fix, Safety};
-use antifreeze_lint::here::Here;
+use antifreeze_lint::target_machine::TargetMachine;
 use ruff_text_size::TextRange;
 
 /// A fix may uncover another; more than this many times over, two of them quarrel.
-const ROUNDS: usize = 10;
+const MAX_ROUNDS: usize = 10;
 
 /// A source after its fixes.
 pub struct Fixed {
@@ -22,9 +22,9 @@ pub struct Fixed {
 
 /// Makes the fixes that are as safe as asked for. A source that cannot be parsed is left
 /// as it is.
-pub fn fix(source: Source, lens: &Lens, safety: Safety) -> Fixed {
+pub fn apply_fixes(source: Source, linter: &SourceLinter, safety: Safety) -> Fixed {
     let mut fixed = Fixed {
-        findings: lens.at(&source),
+        findings: linter.lint(&source),
         source,
         count: 0,
         refused: Vec::new(),
@@ -32,30 +32,38 @@ pub fn fix(source: Source, lens: &Lens, safety: Safety) -> Fixed {
     if !parses(&fixed.source) {
         return fixed;
     }
-    for _ in 0..ROUNDS {
-        let chosen = choose(&fixed.source, &fixed.findings, safety);
-        let (made, refused) = that_parse(&fixed.source, chosen);
+    for _ in 0..MAX_ROUNDS {
+        let chosen = choose_compatible(&fixed.source, &fixed.findings, safety);
+        let (made, refused) = split_by_parse(&fixed.source, chosen);
         fixed.refused = refused.into_iter().cloned().collect();
         if made.is_empty() {
             break;
         }
         fixed.count += made.len();
         fixed.source = fixed.source.edited(&edits_of(&made));
-        fixed.findings = lens.at(&fixed.source);
+        fixed.findings = linter.lint(&fixed.source);
     }
     fixed
 }
 
 /// Findings whose fixes do not touch one another; of two that do, the first.
-pub fn choose<'a>(source: &Source, findings: &'a [Finding], safety: Safety) -> Vec<&'a Finding> {
+pub fn choose_compatible<'a>(
+    source: &Source,
+    findings: &'a [Finding],
+    safety: Safety,
+) -> Vec<&'a Finding> {
     let mut taken: Vec<TextRange> = Vec::new();
     let mut chosen = Vec::new();
     for finding in findings {
         let Some(fix) = &finding.fix else { continue };
-        if fix.safety > safety || !is_sound(fix, source) {
+        if fix.safety > safety || !is_applicable(fix, source) {
             continue;
         }
-        let is_free = |edit: &Edit| !taken.iter().any(|other| touch(edit.range, *other));
+        let is_free = |edit: &Edit| {
+            !taken
+                .iter()
+                .any(|other| ranges_conflict(edit.range, *other))
+        };
         if fix.edits.iter().all(is_free) {
             taken.extend(fix.edits.iter().map(|edit| edit.range));
             chosen.push(finding);
@@ -65,7 +73,7 @@ pub fn choose<'a>(source: &Source, findings: &'a [Finding], safety: Safety) -> V
 }
 
 /// Splits the chosen into those that leave Python as it was, and those that do not.
-fn that_parse<'a>(
+fn split_by_parse<'a>(
     source: &Source,
     chosen: Vec<&'a Finding>,
 ) -> (Vec<&'a Finding>, Vec<&'a Finding>) {
@@ -85,8 +93,8 @@ fn that_parse<'a>(
 }
 
 fn parses(source: &Source) -> bool {
-    lens::check(source, &Here::default(), &[])
-        .mistakes
+    lint_source::run_rules(source, &TargetMachine::default(), &[])
+        .parse_errors
         .is_empty()
 }
 
@@ -98,10 +106,12 @@ fn edits_of<'a>(findings: &[&'a Finding]) -> Vec<&'a Edit> {
 }
 
 /// In order, apart, and within the text.
-fn is_sound(fix: &Fix, source: &Source) -> bool {
+fn is_applicable(fix: &Fix, source: &Source) -> bool {
     let is_within = |edit: &Edit| source.text.get(edit.range.to_std_range()).is_some();
     let are_apart = |pair: &[Edit]| match pair {
-        [one, other] => one.range.start() < other.range.start() && !touch(one.range, other.range),
+        [one, other] => {
+            one.range.start() < other.range.start() && !ranges_conflict(one.range, other.range)
+        }
         _ => true,
     };
     !fix.edits.is_empty()
@@ -113,24 +123,26 @@ fn is_sound(fix: &Fix, source: &Source) -> bool {
 }
 
 /// Two insertions at one place touch as well: nobody could say which comes first.
-fn touch(one: TextRange, other: TextRange) -> bool {
+fn ranges_conflict(one: TextRange, other: TextRange) -> bool {
     one.start() == other.start() || (one.start() < other.end() && other.start() < one.end())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{BAD, at, finding, range, with_fix};
+    use crate::test_findings::{BAD, at, finding, range, with_fix};
     use proptest::prelude::*;
     use std::path::Path;
 
     fn script(text: &str) -> Source {
-        Source::of(text.into(), Path::new("a.py")).unwrap().unwrap()
+        Source::decode(text.into(), Path::new("a.py"))
+            .unwrap()
+            .unwrap()
     }
 
-    fn lens() -> Lens {
-        Lens {
-            here: Here::default(),
+    fn linter() -> SourceLinter {
+        SourceLinter {
+            target: TargetMachine::default(),
             rules: vec![&BAD],
         }
     }
@@ -138,7 +150,7 @@ mod tests {
     #[test]
     fn everything_is_fixed_and_nothing_else_changes() {
         let text = "import torch\r\nbad = 1\r\nif bad:\r\n\tx = 'é'  \n";
-        let fixed = fix(script(text), &lens(), Safety::Safe);
+        let fixed = apply_fixes(script(text), &linter(), Safety::Safe);
         assert_eq!(fixed.count, 2);
         assert!(fixed.findings.is_empty());
         assert_eq!(fixed.source.text, text.replace("bad", "good"));
@@ -146,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_parsed_is_not_fixed() {
-        let fixed = fix(script("import torch\nbad = (\n"), &lens(), Safety::Safe);
+        let fixed = apply_fixes(script("import torch\nbad = (\n"), &linter(), Safety::Safe);
         assert_eq!(fixed.count, 0);
     }
 
@@ -157,8 +169,8 @@ mod tests {
         let sound = with_fix(finding(&BAD, at(text, "2")), &[(at(text, "2"), "3")]);
         let source = script(text);
         let findings = [breaking, sound];
-        let chosen = choose(&source, &findings, Safety::Safe);
-        let (made, refused) = that_parse(&source, chosen);
+        let chosen = choose_compatible(&source, &findings, Safety::Safe);
+        let (made, refused) = split_by_parse(&source, chosen);
         assert_eq!((made.len(), refused.len()), (1, 1));
         assert_eq!(source.edited(&edits_of(&made)).text, "a = 1\nb = 3\n");
     }
@@ -168,7 +180,7 @@ mod tests {
         let source = script("abcdef");
         let fixed = |edits: [(TextRange, &str); 2]| {
             let findings = edits.map(|edit| with_fix(finding(&BAD, edit.0), &[edit]));
-            let chosen = choose(&source, &findings, Safety::Safe);
+            let chosen = choose_compatible(&source, &findings, Safety::Safe);
             source.edited(&edits_of(&chosen)).text
         };
         assert_eq!(fixed([(range(1, 3), "X"), (range(2, 4), "Y")]), "aXdef");
@@ -182,7 +194,7 @@ mod tests {
         let source = script("é");
         for range in [range(0, 1), range(1, 2), range(0, 9), range(7, 9)] {
             let findings = [with_fix(finding(&BAD, range), &[(range, "x")])];
-            assert!(choose(&source, &findings, Safety::Safe).is_empty());
+            assert!(choose_compatible(&source, &findings, Safety::Safe).is_empty());
         }
     }
 
@@ -202,7 +214,7 @@ mod tests {
                     with_fix(finding(&BAD, range), &[(range, new)])
                 })
                 .collect();
-            let chosen = choose(&source, &findings, Safety::Safe);
+            let chosen = choose_compatible(&source, &findings, Safety::Safe);
             let edits = edits_of(&chosen);
             let mut expected = text.clone();
             for edit in edits.iter().rev() {

@@ -5,24 +5,24 @@
 //! is wrong in the code is for `antifreeze-lint` to know. A file that cannot be read or
 //! parsed costs a line of its own and nothing else.
 
-pub mod crew;
+pub mod check_file;
 mod encoding;
-pub mod examine;
-pub mod files;
+pub mod find_files;
 mod fix;
-mod lens;
-mod measured;
-pub mod names;
+mod lint_source;
 mod notebook;
 pub mod pages;
-pub mod place;
+pub mod parallel;
+pub mod position;
+mod precision;
 mod python2;
-mod remarks;
 pub mod render;
+mod replace_file;
+pub mod rule_names;
 pub mod rules;
 pub mod settings;
 pub mod source;
 mod statements;
+mod suppressions;
 #[cfg(test)]
-mod testing;
-mod write;
+mod test_findings;

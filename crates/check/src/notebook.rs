@@ -89,7 +89,7 @@ fn part(text: &str, range: TextRange) -> &str {
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct NotebookHead {
     #[serde(default)]
     metadata: Metadata,
     nbformat: Option<i64>,
@@ -132,9 +132,9 @@ impl Metadata {
 
 /// The text of a notebook; none if it is in another language. The error says why it cannot
 /// be read.
-pub fn read(json: &str) -> Result<Option<(String, Cells)>, String> {
+pub fn parse_notebook(json: &str) -> Result<Option<(String, Cells)>, String> {
     let refused = |error: serde_json::Error| format!("is no notebook that can be read: {error}");
-    let head: Head = serde_json::from_str(json).map_err(refused)?;
+    let head: NotebookHead = serde_json::from_str(json).map_err(refused)?;
     if let Some(format) = head.nbformat.filter(|format| *format != 4) {
         return Err(format!(
             "is a notebook of format {format}; saving it with a Jupyter of today makes it readable"
@@ -161,22 +161,22 @@ pub fn read(json: &str) -> Result<Option<(String, Cells)>, String> {
 }
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct NotebookCells<'a> {
     #[serde(borrow)]
-    cells: Vec<Sourced<'a>>,
+    cells: Vec<CellWithSource<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Sourced<'a> {
+struct CellWithSource<'a> {
     #[serde(borrow)]
     source: &'a RawValue,
 }
 
 /// The JSON with the cells of `text` in it. Cells that did not change stay as they are
 /// written, byte by byte.
-pub fn write(json: &str, text: &str, cells: &Cells) -> Result<String, String> {
+pub fn write_notebook(json: &str, text: &str, cells: &Cells) -> Result<String, String> {
     let refused = |error: serde_json::Error| format!("cannot be written back: {error}");
-    let body: Body = serde_json::from_str(json).map_err(refused)?;
+    let body: NotebookCells = serde_json::from_str(json).map_err(refused)?;
     let mut new = String::with_capacity(json.len());
     let mut copied = 0;
     for (number, content) in cells.contents(text) {
@@ -184,7 +184,7 @@ pub fn write(json: &str, text: &str, cells: &Cells) -> Result<String, String> {
             continue;
         };
         let raw = cell.source.get();
-        let old = Lines::of(raw).map_err(refused)?;
+        let old = CellSource::parse(raw).map_err(refused)?;
         if old.content() == content {
             continue;
         }
@@ -195,14 +195,14 @@ pub fn write(json: &str, text: &str, cells: &Cells) -> Result<String, String> {
         copied = start + raw.len();
     }
     new.push_str(json.get(copied..).unwrap_or_default());
-    match read(&new) {
+    match parse_notebook(&new) {
         Ok(Some((back, _))) if back == text => Ok(new),
         _ => Err("cannot be written back: it would not read the same".to_owned()),
     }
 }
 
 /// The source of a cell as it is written: one string, or a list of them.
-enum Lines<'a> {
+enum CellSource<'a> {
     One(String),
     List {
         raw: &'a str,
@@ -211,17 +211,17 @@ enum Lines<'a> {
     },
 }
 
-impl<'a> Lines<'a> {
-    fn of(raw: &'a str) -> Result<Lines<'a>, serde_json::Error> {
+impl<'a> CellSource<'a> {
+    fn parse(raw: &'a str) -> Result<CellSource<'a>, serde_json::Error> {
         if raw.starts_with('"') {
-            return serde_json::from_str(raw).map(Lines::One);
+            return serde_json::from_str(raw).map(CellSource::One);
         }
         let pieces: Vec<&RawValue> = serde_json::from_str(raw)?;
         let pieces = pieces.into_iter().map(|piece| {
             let meant = serde_json::from_str(piece.get())?;
             Ok((piece.get(), meant))
         });
-        Ok(Lines::List {
+        Ok(CellSource::List {
             raw,
             pieces: pieces.collect::<Result<_, serde_json::Error>>()?,
         })
@@ -229,15 +229,17 @@ impl<'a> Lines<'a> {
 
     fn content(&self) -> String {
         match self {
-            Lines::One(content) => content.clone(),
-            Lines::List { pieces, .. } => pieces.iter().map(|(_, meant)| meant.as_str()).collect(),
+            CellSource::One(content) => content.clone(),
+            CellSource::List { pieces, .. } => {
+                pieces.iter().map(|(_, meant)| meant.as_str()).collect()
+            }
         }
     }
 
     /// The same, with another content, in the same manner of writing.
     fn with_content(&self, content: &str, ascii: bool) -> String {
-        let Lines::List { raw, pieces } = self else {
-            return quoted(content, ascii);
+        let CellSource::List { raw, pieces } = self else {
+            return to_json_string(content, ascii);
         };
         let written: HashMap<_, _> = pieces
             .iter()
@@ -247,7 +249,7 @@ impl<'a> Lines<'a> {
             .split_inclusive('\n')
             .map(|line| match written.get(line) {
                 Some(written) => (*written).to_owned(),
-                None => quoted(line, ascii),
+                None => to_json_string(line, ascii),
             });
         let lines: Vec<_> = lines.collect();
         if lines.is_empty() {
@@ -263,7 +265,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn quoted(text: &str, ascii: bool) -> String {
+fn to_json_string(text: &str, ascii: bool) -> String {
     // A string is always JSON.
     let json = serde_json::Value::from(text).to_string();
     if !ascii {
@@ -313,7 +315,7 @@ mod tests {
 
     #[test]
     fn code_cells_become_one_text_and_other_cells_stay_out() {
-        let (text, cells) = read(JSON).unwrap().unwrap();
+        let (text, cells) = parse_notebook(JSON).unwrap().unwrap();
         assert_eq!(text, "import torch\ncafé = 1\n%time x = 1\ny = 2\n\n");
         let start = |offset: u32| TextSize::new(offset);
         let expected =
@@ -323,58 +325,58 @@ mod tests {
 
     #[test]
     fn a_changed_line_changes_that_line_of_the_json_alone() {
-        let (text, cells) = read(JSON).unwrap().unwrap();
+        let (text, cells) = parse_notebook(JSON).unwrap().unwrap();
         let edits = [edit(&text, "torch", "jax"), edit(&text, "y = 2", "y = 'é'")];
         assert!(cells.can_take(&edits));
         let (text, cells) = cells.edited(&text, &edits.iter().collect::<Vec<_>>());
         let expected = JSON
             .replace("import torch", "import jax")
             .replace("y = 2", "y = '\\u00e9'");
-        assert_eq!(write(JSON, &text, &cells).unwrap(), expected);
+        assert_eq!(write_notebook(JSON, &text, &cells).unwrap(), expected);
     }
 
     #[test]
     fn an_unchanged_notebook_is_written_as_it_was() {
-        let (text, cells) = read(JSON).unwrap().unwrap();
-        assert_eq!(write(JSON, &text, &cells).unwrap(), JSON);
+        let (text, cells) = parse_notebook(JSON).unwrap().unwrap();
+        assert_eq!(write_notebook(JSON, &text, &cells).unwrap(), JSON);
     }
 
     #[test]
     fn removing_the_last_line_of_a_cell_leaves_the_cells_apart() {
-        let (text, cells) = read(JSON).unwrap().unwrap();
+        let (text, cells) = parse_notebook(JSON).unwrap().unwrap();
         let edits = [edit(&text, "café = 1\n", ""), edit(&text, "y = 2\n\n", "")];
         let (text, cells) = cells.edited(&text, &edits.iter().collect::<Vec<_>>());
         assert_eq!(text, "import torch\n%time x = 1\n");
-        let new = write(JSON, &text, &cells).unwrap();
+        let new = write_notebook(JSON, &text, &cells).unwrap();
         assert!(new.contains("[\n    \"import torch\"\n   ]"), "{new}");
         let edits = [edit(&text, "import torch\n", "")];
         let (text, cells) = cells.edited(&text, &edits.iter().collect::<Vec<_>>());
-        let new = write(&new, &text, &cells).unwrap();
+        let new = write_notebook(&new, &text, &cells).unwrap();
         assert!(new.contains("\"source\": []"), "{new}");
     }
 
     #[test]
     fn an_edit_across_cells_is_not_taken() {
-        let (text, cells) = read(JSON).unwrap().unwrap();
+        let (text, cells) = parse_notebook(JSON).unwrap().unwrap();
         assert!(!cells.can_take(&[edit(&text, "1\n%time", "")]));
     }
 
     #[test]
     fn other_languages_are_passed_over_and_broken_notebooks_named() {
         let r = JSON.replace("python3", "ir");
-        assert_eq!(read(&r), Ok(None));
+        assert_eq!(parse_notebook(&r), Ok(None));
         let julia = JSON.replace(
             r#""name": "python3""#,
             r#""language": "julia", "name": "j""#,
         );
-        assert_eq!(read(&julia), Ok(None));
+        assert_eq!(parse_notebook(&julia), Ok(None));
         for (json, reason) in [
             ("{", "line 1"),
             ("[]", "notebook"),
             ("{\"nbformat\": 3, \"worksheets\": []}", "format 3"),
             ("{\"nbformat\": 4, \"cells\": 1}", "notebook"),
         ] {
-            let message = read(json).unwrap_err();
+            let message = parse_notebook(json).unwrap_err();
             assert!(message.contains(reason), "{message}");
         }
     }

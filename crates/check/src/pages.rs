@@ -1,7 +1,7 @@
 //! The rules' pages as files: `docs/rules/<name>.md`, and an index of them. They are made
 //! from the rules and what was measured of them, so they cannot say anything else.
 
-use crate::{measured, rules};
+use crate::{precision, rules};
 use antifreeze_lint::rule::{Rule, Severity, Stage};
 
 /// What the index begins with.
@@ -15,20 +15,20 @@ preview are used with `--preview`, or when they are selected by name.
 ";
 
 /// All pages: the file's name and what is in it.
-pub fn all() -> Vec<(String, String)> {
-    let index = HEAD.to_owned() + &rules::all().map(row).collect::<String>();
-    let pages = rules::all().map(|rule| (format!("{}.md", rule.name), page(rule)));
+pub fn all_pages() -> Vec<(String, String)> {
+    let index = HEAD.to_owned() + &rules::all_rules().map(index_row).collect::<String>();
+    let pages = rules::all_rules().map(|rule| (format!("{}.md", rule.name), rule_page(rule)));
     std::iter::once(("README.md".to_owned(), index))
         .chain(pages)
         .collect()
 }
 
 /// What a rule is about, and how it has proven itself.
-pub fn page(rule: &Rule) -> String {
-    rule.page() + &measured::section(rule)
+pub fn rule_page(rule: &Rule) -> String {
+    rule.page() + &precision::precision_section(rule)
 }
 
-fn row(rule: &Rule) -> String {
+fn index_row(rule: &Rule) -> String {
     let severity = match rule.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn the_pages_in_docs_are_those_of_the_rules() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules");
-        let wanted: BTreeMap<_, _> = all().into_iter().collect();
+        let wanted: BTreeMap<_, _> = all_pages().into_iter().collect();
         if std::env::var_os("ANTIFREEZE_WRITE_PAGES").is_some() {
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir_all(&folder).unwrap();
@@ -76,9 +76,9 @@ mod tests {
 
     #[test]
     fn every_page_begins_with_the_rule_and_says_what_it_is() {
-        for rule in rules::all() {
+        for rule in rules::all_rules() {
             let title = format!("# {} ({})\n\n", rule.name, rule.code);
-            assert!(page(rule).starts_with(&title), "{rule:?}");
+            assert!(rule_page(rule).starts_with(&title), "{rule:?}");
             assert!(!rule.summary().is_empty(), "{rule:?}");
         }
     }

@@ -1,28 +1,34 @@
 //! Whether a text that is no Python 3 is Python 2.
 
-use antifreeze_lint::Mistake;
+use antifreeze_lint::ParseError;
 use ruff_text_size::{TextRange, TextSize};
 
 /// Mistakes looked at: a file of Python 2 has the first of many soon.
-const ENOUGH: usize = 50;
+const MAX_EXAMINED_ERRORS: usize = 50;
 
 /// What gives it away, and where.
-pub fn sign(text: &str, mistakes: &[Mistake]) -> Option<(TextRange, &'static str)> {
-    mistakes.iter().take(ENOUGH).find_map(|mistake| {
-        let at = text.floor_char_boundary(mistake.range.start().to_usize());
-        let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = text[start..].lines().next().unwrap_or_default();
-        let statement = line.trim_start();
-        let sign = sign_of(statement)?;
-        let start = start + line.len() - statement.len();
-        Some((
-            TextRange::at(
-                TextSize::try_from(start).unwrap_or_default(),
-                TextSize::of(statement.trim_end()),
-            ),
-            sign,
-        ))
-    })
+pub fn find_python2_syntax(
+    text: &str,
+    parse_errors: &[ParseError],
+) -> Option<(TextRange, &'static str)> {
+    parse_errors
+        .iter()
+        .take(MAX_EXAMINED_ERRORS)
+        .find_map(|parse_error| {
+            let at = text.floor_char_boundary(parse_error.range.start().to_usize());
+            let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+            let line = text[start..].lines().next().unwrap_or_default();
+            let statement = line.trim_start();
+            let sign = sign_of(statement)?;
+            let start = start + line.len() - statement.len();
+            Some((
+                TextRange::at(
+                    TextSize::try_from(start).unwrap_or_default(),
+                    TextSize::of(statement.trim_end()),
+                ),
+                sign,
+            ))
+        })
 }
 
 fn sign_of(line: &str) -> Option<&'static str> {
@@ -61,11 +67,11 @@ fn sign_of(line: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use antifreeze_lint::Dialect;
-    use antifreeze_lint::here::Here;
+    use antifreeze_lint::target_machine::TargetMachine;
 
     fn sign_in(text: &str) -> Option<&'static str> {
-        let checked = antifreeze_lint::check(text, Dialect::Python, &Here::default(), &[]);
-        sign(text, &checked.mistakes).map(|(_, sign)| sign)
+        let checked = antifreeze_lint::check(text, Dialect::Python, &TargetMachine::default(), &[]);
+        find_python2_syntax(text, &checked.parse_errors).map(|(_, sign)| sign)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which rules look at which files: what stands in the configuration, what the flags say,
 //! and what comes of both.
 
-use crate::names::{self, Named};
+use crate::rule_names::{self, RuleMatch};
 use crate::rules::{self, SYNTAX_ERROR};
 use antifreeze_lint::rule::{Rule, Stage};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -28,7 +28,7 @@ pub struct Settings {
 
 /// What the command line says about rules.
 #[derive(Clone, Debug, Default)]
-pub struct Flags {
+pub struct RuleFlags {
     /// Empty if it does not say.
     pub select: Vec<String>,
     pub ignore: Vec<String>,
@@ -37,16 +37,16 @@ pub struct Flags {
 
 /// The rules for every file.
 #[derive(Debug)]
-pub struct Selection {
+pub struct RuleSelection {
     on: Vec<&'static Rule>,
-    per_file: Vec<(Paths, Vec<&'static Rule>)>,
-    excluded: Paths,
+    per_file: Vec<(PathPatterns, Vec<&'static Rule>)>,
+    excluded: PathPatterns,
 }
 
 impl Settings {
     /// `folder` is where the settings stand: patterns are below it. Flags win. The error
     /// names what is wrong and what may have been meant.
-    pub fn resolve(&self, flags: &Flags, folder: &Path) -> Result<Selection, String> {
+    pub fn resolve(&self, flags: &RuleFlags, folder: &Path) -> Result<RuleSelection, String> {
         let preview = self.preview || flags.preview;
         let usual = || vec!["ALL".to_owned()];
         let selected = if flags.select.is_empty() {
@@ -56,33 +56,33 @@ impl Settings {
         } else {
             flags.select.clone()
         };
-        let mut on = chosen(&selected, preview)?;
+        let mut on = enabled_rules(&selected, preview)?;
         // What the command line asks for by name, no file takes away.
         let asked_for: Vec<_> = flags
             .select
             .iter()
-            .filter_map(|name| rules::find(name))
+            .filter_map(|name| rules::find_rule(name))
             .collect();
-        let ignored = all_of(&self.ignore)?;
-        on.retain(|rule| !has(&ignored, rule) || has(&asked_for, rule));
-        if !has(&ignored, &SYNTAX_ERROR) && !has(&on, &SYNTAX_ERROR) {
+        let ignored = named_rules(&self.ignore)?;
+        on.retain(|rule| !contains_rule(&ignored, rule) || contains_rule(&asked_for, rule));
+        if !contains_rule(&ignored, &SYNTAX_ERROR) && !contains_rule(&on, &SYNTAX_ERROR) {
             on.insert(0, &SYNTAX_ERROR);
         }
-        let ignored = all_of(&flags.ignore)?;
-        on.retain(|rule| !has(&ignored, rule));
+        let ignored = named_rules(&flags.ignore)?;
+        on.retain(|rule| !contains_rule(&ignored, rule));
         let per_file = self.per_file_ignores.iter().map(|(pattern, names)| {
-            let paths = Paths::new(std::slice::from_ref(pattern), folder)?;
-            Ok((paths, all_of(names)?))
+            let paths = PathPatterns::new(std::slice::from_ref(pattern), folder)?;
+            Ok((paths, named_rules(names)?))
         });
-        Ok(Selection {
+        Ok(RuleSelection {
             on,
             per_file: per_file.collect::<Result<_, String>>()?,
-            excluded: Paths::new(&self.exclude, folder)?,
+            excluded: PathPatterns::new(&self.exclude, folder)?,
         })
     }
 }
 
-impl Selection {
+impl RuleSelection {
     /// The rules that look at this file, by code.
     pub fn rules_for(&self, path: &Path) -> Vec<&'static Rule> {
         let mut on = self.on.clone();
@@ -91,7 +91,7 @@ impl Selection {
         }
         for (paths, ignored) in &self.per_file {
             if paths.contain(path) {
-                on.retain(|rule| !has(ignored, rule));
+                on.retain(|rule| !contains_rule(ignored, rule));
             }
         }
         on
@@ -104,12 +104,12 @@ impl Selection {
 }
 
 /// A rule in preview is on when it is named, or when all in preview are.
-fn chosen(names: &[String], preview: bool) -> Result<Vec<&'static Rule>, String> {
+fn enabled_rules(names: &[String], preview: bool) -> Result<Vec<&'static Rule>, String> {
     let mut on: Vec<&'static Rule> = Vec::new();
     for name in names {
-        match names::resolve(name)? {
-            Named::One(rule) => on.push(rule),
-            Named::Many(rules) => on.extend(
+        match rule_names::resolve_rules(name)? {
+            RuleMatch::One(rule) => on.push(rule),
+            RuleMatch::Many(rules) => on.extend(
                 rules
                     .into_iter()
                     .filter(|rule| preview || rule.stage == Stage::Stable),
@@ -121,23 +121,23 @@ fn chosen(names: &[String], preview: bool) -> Result<Vec<&'static Rule>, String>
     Ok(on)
 }
 
-fn all_of(names: &[String]) -> Result<Vec<&'static Rule>, String> {
-    chosen(names, true)
+fn named_rules(names: &[String]) -> Result<Vec<&'static Rule>, String> {
+    enabled_rules(names, true)
 }
 
-fn has(rules: &[&'static Rule], rule: &Rule) -> bool {
+fn contains_rule(rules: &[&'static Rule], rule: &Rule) -> bool {
     rules.iter().any(|other| other.code == rule.code)
 }
 
 /// Patterns for paths below a folder: of a path, of a file's name, or of a folder above it.
 #[derive(Debug)]
-struct Paths {
+struct PathPatterns {
     patterns: GlobSet,
     folder: PathBuf,
 }
 
-impl Paths {
-    fn new(patterns: &[String], folder: &Path) -> Result<Paths, String> {
+impl PathPatterns {
+    fn new(patterns: &[String], folder: &Path) -> Result<PathPatterns, String> {
         let mut set = GlobSetBuilder::new();
         for pattern in patterns {
             let bare = pattern.trim_start_matches("./").trim_end_matches('/');
@@ -149,7 +149,7 @@ impl Paths {
                 })?;
             set.add(glob);
         }
-        Ok(Paths {
+        Ok(PathPatterns {
             patterns: set.build().map_err(|error| error.to_string())?,
             folder: folder.to_owned(),
         })
@@ -180,7 +180,7 @@ mod tests {
 
     fn on(settings: &Settings, select: &[&str], ignore: &[&str]) -> Vec<&'static str> {
         let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let flags = Flags {
+        let flags = RuleFlags {
             select: strings(select),
             ignore: strings(ignore),
             preview: false,
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn only_stable_rules_are_on_unless_one_is_named() {
         let usual = on(&Settings::default(), &[], &[]);
-        for rule in rules::all() {
+        for rule in rules::all_rules() {
             assert_eq!(usual.contains(&rule.code), rule.stage == Stage::Stable);
             assert!(on(&Settings::default(), &[rule.name], &[]).contains(&rule.code));
         }
@@ -215,7 +215,9 @@ mod tests {
         let file = settings(
             r#"{"select": ["AF00"], "per-file-ignores": {"tests/*": ["AF001"], "old_*.py": ["ALL"]}}"#,
         );
-        let selection = file.resolve(&Flags::default(), Path::new("/p")).unwrap();
+        let selection = file
+            .resolve(&RuleFlags::default(), Path::new("/p"))
+            .unwrap();
         let count = |path: &str| selection.rules_for(Path::new(path)).len();
         assert_eq!(count("/p/train.py"), 3);
         assert_eq!(count("/p/tests/a.py"), 2);
@@ -226,7 +228,9 @@ mod tests {
     #[test]
     fn folders_and_files_are_excluded_by_pattern() {
         let file = settings(r#"{"exclude": ["vendor/", "./data/raw", "*_pb2.py"]}"#);
-        let selection = file.resolve(&Flags::default(), Path::new("/p")).unwrap();
+        let selection = file
+            .resolve(&RuleFlags::default(), Path::new("/p"))
+            .unwrap();
         for (path, excluded) in [
             ("/p/vendor", true),
             ("/p/deep/vendor/a.py", true),
@@ -246,10 +250,11 @@ mod tests {
             r#"{"ignore": ["unused-ignor"]}"#,
             r#"{"per-file-ignores": {"*": ["unused-ignor"]}}"#,
         ] {
-            let error = settings(text).resolve(&Flags::default(), Path::new("/"));
+            let error = settings(text).resolve(&RuleFlags::default(), Path::new("/"));
             assert!(error.unwrap_err().contains("did you mean `unused-ignore`"));
         }
-        let error = settings(r#"{"exclude": ["a["]}"#).resolve(&Flags::default(), Path::new("/"));
+        let error =
+            settings(r#"{"exclude": ["a["]}"#).resolve(&RuleFlags::default(), Path::new("/"));
         assert!(error.unwrap_err().contains("`a[`"));
         assert!(serde_json::from_str::<Settings>(r#"{"selct": []}"#).is_err());
     }

@@ -9,9 +9,9 @@ use std::io::Read;
 use std::path::Path;
 
 /// No person writes a script this long; what is longer is data or generated.
-const LONGEST: u64 = 16 << 20;
+const MAX_SCRIPT_BYTES: u64 = 16 << 20;
 /// A notebook holds its pictures as well.
-const LONGEST_NOTEBOOK: u64 = 64 << 20;
+const MAX_NOTEBOOK_BYTES: u64 = 64 << 20;
 
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -26,25 +26,25 @@ enum Origin {
 }
 
 /// The bytes of a file. The error says why there are none, beginning with a verb.
-pub fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
+pub fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     // A shell passes the output of a command as a pipe in /dev/fd.
     let is_passed = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
     let file = match is_passed {
         true => std::fs::File::open(path),
         false => regular_file::open(path),
     };
-    bytes_from(file.map_err(|error| cannot_be_read(&error))?, path)
+    read_bounded(file.map_err(|error| read_error(&error))?, path)
 }
 
-pub fn bytes_from(from: impl Read, name: &Path) -> Result<Vec<u8>, String> {
+pub fn read_bounded(from: impl Read, name: &Path) -> Result<Vec<u8>, String> {
     let longest = match is_notebook(name) {
-        true => LONGEST_NOTEBOOK,
-        false => LONGEST,
+        true => MAX_NOTEBOOK_BYTES,
+        false => MAX_SCRIPT_BYTES,
     };
     let mut bytes = Vec::new();
     from.take(longest + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| cannot_be_read(&error))?;
+        .map_err(|error| read_error(&error))?;
     if bytes.len() as u64 > longest {
         let longest = longest >> 20;
         return Err(format!(
@@ -54,7 +54,7 @@ pub fn bytes_from(from: impl Read, name: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn cannot_be_read(error: &std::io::Error) -> String {
+fn read_error(error: &std::io::Error) -> String {
     format!("cannot be read: {error}")
 }
 
@@ -66,7 +66,7 @@ pub fn is_notebook(path: &Path) -> bool {
 impl Source {
     /// None where there is nothing to check: a notebook in another language. The error
     /// says why these bytes are no text.
-    pub fn of(bytes: Vec<u8>, path: &Path) -> Result<Option<Source>, String> {
+    pub fn decode(bytes: Vec<u8>, path: &Path) -> Result<Option<Source>, String> {
         let (text, encoding) = encoding::decode(bytes)?;
         if !is_notebook(path) {
             return Ok(Some(Source {
@@ -78,10 +78,12 @@ impl Source {
             return Err("is no notebook that can be read: it is not plain UTF-8".to_owned());
         }
         let json = text;
-        Ok(notebook::read(&json)?.map(|(text, cells)| Source {
-            text,
-            origin: Origin::Notebook { json, cells },
-        }))
+        Ok(
+            notebook::parse_notebook(&json)?.map(|(text, cells)| Source {
+                text,
+                origin: Origin::Notebook { json, cells },
+            }),
+        )
     }
 
     pub fn dialect(&self) -> Dialect<'_> {
@@ -133,7 +135,7 @@ impl Source {
         match &self.origin {
             Origin::Script(encoding) => encoding.encode(&self.text),
             Origin::Notebook { json, cells } => {
-                notebook::write(json, &self.text, cells).map(String::into_bytes)
+                notebook::write_notebook(json, &self.text, cells).map(String::into_bytes)
             }
         }
     }
@@ -146,13 +148,13 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_read_to_its_end() {
-        let message = bytes_from(std::io::repeat(b' '), Path::new("a.py")).unwrap_err();
+        let message = read_bounded(std::io::repeat(b' '), Path::new("a.py")).unwrap_err();
         assert!(message.contains("16 MiB"), "{message}");
     }
 
     #[test]
     fn a_missing_file_is_explained() {
-        let message = bytes_of(Path::new("/nowhere/a.py")).unwrap_err();
+        let message = read_file(Path::new("/nowhere/a.py")).unwrap_err();
         assert!(message.contains("No such file"), "{message}");
     }
 
@@ -160,7 +162,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_source_or_explained(bytes: Vec<u8>) {
             for name in ["a.py", "a.ipynb"] {
-                if let Ok(Some(source)) = Source::of(bytes.clone(), Path::new(name)) {
+                if let Ok(Some(source)) = Source::decode(bytes.clone(), Path::new(name)) {
                     prop_assert_eq!(source.bytes().unwrap(), bytes.clone());
                 }
             }

@@ -1,7 +1,7 @@
 //! Which rows of a text belong together as one statement. The head of a loop or a function
 //! counts as one, its body as others.
 
-use crate::place::Places;
+use crate::position::PositionMap;
 use antifreeze_lint::Dialect;
 use ruff_python_ast::token::TokenKind;
 use ruff_text_size::Ranged;
@@ -13,7 +13,7 @@ pub struct Statements(Vec<(usize, usize)>);
 impl Statements {
     /// To be called only for a text that was checked and has no mistakes: others may be
     /// nested deeper than the stack is.
-    pub fn of(places: &Places, dialect: Dialect) -> Statements {
+    pub fn parse(places: &PositionMap, dialect: Dialect) -> Statements {
         let kind = dialect.source_type();
         let parsed = ruff_python_parser::parse_unchecked_source(places.text(), kind);
         let mut rows = Vec::new();
@@ -40,7 +40,7 @@ impl Statements {
     }
 
     /// Whether `end` is the first or last row of the statement that `row` is in.
-    pub fn ends_hold(&self, end: usize, row: usize) -> bool {
+    pub fn is_boundary_of(&self, end: usize, row: usize) -> bool {
         let Statements(rows) = self;
         let after = rows.partition_point(|(first, _)| *first <= row);
         after
@@ -57,11 +57,11 @@ mod tests {
     #[test]
     fn a_statement_is_held_by_its_first_and_last_row() {
         let text = "a = 1\nfor x in f(\n    y,\n):\n    g('''\n\n''')\nb = \\\n  2\n";
-        let places = Places::new(text.to_owned(), None);
-        let statements = Statements::of(&places, Dialect::Python);
+        let places = PositionMap::new(text.to_owned(), None);
+        let statements = Statements::parse(&places, Dialect::Python);
         assert_eq!(statements.0, [(1, 3), (4, 6), (7, 8)]);
-        assert!(statements.ends_hold(1, 2) && statements.ends_hold(3, 2));
-        assert!(!statements.ends_hold(2, 2) && !statements.ends_hold(4, 2));
-        assert!(!statements.ends_hold(0, 0));
+        assert!(statements.is_boundary_of(1, 2) && statements.is_boundary_of(3, 2));
+        assert!(!statements.is_boundary_of(2, 2) && !statements.is_boundary_of(4, 2));
+        assert!(!statements.is_boundary_of(0, 0));
     }
 }

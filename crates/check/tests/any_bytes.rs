@@ -4,7 +4,7 @@
 
 mod support;
 
-use antifreeze_check::examine::{Fixes, Report};
+use antifreeze_check::check_file::{FileReport, FixMode};
 use antifreeze_check::render::{self, Format};
 use antifreeze_lint::finding::{Finding, Safety};
 use antifreeze_text::TermStyle;
@@ -19,22 +19,22 @@ const FORMATS: [Format; 6] = [
     Format::Gitlab,
 ];
 
-fn examined(bytes: &[u8], name: &str, fixes: Fixes) -> Report {
+fn examined(bytes: &[u8], name: &str, fixes: FixMode) -> FileReport {
     let mut reports = support::examined(&[(name, bytes.to_vec())], fixes);
     reports.pop().unwrap()
 }
 
 fn survives(bytes: &[u8]) {
     for name in ["a.py", "a.ipynb"] {
-        let report = examined(bytes, name, Fixes::Show(Safety::Unsafe));
+        let report = examined(bytes, name, FixMode::Preview(Safety::Unsafe));
         let troubles = report.troubles.join("\n");
         assert!(!troubles.contains("itself failed"), "{troubles}");
         if let Some(change) = report.change {
-            let fixed = examined(&change.after, name, Fixes::None);
+            let fixed = examined(&change.after, name, FixMode::Off);
             let is_python = |finding: &Finding| finding.rule.code != "AF000";
             assert!(fixed.findings.iter().all(is_python), "{fixed:?}");
         }
-        let report = [examined(bytes, name, Fixes::None)];
+        let report = [examined(bytes, name, FixMode::Off)];
         for format in FORMATS {
             render::findings(format, &report, &TermStyle::default());
         }

@@ -8,20 +8,20 @@
 mod cases;
 mod support;
 
-use antifreeze_check::examine::{Fixes, Report};
+use antifreeze_check::check_file::{FileReport, FixMode};
 use antifreeze_lint::finding::Safety;
 use cases::read_cases;
 use support::examined;
 
 /// The report of each script with a fault, with the fixes it would get.
-fn fixed(safety: Safety) -> Vec<Report> {
+fn fixed(safety: Safety) -> Vec<FileReport> {
     let wrong = read_cases().into_iter();
     let files: Vec<_> = wrong
         .filter(|case| case.name.contains(".wrong."))
         .map(|case| (case.name, case.content.into_bytes()))
         .collect();
     assert!(files.len() > 150, "{} scripts", files.len());
-    examined(&files, Fixes::Show(safety))
+    examined(&files, FixMode::Preview(safety))
 }
 
 #[test]

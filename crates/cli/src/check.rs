@@ -3,17 +3,17 @@
 use crate::args::CheckArguments;
 use crate::card;
 use crate::config::Settings;
+use crate::term_style::terminal_style;
 use crate::output::complain;
 use crate::output::print;
 use crate::run;
-use crate::term_style::terminal_style;
-use antifreeze_check::examine::{self, Fixes, Orders, Report};
-use antifreeze_check::files::{self, Files};
+use antifreeze_check::check_file::{self, CheckOptions, FileReport, FixMode};
+use antifreeze_check::find_files::{self, FoundFiles};
 use antifreeze_check::render::{self, Format};
-use antifreeze_check::settings::{Flags, Selection};
-use antifreeze_check::{crew, names, rules, source};
+use antifreeze_check::settings::{RuleFlags, RuleSelection};
+use antifreeze_check::{parallel, rule_names, rules, source};
 use antifreeze_lint::finding::Safety;
-use antifreeze_lint::here::Here;
+use antifreeze_lint::target_machine::TargetMachine;
 use antifreeze_text::TermStyle;
 use std::path::{Path, PathBuf};
 
@@ -36,40 +36,40 @@ pub fn check(arguments: CheckArguments) -> u8 {
 
 fn explain(name: &str) -> Result<(), String> {
     let style = terminal_style(rustix::stdio::stdout());
-    match (name, rules::find(name)) {
-        ("", _) => print(render::list(&style)),
-        (_, Some(rule)) => print(render::page(rule, &style)),
-        (_, None) => Err(names::unknown(name)),
+    match (name, rules::find_rule(name)) {
+        ("", _) => print(render::rule_list(&style)),
+        (_, Some(rule)) => print(render::rule_page(rule, &style)),
+        (_, None) => Err(rule_names::unknown_rule_message(name)),
     }
 }
 
 fn serve(arguments: &CheckArguments) -> Result<(), String> {
     let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-    let project = Project {
+    let project = OpenProject {
         arguments,
-        here: here(arguments, &folder),
+        target: target_machine(arguments, &folder),
         folder,
     };
     std::panic::set_hook(Box::new(|_| ()));
     // On a thread of the crew, for a text may be deep.
-    let served = crew::each(&[()], |()| antifreeze_lsp::serve(&project))
+    let served = parallel::map_items(&[()], |()| antifreeze_lsp::serve(&project))
         .map_err(|error| format!("starting a thread: {error}"))?;
     served.into_iter().collect()
 }
 
 /// What an editor has open, in the light of the flags and the configuration around it.
-struct Project<'a> {
+struct OpenProject<'a> {
     arguments: &'a CheckArguments,
-    here: Here,
+    target: TargetMachine,
     folder: PathBuf,
 }
 
-impl antifreeze_lsp::Surroundings for Project<'_> {
-    fn here(&self) -> Here {
-        self.here
+impl antifreeze_lsp::Project for OpenProject<'_> {
+    fn target_machine(&self) -> TargetMachine {
+        self.target
     }
 
-    fn selection(&self, file: &Path) -> Result<Selection, String> {
+    fn rule_selection(&self, file: &Path) -> Result<RuleSelection, String> {
         let folder = file.parent().filter(|parent| parent.is_absolute());
         selection(self.arguments, folder.unwrap_or(&self.folder))
     }
@@ -79,29 +79,30 @@ fn check_files(arguments: CheckArguments) -> Result<u8, String> {
     let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     let fixes = fixes(&arguments)?;
     let selection = selection(&arguments, &folder)?;
-    let orders = Orders {
+    let options = CheckOptions {
         selection: &selection,
-        here: here(&arguments, &folder),
+        target: target_machine(&arguments, &folder),
         fixes,
     };
     // A panic is told as the trouble of the file it was in.
     std::panic::set_hook(Box::new(|_| ()));
     if is_standard_input(&arguments)? {
-        return standard_input(&arguments, &orders);
+        return standard_input(&arguments, &options);
     }
     let here = [PathBuf::from(".")];
     let paths = match arguments.paths.as_slice() {
         [] => &here,
         paths => paths,
     };
-    let Files { paths, troubles } = files::find(paths, |path| selection.excludes(path));
+    let FoundFiles { paths, troubles } =
+        find_files::find_files(paths, |path| selection.excludes(path));
     if paths.is_empty() && troubles.is_empty() {
         complain(&no_files(&arguments.paths));
     }
     for trouble in &troubles {
         complain(trouble);
     }
-    let reports = crew::each(&paths, |path| examine::file(path, &orders))
+    let reports = parallel::map_items(&paths, |path| check_file::check_file(path, &options))
         .map_err(|error| format!("starting threads: {error}"))?;
     let style = terminal_style(rustix::stdio::stdout());
     say(&reports, arguments.output_format.into(), fixes, &style)?;
@@ -112,7 +113,7 @@ fn check_files(arguments: CheckArguments) -> Result<u8, String> {
 }
 
 fn no_files(asked: &[PathBuf]) -> String {
-    let asked: Vec<String> = asked.iter().map(|path| render::shown(path)).collect();
+    let asked: Vec<String> = asked.iter().map(|path| render::escape_path(path)).collect();
     let place = match asked.as_slice() {
         [] => "this folder".to_owned(),
         asked => asked.join(", "),
@@ -120,23 +121,23 @@ fn no_files(asked: &[PathBuf]) -> String {
     format!("no Python files or notebooks in {place}; nothing was checked")
 }
 
-fn fixes(arguments: &CheckArguments) -> Result<Fixes, String> {
+fn fixes(arguments: &CheckArguments) -> Result<FixMode, String> {
     let safety = match arguments.unsafe_fixes {
         true => Safety::Unsafe,
         false => Safety::Safe,
     };
     match (arguments.fix, arguments.diff) {
-        (true, _) => Ok(Fixes::Make(safety)),
-        (_, true) => Ok(Fixes::Show(safety)),
+        (true, _) => Ok(FixMode::Apply(safety)),
+        (_, true) => Ok(FixMode::Preview(safety)),
         _ if arguments.unsafe_fixes => {
             Err("--unsafe-fixes says which fixes to make; add --fix or --diff".to_owned())
         }
-        _ => Ok(Fixes::None),
+        _ => Ok(FixMode::Off),
     }
 }
 
-fn selection(arguments: &CheckArguments, folder: &Path) -> Result<Selection, String> {
-    let flags = Flags {
+fn selection(arguments: &CheckArguments, folder: &Path) -> Result<RuleSelection, String> {
+    let flags = RuleFlags {
         select: arguments.select.clone(),
         ignore: arguments.ignore.clone(),
         preview: arguments.preview,
@@ -147,7 +148,7 @@ fn selection(arguments: &CheckArguments, folder: &Path) -> Result<Selection, Str
 }
 
 /// The rules that are on in a folder, by its configuration and these flags.
-pub fn selection_in(folder: &Path, flags: &Flags) -> Result<Selection, String> {
+pub fn selection_in(folder: &Path, flags: &RuleFlags) -> Result<RuleSelection, String> {
     let (settings, file) = Settings::read(folder)?.check();
     let home = file.as_deref().and_then(Path::parent).unwrap_or(folder);
     settings.resolve(flags, home).map_err(|message| {
@@ -163,11 +164,11 @@ pub fn cores() -> Option<u32> {
 }
 
 /// The machine the code is to run on: this one, where no other was named.
-fn here(arguments: &CheckArguments, folder: &Path) -> Here {
+fn target_machine(arguments: &CheckArguments, folder: &Path) -> TargetMachine {
     let memory = || Some(run::memory_of(&run::first_look(folder))).filter(|memory| *memory > 0);
-    Here {
-        ram: arguments.ram.or_else(memory),
-        vram: arguments.vram.or_else(card::memory),
+    TargetMachine {
+        ram_bytes: arguments.ram.or_else(memory),
+        vram_bytes: arguments.vram.or_else(card::memory),
         cores: arguments.cores.or_else(cores),
     }
 }
@@ -183,19 +184,21 @@ fn is_standard_input(arguments: &CheckArguments) -> Result<bool, String> {
     }
 }
 
-fn standard_input(arguments: &CheckArguments, orders: &Orders) -> Result<u8, String> {
+fn standard_input(arguments: &CheckArguments, options: &CheckOptions) -> Result<u8, String> {
     let name = arguments.stdin_filename.clone();
     let name = name.unwrap_or_else(|| PathBuf::from("-"));
-    let bytes = source::bytes_from(std::io::stdin().lock(), &name)
+    let bytes = source::read_bounded(std::io::stdin().lock(), &name)
         .map_err(|trouble| format!("standard input {trouble}"))?;
-    let mut reports = crew::each(&[()], |()| examine::bytes_at(bytes.clone(), &name, orders))
-        .map_err(|error| format!("starting a thread: {error}"))?;
-    let Fixes::Make(_) = orders.fixes else {
+    let mut reports = parallel::map_items(&[()], |()| {
+        check_file::check_bytes(bytes.clone(), &name, options)
+    })
+    .map_err(|error| format!("starting a thread: {error}"))?;
+    let FixMode::Apply(_) = options.fixes else {
         let style = terminal_style(rustix::stdio::stdout());
         say(
             &reports,
             arguments.output_format.into(),
-            orders.fixes,
+            options.fixes,
             &style,
         )?;
         return Ok(status(&reports));
@@ -209,16 +212,16 @@ fn standard_input(arguments: &CheckArguments, orders: &Orders) -> Result<u8, Str
         "{}",
         render::findings(arguments.output_format.into(), &reports, &style)
     );
-    if let Some(summary) = render::summary(&reports, orders.fixes) {
+    if let Some(summary) = render::summary(&reports, options.fixes) {
         eprintln!("{summary}");
     }
     Ok(status(&reports))
 }
 
-fn say(reports: &[Report], format: Format, fixes: Fixes, style: &TermStyle) -> Result<(), String> {
+fn say(reports: &[FileReport], format: Format, fixes: FixMode, style: &TermStyle) -> Result<(), String> {
     tell_troubles(reports);
     let summary = render::summary(reports, fixes);
-    if let Fixes::Show(_) = fixes {
+    if let FixMode::Preview(_) = fixes {
         print(render::diff(reports))?;
         if let Some(summary) = summary {
             eprintln!("antifreeze: {summary}");
@@ -238,17 +241,17 @@ fn say(reports: &[Report], format: Format, fixes: Fixes, style: &TermStyle) -> R
     }
 }
 
-fn tell_troubles(reports: &[Report]) {
+fn tell_troubles(reports: &[FileReport]) {
     for report in reports {
         for trouble in report.troubles.iter().chain(&report.notes) {
-            complain(&format!("{} {trouble}", render::shown(&report.path)));
+            complain(&format!("{} {trouble}", render::escape_path(&report.path)));
         }
     }
 }
 
 /// What only would be fixed is still there.
-fn status(reports: &[Report]) -> u8 {
-    let is_found = |report: &Report| !report.findings.is_empty() || report.change.is_some();
+fn status(reports: &[FileReport]) -> u8 {
+    let is_found = |report: &FileReport| !report.findings.is_empty() || report.change.is_some();
     if reports.iter().any(|report| !report.troubles.is_empty()) {
         FAILED
     } else if reports.iter().any(is_found) {

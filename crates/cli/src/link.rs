@@ -1,13 +1,13 @@
 //! What the linter knows of the line that a verdict names: the finding on that line, or else the
 //! one in the same file that is about the same thing.
 
-use antifreeze_check::crew;
-use antifreeze_check::examine::{self, Fixes, Orders, Report};
+use antifreeze_check::check_file::{self, CheckOptions, FileReport, FixMode};
+use antifreeze_check::parallel;
 use antifreeze_check::settings::Flags;
 use antifreeze_diagnose::{Cause, Code, Evidence, Facts, Location, Remedy, Verdict};
 use antifreeze_lint::finding::Finding;
-use antifreeze_lint::here::Here;
 use antifreeze_lint::rule::Severity;
+use antifreeze_lint::target_machine::TargetMachine;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -41,33 +41,33 @@ fn is_as_it_was(path: &Path, facts: &Facts) -> bool {
     changed.is_ok_and(|changed| changed <= began)
 }
 
-fn examined(path: &Path, facts: &Facts) -> Option<Report> {
+fn examined(path: &Path, facts: &Facts) -> Option<FileReport> {
     let folder = path.parent().unwrap_or(&facts.folder);
-    let selection = crate::check::selection_in(folder, &Flags::default()).ok()?;
-    let orders = Orders {
+    let selection = crate::check::selection_in(folder, &RuleFlags::default()).ok()?;
+    let options = CheckOptions {
         selection: &selection,
-        here: Here {
-            ram: Some(facts.may_use()).filter(|ram| *ram > 0),
-            vram: None,
+        target: TargetMachine {
+            ram_bytes: Some(facts.may_use()).filter(|ram| *ram > 0),
+            vram_bytes: None,
             cores: crate::check::cores(),
         },
-        fixes: Fixes::None,
+        fixes: FixMode::Off,
     };
-    let reports = crew::each(&[()], |()| examine::file(path, &orders));
+    let reports = parallel::map_items(&[()], |()| check_file::check_file(path, &options));
     reports.ok()?.pop()
 }
 
 /// `known` are the findings that were added to other causes.
-fn add(cause: &mut Cause, file: &str, report: &Report, known: &mut Vec<(&'static str, usize)>) {
+fn add(cause: &mut Cause, file: &str, report: &FileReport, known: &mut Vec<(&'static str, usize)>) {
     let Some(location) = cause.location.as_ref().filter(|place| place.file == file) else {
         return;
     };
     let Some(places) = &report.places else {
         return;
     };
-    let line = |finding: &Finding| places.of(finding.range.start()).line;
+    let line = |finding: &Finding| places.position_of(finding.range.start()).line;
     let holds = |finding: &&Finding| {
-        let last = places.of(finding.range.end()).line;
+        let last = places.position_of(finding.range.end()).line;
         (line(finding)..=last).contains(&(location.line as usize))
     };
     let serious = || {
@@ -91,7 +91,7 @@ fn add(cause: &mut Cause, file: &str, report: &Report, known: &mut Vec<(&'static
         from: None,
         to: None,
     });
-    let last = places.of(finding.range.end()).line;
+    let last = places.position_of(finding.range.end()).line;
     let changes_it = |known: &Remedy| {
         let mut edits = known.edits.iter().filter(|edit| edit.file == file);
         edits.any(|edit| (line(finding)..=last).contains(&(edit.line as usize)))

@@ -1,16 +1,16 @@
 //! How deep a text is nested, found without recursion: whoever walks or drops a tree that is
 //! too deep overflows the stack, which no program survives.
 
-use crate::Mistake;
+use crate::ParseError;
 use ruff_python_ast::token::{Token, TokenKind};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// Far beyond what a person writes, and what [`crate::STACK`] has room for.
-const DEEPEST: usize = 2_000;
+const MAX_DEPTH: usize = 2_000;
 
 /// Brackets inside brackets, as the parser would have to descend. Brackets in strings count
 /// too; a text with so many of them is no program either.
-pub fn too_deep_to_parse(text: &str) -> Option<Mistake> {
+pub fn bracket_depth_error(text: &str) -> Option<ParseError> {
     let mut depth = 0usize;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -18,7 +18,7 @@ pub fn too_deep_to_parse(text: &str) -> Option<Mistake> {
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             _ => continue,
         }
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             let at = TextSize::try_from(at).unwrap_or_default();
             return Some(mistake(TextRange::empty(at)));
         }
@@ -28,7 +28,7 @@ pub fn too_deep_to_parse(text: &str) -> Option<Mistake> {
 
 /// An upper bound of the depth of the tree: within one bracket each operator, dot, call or
 /// keyword may be one level more, until a comma or a new line ends what they belong to.
-pub fn too_deep_to_walk(tokens: &[Token]) -> Option<Mistake> {
+pub fn tree_depth_error(tokens: &[Token]) -> Option<ParseError> {
     let mut outer: Vec<usize> = Vec::new();
     let mut depth = 0usize;
     let mut here = 0usize;
@@ -62,7 +62,7 @@ pub fn too_deep_to_walk(tokens: &[Token]) -> Option<Mistake> {
         }
         depth += 1;
         here += 1;
-        if depth + blocks > DEEPEST {
+        if depth + blocks > MAX_DEPTH {
             return Some(mistake(token.range()));
         }
     }
@@ -85,8 +85,8 @@ fn deepens(kind: TokenKind) -> bool {
     )
 }
 
-fn mistake(range: TextRange) -> Mistake {
-    Mistake {
+fn mistake(range: TextRange) -> ParseError {
+    ParseError {
         range,
         message: "nested too deeply to be checked".to_owned(),
     }

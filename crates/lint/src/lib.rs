@@ -6,35 +6,35 @@
 
 mod depth;
 pub mod finding;
-pub mod here;
 pub mod model;
-mod questions;
+mod queries;
 pub mod rule;
 pub mod rules;
+pub mod target_machine;
 
 use finding::Finding;
-use here::Here;
 use model::Module;
 use ruff_python_ast::PySourceType;
 use ruff_python_ast::token::TokenKind;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 use rule::Rule;
+use target_machine::TargetMachine;
 
 /// What one text came to.
 #[derive(Debug, Default)]
-pub struct Checked {
+pub struct LintResult {
     /// In the order of the text.
     pub findings: Vec<Finding>,
     /// Why it is no Python, first mistake first. Findings may still be there for what could
     /// be read.
-    pub mistakes: Vec<Mistake>,
+    pub parse_errors: Vec<ParseError>,
     /// Comments with an `antifreeze:` in them.
-    pub remarks: Vec<TextRange>,
+    pub antifreeze_comments: Vec<TextRange>,
 }
 
 /// Something that is no Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct ParseError {
     pub range: TextRange,
     pub message: String,
 }
@@ -74,50 +74,55 @@ impl Cell {
 }
 
 /// Checks one text. It should be called on a thread with a stack of [`STACK`] bytes.
-pub fn check(text: &str, dialect: Dialect, here: &Here, rules: &[&'static Rule]) -> Checked {
-    if let Some(mistake) = depth::too_deep_to_parse(text) {
-        return Checked {
-            mistakes: vec![mistake],
-            ..Checked::default()
+pub fn check(
+    text: &str,
+    dialect: Dialect,
+    target: &TargetMachine,
+    rules: &[&'static Rule],
+) -> LintResult {
+    if let Some(mistake) = depth::bracket_depth_error(text) {
+        return LintResult {
+            parse_errors: vec![mistake],
+            ..LintResult::default()
         };
     }
     // The parser has been seen to panic on text that is no Python at all.
     let parse = || ruff_python_parser::parse_unchecked_source(text, dialect.source_type());
     let Ok(parsed) = std::panic::catch_unwind(parse) else {
-        return Checked {
-            mistakes: vec![Mistake {
+        return LintResult {
+            parse_errors: vec![ParseError {
                 range: TextRange::default(),
                 message: "cannot be read as Python".to_owned(),
             }],
-            ..Checked::default()
+            ..LintResult::default()
         };
     };
-    let mut checked = Checked {
-        mistakes: parsed
+    let mut checked = LintResult {
+        parse_errors: parsed
             .errors()
             .iter()
-            .map(|error| Mistake {
+            .map(|error| ParseError {
                 range: error.location,
                 message: error.error.to_string(),
             })
             .collect(),
-        remarks: parsed
+        antifreeze_comments: parsed
             .tokens()
             .iter()
             .filter(|token| token.kind() == TokenKind::Comment)
             .map(Ranged::range)
             .filter(|range| text[*range].contains("antifreeze:"))
             .collect(),
-        ..Checked::default()
+        ..LintResult::default()
     };
-    if let Some(mistake) = depth::too_deep_to_walk(parsed.tokens()) {
-        checked.mistakes.push(mistake);
+    if let Some(mistake) = depth::tree_depth_error(parsed.tokens()) {
+        checked.parse_errors.push(mistake);
         // Dropping what is too deep to walk would overflow the stack as well.
         std::mem::forget(parsed);
         return checked;
     }
-    if !rules.is_empty() && model::is_worth_a_look(text) {
-        let module = Module::of(text, dialect, parsed.syntax(), here);
+    if !rules.is_empty() && model::mentions_training_library(text) {
+        let module = Module::analyze(text, dialect, parsed.syntax(), target);
         for rule in rules {
             (rule.check)(&module, &mut checked.findings);
         }
@@ -129,4 +134,4 @@ pub fn check(text: &str, dialect: Dialect, here: &Here, rules: &[&'static Rule])
 }
 
 /// The stack that [`check`] needs for the deepest text it accepts.
-pub const STACK: usize = 64 << 20;
+pub const STACK_BYTES: usize = 64 << 20;

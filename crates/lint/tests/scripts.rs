@@ -5,19 +5,19 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use antifreeze_lint::here::Here;
 use antifreeze_lint::rule::Rule;
 use antifreeze_lint::rules::RULES;
-use antifreeze_lint::{Dialect, STACK, check};
+use antifreeze_lint::target_machine::TargetMachine;
+use antifreeze_lint::{Dialect, STACK_BYTES, check};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[path = "support/cases.rs"]
 mod cases;
 use cases::{Case, folder, read_cases};
 
-const HERE: Here = Here {
-    ram: Some(16 << 30),
-    vram: Some(8 << 30),
+const TARGET: TargetMachine = TargetMachine {
+    ram_bytes: Some(16 << 30),
+    vram_bytes: Some(8 << 30),
     cores: Some(8),
 };
 
@@ -115,7 +115,7 @@ fn scripts() -> Vec<Script> {
 fn all_reported(scripts: &[Script]) -> Vec<Vec<Reported>> {
     std::thread::scope(|scope| {
         std::thread::Builder::new()
-            .stack_size(STACK)
+            .stack_size(STACK_BYTES)
             .spawn_scoped(scope, || {
                 let rules: Vec<&'static Rule> = RULES.to_vec();
                 scripts
@@ -130,12 +130,12 @@ fn all_reported(scripts: &[Script]) -> Vec<Vec<Reported>> {
 }
 
 fn reported(script: &Script, rules: &[&'static Rule]) -> Vec<Reported> {
-    let checked = check(&script.text, script.dialect, &HERE, rules);
+    let checked = check(&script.text, script.dialect, &TARGET, rules);
     assert!(
-        checked.mistakes.is_empty(),
+        checked.parse_errors.is_empty(),
         "{} is no Python: {:?}",
         script.name,
-        checked.mistakes
+        checked.parse_errors
     );
     checked
         .findings

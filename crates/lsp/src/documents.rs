@@ -1,7 +1,7 @@
 //! What an editor has open: single texts, and notebooks with the texts of their cells.
 
-use crate::texts::{Encoding, Text, Texts};
-use antifreeze_check::place::Places;
+use crate::open_texts::{Encoding, OpenTexts, Text};
+use antifreeze_check::position::PositionMap;
 use antifreeze_check::source::is_notebook;
 use lsp_types::{
     DidCloseNotebookDocumentParams, DidOpenNotebookDocumentParams, NotebookCell, NotebookCellKind,
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 #[derive(Default)]
 pub struct Documents {
-    pub texts: Texts,
+    pub texts: OpenTexts,
     notebooks: Vec<(Uri, Vec<NotebookCell>)>,
 }
 
@@ -142,7 +142,7 @@ struct Cell {
 
 impl Document<'_> {
     pub fn file(&self) -> PathBuf {
-        let mut file = file_of(self.uri);
+        let mut file = uri_to_path(self.uri);
         if self.is_notebook && !is_notebook(&file) {
             file.as_mut_os_string().push(".ipynb");
         }
@@ -178,7 +178,7 @@ impl Document<'_> {
     }
 
     /// The part that a range lies in, and where in it.
-    pub fn locate(&self, range: TextRange, places: &Places) -> Option<(Part<'_>, TextRange)> {
+    pub fn locate(&self, range: TextRange, places: &PositionMap) -> Option<(Part<'_>, TextRange)> {
         match places.cell(range.start()) {
             None => Some((*self.parts.first()?, range)),
             Some(cell) => {
@@ -190,7 +190,7 @@ impl Document<'_> {
 }
 
 /// The file an address names; an address of something else serves as a name.
-fn file_of(uri: &Uri) -> PathBuf {
+fn uri_to_path(uri: &Uri) -> PathBuf {
     let path = match uri.scheme() {
         Some(scheme) if scheme.as_str() == "file" => uri.path().as_str(),
         _ => uri.as_str(),
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn an_address_names_a_file() {
-        let file = |text: &str| file_of(&text.parse().unwrap());
+        let file = |text: &str| uri_to_path(&text.parse().unwrap());
         assert_eq!(
             file("file:///home/a%20b/train.py"),
             PathBuf::from("/home/a b/train.py")

@@ -5,14 +5,14 @@
 //! the editor, saved or not. Nothing is written to a file; fixes are offered, and the editor
 //! makes them.
 
-mod answer;
+mod diagnostics;
 mod documents;
-mod texts;
+mod open_texts;
 mod transport;
 
-use answer::Answerer;
-use antifreeze_check::settings::Selection;
-use antifreeze_lint::here::Here;
+use antifreeze_check::settings::RuleSelection;
+use antifreeze_lint::target_machine::TargetMachine;
+use diagnostics::DiagnosticsProvider;
 use documents::Documents;
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use lsp_types::notification::{
@@ -27,21 +27,21 @@ use lsp_types::{
     PublishDiagnosticsParams, SaveOptions, ServerCapabilities, TextDocumentSyncCapability,
     TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Uri,
 };
+use open_texts::Encoding;
 use serde::de::DeserializeOwned;
 use std::path::Path;
-use texts::Encoding;
 
 /// What the server needs to know of the machine and the project.
-pub trait Surroundings {
-    fn here(&self) -> Here;
+pub trait Project {
+    fn target_machine(&self) -> TargetMachine;
     /// The rules for a file, by the configuration nearest to it.
-    fn selection(&self, file: &Path) -> Result<Selection, String>;
+    fn rule_selection(&self, file: &Path) -> Result<RuleSelection, String>;
 }
 
 /// Serves an editor on standard input and output until it says goodbye.
-pub fn serve(surroundings: &impl Surroundings) -> Result<(), String> {
-    let (connection, threads) = transport::stdio();
-    let served = serve_on(&connection, surroundings);
+pub fn serve(project: &impl Project) -> Result<(), String> {
+    let (connection, threads) = transport::connect_stdio();
+    let served = serve_on(&connection, project);
     drop(connection);
     // Standard input is still open when an editor died in mid-word; that is its own business.
     if served.is_ok() {
@@ -52,12 +52,12 @@ pub fn serve(surroundings: &impl Surroundings) -> Result<(), String> {
     served
 }
 
-fn serve_on(connection: &Connection, surroundings: &impl Surroundings) -> Result<(), String> {
+fn serve_on(connection: &Connection, project: &impl Project) -> Result<(), String> {
     let failed = |error: &dyn std::fmt::Display| format!("talking to the editor: {error}");
     let (id, parameters) = connection
         .initialize_start()
         .map_err(|error| failed(&error))?;
-    let encoding = encoding(&parameters);
+    let encoding = negotiate_encoding(&parameters);
     let hello = serde_json::json!({
         "capabilities": capabilities(encoding),
         "serverInfo": { "name": "antifreeze", "version": env!("CARGO_PKG_VERSION") },
@@ -68,10 +68,7 @@ fn serve_on(connection: &Connection, surroundings: &impl Surroundings) -> Result
     let mut server = Server {
         connection,
         documents: Documents::default(),
-        answerer: Answerer {
-            surroundings,
-            encoding,
-        },
+        provider: DiagnosticsProvider { project, encoding },
         stale: Vec::new(),
     };
     server.run().map_err(|error| failed(&error))
@@ -79,7 +76,7 @@ fn serve_on(connection: &Connection, surroundings: &impl Surroundings) -> Result
 
 /// Columns in bytes where the editor can count so, else as the protocol began: in the units of
 /// UTF-16.
-fn encoding(parameters: &serde_json::Value) -> Encoding {
+fn negotiate_encoding(parameters: &serde_json::Value) -> Encoding {
     let offered = serde_json::from_value::<InitializeParams>(parameters.clone())
         .ok()
         .and_then(|parameters| parameters.capabilities.general)
@@ -129,12 +126,12 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 struct Server<'a, S> {
     connection: &'a Connection,
     documents: Documents,
-    answerer: Answerer<'a, S>,
+    provider: DiagnosticsProvider<'a, S>,
     /// Texts and notebooks that have changed since they were looked at.
     stale: Vec<Uri>,
 }
 
-impl<S: Surroundings> Server<'_, S> {
+impl<S: Project> Server<'_, S> {
     fn run(&mut self) -> Result<(), Failure> {
         loop {
             // What was typed already is taken in before anything is looked at.
@@ -142,7 +139,7 @@ impl<S: Surroundings> Server<'_, S> {
                 Ok(message) => message,
                 Err(_) => match self.stale.pop() {
                     Some(uri) => {
-                        self.tell(&uri)?;
+                        self.publish_document(&uri)?;
                         continue;
                     }
                     None => match self.connection.receiver.recv() {
@@ -157,76 +154,76 @@ impl<S: Surroundings> Server<'_, S> {
                     if self.connection.handle_shutdown(&request)? {
                         return Ok(());
                     }
-                    let response = self.answer(request);
+                    let response = self.handle_request(request);
                     self.connection.sender.send(response.into())?;
                 }
-                Message::Notification(notification) => self.take_in(notification)?,
+                Message::Notification(notification) => self.handle_notification(notification)?,
                 Message::Response(_) => {}
             }
         }
     }
 
-    fn take_in(&mut self, notification: Notification) -> Result<(), Failure> {
+    fn handle_notification(&mut self, notification: Notification) -> Result<(), Failure> {
         match notification.method.as_str() {
             DidOpenTextDocument::METHOD => {
-                if let Some(opened) = read::<DidOpenTextDocument>(notification) {
-                    self.is_stale(opened.text_document.uri.clone());
+                if let Some(opened) = parse_params::<DidOpenTextDocument>(notification) {
+                    self.mark_stale(opened.text_document.uri.clone());
                     self.documents.open(opened.text_document);
                 }
             }
             DidChangeTextDocument::METHOD => {
-                if let Some(changed) = read::<DidChangeTextDocument>(notification) {
+                if let Some(changed) = parse_params::<DidChangeTextDocument>(notification) {
                     let document = changed.text_document;
-                    let encoding = self.answerer.encoding;
+                    let encoding = self.provider.encoding;
                     self.documents.texts.change(
                         &document.uri,
                         &changed.content_changes,
                         document.version,
                         encoding,
                     );
-                    self.is_stale(document.uri);
+                    self.mark_stale(document.uri);
                 }
             }
             DidSaveTextDocument::METHOD => {
                 // The configuration may be what was saved.
-                if let Some(saved) = read::<DidSaveTextDocument>(notification) {
-                    self.is_stale(saved.text_document.uri);
+                if let Some(saved) = parse_params::<DidSaveTextDocument>(notification) {
+                    self.mark_stale(saved.text_document.uri);
                 }
             }
             DidCloseTextDocument::METHOD => {
-                if let Some(closed) = read::<DidCloseTextDocument>(notification) {
+                if let Some(closed) = parse_params::<DidCloseTextDocument>(notification) {
                     let uri = closed.text_document.uri;
                     self.documents.texts.close(&uri);
-                    self.forget(uri)?;
+                    self.clear_diagnostics(uri)?;
                 }
             }
             DidOpenNotebookDocument::METHOD => {
-                if let Some(opened) = read::<DidOpenNotebookDocument>(notification) {
-                    self.is_stale(opened.notebook_document.uri.clone());
+                if let Some(opened) = parse_params::<DidOpenNotebookDocument>(notification) {
+                    self.mark_stale(opened.notebook_document.uri.clone());
                     self.documents.open_notebook(opened);
                 }
             }
             DidChangeNotebookDocument::METHOD => {
-                if let Some(changed) = read::<DidChangeNotebookDocument>(notification)
+                if let Some(changed) = parse_params::<DidChangeNotebookDocument>(notification)
                     && let Some(cells) = changed.change.cells
                 {
                     let uri = changed.notebook_document.uri;
-                    let encoding = self.answerer.encoding;
+                    let encoding = self.provider.encoding;
                     for gone in self.documents.change_notebook(&uri, cells, encoding) {
-                        self.forget(gone)?;
+                        self.clear_diagnostics(gone)?;
                     }
-                    self.is_stale(uri);
+                    self.mark_stale(uri);
                 }
             }
             DidSaveNotebookDocument::METHOD => {
-                if let Some(saved) = read::<DidSaveNotebookDocument>(notification) {
-                    self.is_stale(saved.notebook_document.uri);
+                if let Some(saved) = parse_params::<DidSaveNotebookDocument>(notification) {
+                    self.mark_stale(saved.notebook_document.uri);
                 }
             }
             DidCloseNotebookDocument::METHOD => {
-                if let Some(closed) = read::<DidCloseNotebookDocument>(notification) {
+                if let Some(closed) = parse_params::<DidCloseNotebookDocument>(notification) {
                     for gone in self.documents.close_notebook(closed) {
-                        self.forget(gone)?;
+                        self.clear_diagnostics(gone)?;
                     }
                 }
             }
@@ -235,22 +232,22 @@ impl<S: Surroundings> Server<'_, S> {
         Ok(())
     }
 
-    fn is_stale(&mut self, uri: Uri) {
+    fn mark_stale(&mut self, uri: Uri) {
         if !self.stale.contains(&uri) {
             self.stale.push(uri);
         }
     }
 
     /// Takes back what was said of a text that is no longer open.
-    fn forget(&mut self, uri: Uri) -> Result<(), Failure> {
+    fn clear_diagnostics(&mut self, uri: Uri) -> Result<(), Failure> {
         self.stale.retain(|other| *other != uri);
         self.publish(PublishDiagnosticsParams::new(uri, Vec::new(), None))
     }
 
     /// Tells the editor what is found in a document now.
-    fn tell(&self, uri: &Uri) -> Result<(), Failure> {
+    fn publish_document(&self, uri: &Uri) -> Result<(), Failure> {
         if let Some(document) = self.documents.get(uri) {
-            for told in self.answerer.diagnostics(&document) {
+            for told in self.provider.diagnostics(&document) {
                 self.publish(told)?;
             }
         }
@@ -263,14 +260,14 @@ impl<S: Surroundings> Server<'_, S> {
         Ok(self.connection.sender.send(message.into())?)
     }
 
-    fn answer(&self, request: Request) -> Response {
+    fn handle_request(&self, request: Request) -> Response {
         if request.method != CodeActionRequest::METHOD {
             let message = format!("`{}` is not served", request.method);
             return Response::new_err(request.id, ErrorCode::MethodNotFound as i32, message);
         }
         match serde_json::from_value(request.params) {
             Ok(asked) => {
-                Response::new_ok(request.id, self.answerer.actions(&asked, &self.documents))
+                Response::new_ok(request.id, self.provider.actions(&asked, &self.documents))
             }
             Err(error) => Response::new_err(
                 request.id,
@@ -282,7 +279,7 @@ impl<S: Surroundings> Server<'_, S> {
 }
 
 /// What a notification says; None when it is not what its name promises.
-fn read<N>(notification: Notification) -> Option<N::Params>
+fn parse_params<N>(notification: Notification) -> Option<N::Params>
 where
     N: lsp_types::notification::Notification,
     N::Params: DeserializeOwned,

@@ -5,16 +5,16 @@ use lsp_server::{Connection, Message};
 use std::io::{self, BufRead, Read, Write};
 use std::thread::{JoinHandle, spawn};
 
-const LONGEST: u64 = 128 << 20;
-const LONGEST_LINE: u64 = 1 << 12;
-const MOST_LINES: usize = 32;
+const MAX_MESSAGE_BYTES: u64 = 128 << 20;
+const MAX_HEADER_LINE_BYTES: u64 = 1 << 12;
+const MAX_HEADER_LINES: usize = 32;
 
-pub struct Threads {
+pub struct IoThreads {
     reader: JoinHandle<io::Result<()>>,
     writer: JoinHandle<io::Result<()>>,
 }
 
-impl Threads {
+impl IoThreads {
     /// Waits for both. To be called after the connection was dropped.
     pub fn join(self) -> io::Result<()> {
         for thread in [self.reader, self.writer] {
@@ -26,11 +26,11 @@ impl Threads {
     }
 }
 
-pub fn stdio() -> (Connection, Threads) {
+pub fn connect_stdio() -> (Connection, IoThreads) {
     let (server, Connection { sender, receiver }) = Connection::memory();
     let reader = spawn(move || {
         let mut stdin = io::stdin().lock();
-        while let Some(message) = read(&mut stdin)? {
+        while let Some(message) = read_message(&mut stdin)? {
             let is_exit = matches!(&message, Message::Notification(word) if word.method == "exit");
             if sender.send(message).is_err() || is_exit {
                 break;
@@ -46,15 +46,16 @@ pub fn stdio() -> (Connection, Threads) {
         }
         Ok(())
     });
-    (server, Threads { reader, writer })
+    (server, IoThreads { reader, writer })
 }
 
 /// None at the end of the input.
-fn read(from: &mut impl BufRead) -> io::Result<Option<Message>> {
+fn read_message(from: &mut impl BufRead) -> io::Result<Option<Message>> {
     let mut length = None;
-    for number in 0..MOST_LINES {
+    for number in 0..MAX_HEADER_LINES {
         let mut line = Vec::new();
-        from.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        from.take(MAX_HEADER_LINE_BYTES)
+            .read_until(b'\n', &mut line)?;
         if line.is_empty() && number == 0 {
             return Ok(None);
         }
@@ -63,7 +64,7 @@ fn read(from: &mut impl BufRead) -> io::Result<Option<Message>> {
             .ok_or_else(|| invalid("a header line does not end"))?;
         if line.is_empty() {
             let length = length.ok_or_else(|| invalid("a message has no Content-Length"))?;
-            return body(from, length).map(Some);
+            return read_body(from, length).map(Some);
         }
         let line = str::from_utf8(line).map_err(|_| invalid("a header is not text"))?;
         let (name, value) = line
@@ -77,9 +78,9 @@ fn read(from: &mut impl BufRead) -> io::Result<Option<Message>> {
     Err(invalid("a message has too many headers"))
 }
 
-fn body(from: &mut impl BufRead, length: u64) -> io::Result<Message> {
-    if length > LONGEST {
-        let longest = LONGEST >> 20;
+fn read_body(from: &mut impl BufRead, length: u64) -> io::Result<Message> {
+    if length > MAX_MESSAGE_BYTES {
+        let longest = MAX_MESSAGE_BYTES >> 20;
         return Err(invalid(&format!("a message is longer than {longest} MiB")));
     }
     let mut text = Vec::new();
@@ -113,13 +114,13 @@ mod tests {
         .concat();
         let mut input = both.as_slice();
         for method in ["initialized", "exit"] {
-            let read = read(&mut input).unwrap().unwrap();
+            let read = read_message(&mut input).unwrap().unwrap();
             assert!(
                 matches!(&read, Message::Notification(word) if word.method == method),
                 "{read:?}"
             );
         }
-        assert!(read(&mut input).unwrap().is_none());
+        assert!(read_message(&mut input).unwrap().is_none());
     }
 
     #[test]
@@ -138,7 +139,7 @@ mod tests {
             &b"X: y\r\n".repeat(100),
             &endless,
         ] {
-            assert!(read(&mut &input[..]).is_err());
+            assert!(read_message(&mut &input[..]).is_err());
         }
     }
 }

@@ -1,16 +1,16 @@
 //! One line a finding, as compilers write it and editors read it.
 
-use super::{address, all, word};
-use crate::examine::Report;
+use super::{each_finding, format_location, severity_name};
+use crate::check_file::FileReport;
 use antifreeze_text::sanitize;
 
-pub fn concise(reports: &[Report]) -> String {
-    all(reports)
+pub fn concise(reports: &[FileReport]) -> String {
+    each_finding(reports)
         .map(|(report, places, finding)| {
             format!(
                 "{}: {}[{}]: {}\n",
-                address(&report.path, places.of(finding.range.start())),
-                word(finding.rule.severity),
+                format_location(&report.path, places.position_of(finding.range.start())),
+                severity_name(finding.rule.severity),
                 finding.rule.name,
                 sanitize::escape(finding.message.as_bytes()),
             )

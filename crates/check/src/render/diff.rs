@@ -1,19 +1,19 @@
 //! What the fixes change, as a diff that `patch` takes.
 
-use super::shown;
+use super::escape_path;
+use crate::check_file::{Change, FileReport};
 use crate::encoding;
-use crate::examine::{Change, Report};
 use similar::TextDiff;
 
-pub fn diff(reports: &[Report]) -> String {
+pub fn diff(reports: &[FileReport]) -> String {
     reports
         .iter()
         .filter_map(|report| Some(of(report, report.change.as_ref()?)))
         .collect()
 }
 
-fn of(report: &Report, change: &Change) -> String {
-    let name = shown(&report.path);
+fn of(report: &FileReport, change: &Change) -> String {
+    let name = escape_path(&report.path);
     // Both were read or made by us, so they decode.
     let text = |bytes: &[u8]| {
         let decoded = encoding::decode(bytes.to_vec());

@@ -1,18 +1,18 @@
 //! The lines of a finding, with what is meant marked below them.
 
-use crate::place::Places;
+use crate::position::PositionMap;
 use antifreeze_lint::finding::Finding;
 use antifreeze_text::{TermStyle, sanitize};
 use ruff_text_size::TextSize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A span of more rows than this is shown by its first and its last ones.
-const WHOLE: usize = 6;
+const MAX_WHOLE_ROWS: usize = 6;
 /// Narrower than this a line tells nothing.
-const NARROWEST: usize = 40;
+const MIN_WIDTH: usize = 40;
 
 pub fn excerpt(
-    places: &Places,
+    places: &PositionMap,
     finding: &Finding,
     gutter: usize,
     colour: &str,
@@ -20,7 +20,7 @@ pub fn excerpt(
 ) -> String {
     let (start, end) = span(places, finding);
     let (first, last) = (places.row(start), places.row(end));
-    let room = style.width.max(NARROWEST).saturating_sub(gutter + 5);
+    let room = style.width.max(MIN_WIDTH).saturating_sub(gutter + 5);
     let bar = style.paint("2", "|");
     let mut out = format!("{:gutter$} {bar}\n", "");
     let mut line = |number: Option<usize>, text: &str| {
@@ -66,7 +66,7 @@ pub fn excerpt(
     }
     let side = style.paint(colour, "|");
     for row in first..=last {
-        if last - first >= WHOLE && (first + 3..last - 1).contains(&row) {
+        if last - first >= MAX_WHOLE_ROWS && (first + 3..last - 1).contains(&row) {
             if row == first + 3 {
                 line(None, &format!("{side} ..."));
             }
@@ -89,7 +89,7 @@ pub fn excerpt(
 
 /// Where the finding begins and ends, without white space at its end, so that a span that
 /// takes its line break in does not reach into the next line.
-fn span(places: &Places, finding: &Finding) -> (TextSize, TextSize) {
+fn span(places: &PositionMap, finding: &Finding) -> (TextSize, TextSize) {
     let text = places.text();
     let start = text.floor_char_boundary(finding.range.start().to_usize());
     let end = text.floor_char_boundary(finding.range.end().to_usize());
@@ -111,7 +111,7 @@ struct Window {
 impl Window {
     /// All of the line if it fits, else what is around these columns of it.
     fn around(line: &str, from: usize, to: usize, room: usize) -> Window {
-        let whole = drawn(line).width();
+        let whole = expand_line(line).width();
         let spare = room.saturating_sub(to - from);
         let from = match whole <= room {
             true => 0,
@@ -122,7 +122,7 @@ impl Window {
 
     /// The line's part, with a sign where it was cut.
     fn through(&self, line: &str) -> String {
-        let drawn = drawn(line);
+        let drawn = expand_line(line);
         if self.from == 0 && drawn.width() <= self.room {
             return drawn;
         }
@@ -154,11 +154,11 @@ impl Window {
 }
 
 /// The line as a terminal shows it, tabs as four spaces, and nothing that would drive it.
-fn drawn(line: &str) -> String {
+fn expand_line(line: &str) -> String {
     sanitize::escape(line.replace('\t', "    ").as_bytes())
 }
 
 fn width_until(line: &str, offset: usize) -> usize {
     let offset = line.floor_char_boundary(offset);
-    drawn(line.get(..offset).unwrap_or_default()).width()
+    expand_line(line.get(..offset).unwrap_or_default()).width()
 }

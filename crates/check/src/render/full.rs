@@ -1,16 +1,20 @@
 //! For a person: what is wrong, the lines it is wrong in, and the way out.
 
 use super::excerpt::excerpt;
-use super::{address, all, word};
-use crate::examine::Report;
+use super::{each_finding, format_location, severity_name};
+use crate::check_file::FileReport;
 use antifreeze_lint::rule::Severity;
 use antifreeze_text::{TermStyle, sanitize};
 
-pub fn full(reports: &[Report], style: &TermStyle) -> String {
+pub fn full(reports: &[FileReport], style: &TermStyle) -> String {
     let mut text = String::new();
-    for (report, places, finding) in all(reports) {
+    for (report, places, finding) in each_finding(reports) {
         let colour = colour(finding.rule.severity);
-        let kind = format!("{}[{}]", word(finding.rule.severity), finding.rule.name);
+        let kind = format!(
+            "{}[{}]",
+            severity_name(finding.rule.severity),
+            finding.rule.name
+        );
         let gutter = places
             .number_of_row(places.row(finding.range.end()))
             .to_string()
@@ -20,9 +24,8 @@ pub fn full(reports: &[Report], style: &TermStyle) -> String {
         }
         text.push_str(&format!(
             "{} {}: {}\n",
-            style.paint(
-                "1",
-                &address(&report.path, places.of(finding.range.start()))
+            style.paint("1",
+                &format_location(&report.path, places.position_of(finding.range.start()))
             ),
             style.paint(colour, &kind),
             sanitize::escape(finding.message.as_bytes()),

@@ -1,11 +1,11 @@
 //! Workflow commands: GitHub shows each beside its line of the change.
 
-use super::{all, shown, start_and_end};
-use crate::examine::Report;
+use super::{each_finding, escape_path, start_and_end};
+use crate::check_file::FileReport;
 use antifreeze_lint::rule::Severity;
 
-pub fn github(reports: &[Report]) -> String {
-    all(reports)
+pub fn github(reports: &[FileReport]) -> String {
+    each_finding(reports)
         .map(|(report, places, finding)| {
             let kind = match finding.rule.severity {
                 Severity::Error => "error",
@@ -18,7 +18,7 @@ pub fn github(reports: &[Report]) -> String {
                     "title={}",
                     property(&format!("antifreeze: {}", finding.rule.name))
                 ),
-                format!("file={}", property(&shown(&report.path))),
+                format!("file={}", property(&escape_path(&report.path))),
             ];
             let mut message = finding.message.clone();
             match start.cell {

@@ -1,17 +1,17 @@
 //! GitLab's code quality report. A fingerprint stays the same while its line moves, so that
 //! a merge request shows what is new in it.
 
-use super::{all, shown, start_and_end};
-use crate::examine::Report;
-use crate::place::Places;
+use super::{each_finding, escape_path, start_and_end};
+use crate::check_file::FileReport;
+use crate::position::PositionMap;
 use antifreeze_lint::finding::Finding;
 use antifreeze_lint::rule::Severity;
 use serde_json::json;
 use std::collections::HashMap;
 
-pub fn gitlab(reports: &[Report]) -> String {
+pub fn gitlab(reports: &[FileReport]) -> String {
     let mut fingerprints = Fingerprints::default();
-    let issues = all(reports).map(|(report, places, finding)| {
+    let issues = each_finding(reports).map(|(report, places, finding)| {
         let (start, end) = start_and_end(places, finding);
         let cell = start.cell.map(|cell| format!("cell {cell}: "));
         json!({
@@ -24,7 +24,7 @@ pub fn gitlab(reports: &[Report]) -> String {
                 Severity::Info => "info",
             },
             "location": {
-                "path": shown(&report.path),
+                "path": escape_path(&report.path),
                 "positions": {
                     "begin": {"line": start.line, "column": start.column},
                     "end": {"line": end.line, "column": end.column},
@@ -42,9 +42,9 @@ pub fn gitlab(reports: &[Report]) -> String {
 pub struct Fingerprints(HashMap<u64, u32>);
 
 impl Fingerprints {
-    pub fn of(&mut self, report: &Report, places: &Places, finding: &Finding) -> String {
+    pub fn of(&mut self, report: &FileReport, places: &PositionMap, finding: &Finding) -> String {
         let line = places.line(places.row(finding.range.start()));
-        let parts = [&shown(&report.path), finding.rule.name, line.trim()];
+        let parts = [&escape_path(&report.path), finding.rule.name, line.trim()];
         let hash = parts.iter().fold(FNV_BASIS, |hash, part| {
             fnv(fnv(hash, part.as_bytes()), &[0])
         });

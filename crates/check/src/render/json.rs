@@ -1,8 +1,8 @@
 //! For programs: a list of objects, one a finding.
 
-use super::{all, shown, start_and_end, word};
-use crate::examine::Report;
-use crate::place::{Place, Places};
+use super::{each_finding, escape_path, severity_name, start_and_end};
+use crate::check_file::FileReport;
+use crate::position::{Position, PositionMap};
 use antifreeze_lint::finding::{Finding, Fix, Safety};
 use ruff_text_size::TextRange;
 use serde::Serialize;
@@ -18,14 +18,14 @@ struct Item<'a> {
     file: String,
     /// The number of the cell, in a notebook; lines then count within it.
     cell: Option<usize>,
-    start: Position,
-    end: Position,
+    start: JsonPosition,
+    end: JsonPosition,
     fix: Option<Change<'a>>,
 }
 
 /// Both from one; columns count characters, and the end is the first that is not meant.
 #[derive(Serialize)]
-struct Position {
+struct JsonPosition {
     line: usize,
     column: usize,
 }
@@ -40,29 +40,29 @@ struct Change<'a> {
 #[derive(Serialize)]
 struct Replacement<'a> {
     cell: Option<usize>,
-    start: Position,
-    end: Position,
+    start: JsonPosition,
+    end: JsonPosition,
     content: &'a str,
 }
 
-pub fn json(reports: &[Report]) -> String {
-    let items: Vec<_> = all(reports)
+pub fn json(reports: &[FileReport]) -> String {
+    let items: Vec<_> = each_finding(reports)
         .map(|(report, places, finding)| item(report, places, finding))
         .collect();
     // Strings and numbers are always JSON.
     serde_json::to_string_pretty(&items).unwrap_or_default() + "\n"
 }
 
-fn item<'a>(report: &Report, places: &Places, finding: &'a Finding) -> Item<'a> {
+fn item<'a>(report: &FileReport, places: &PositionMap, finding: &'a Finding) -> Item<'a> {
     let (start, end) = start_and_end(places, finding);
     Item {
         code: finding.rule.code,
         name: finding.rule.name,
-        severity: word(finding.rule.severity),
+        severity: severity_name(finding.rule.severity),
         message: &finding.message,
         label: &finding.label,
         help: &finding.help,
-        file: shown(&report.path),
+        file: escape_path(&report.path),
         cell: start.cell,
         start: position(start),
         end: position(end),
@@ -70,11 +70,11 @@ fn item<'a>(report: &Report, places: &Places, finding: &'a Finding) -> Item<'a> 
     }
 }
 
-fn change<'a>(places: &Places, fix: &'a Fix) -> Change<'a> {
+fn change<'a>(places: &PositionMap, fix: &'a Fix) -> Change<'a> {
     let replacement = |range: TextRange, content: &'a str| Replacement {
-        cell: places.of(range.start()).cell,
-        start: position(places.of(range.start())),
-        end: position(places.of(range.end())),
+        cell: places.position_of(range.start()).cell,
+        start: position(places.position_of(range.start())),
+        end: position(places.position_of(range.end())),
         content,
     };
     Change {
@@ -91,8 +91,8 @@ fn change<'a>(places: &Places, fix: &'a Fix) -> Change<'a> {
     }
 }
 
-fn position(place: Place) -> Position {
-    Position {
+fn position(place: Position) -> JsonPosition {
+    JsonPosition {
         line: place.line,
         column: place.column,
     }

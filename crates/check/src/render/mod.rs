@@ -7,18 +7,18 @@ mod full;
 mod github;
 mod gitlab;
 mod json;
-mod page;
+mod rule_page;
 mod sarif;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 pub use diff::diff;
-pub use page::{list, page};
+pub use rule_page::{rule_list, rule_page};
 pub use summary::summary;
 
-use crate::examine::Report;
-use crate::place::{Place, Places};
+use crate::check_file::FileReport;
+use crate::position::{Position, PositionMap};
 use antifreeze_lint::finding::Finding;
 use antifreeze_lint::rule::Severity;
 use antifreeze_text::{TermStyle, sanitize};
@@ -43,7 +43,7 @@ pub enum Format {
 }
 
 /// The findings in a format.
-pub fn findings(format: Format, reports: &[Report], style: &TermStyle) -> String {
+pub fn findings(format: Format, reports: &[FileReport], style: &TermStyle) -> String {
     match format {
         Format::Full => full::full(reports, style),
         Format::Concise => concise::concise(reports),
@@ -55,7 +55,9 @@ pub fn findings(format: Format, reports: &[Report], style: &TermStyle) -> String
 }
 
 /// Each finding with its file and its text.
-fn all(reports: &[Report]) -> impl Iterator<Item = (&Report, &Places, &Finding)> {
+fn each_finding(
+    reports: &[FileReport],
+) -> impl Iterator<Item = (&FileReport, &PositionMap, &Finding)> {
     reports.iter().flat_map(|report| {
         let findings = report.findings.iter();
         let places = report.places.iter();
@@ -68,11 +70,11 @@ fn all(reports: &[Report]) -> impl Iterator<Item = (&Report, &Places, &Finding)>
 }
 
 /// A path as one may print it.
-pub fn shown(path: &Path) -> String {
+pub fn escape_path(path: &Path) -> String {
     sanitize::escape(path.as_os_str().as_bytes())
 }
 
-fn word(severity: Severity) -> &'static str {
+fn severity_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -81,18 +83,21 @@ fn word(severity: Severity) -> &'static str {
 }
 
 /// "train.py:14:5", "train.ipynb:cell 3:14:5".
-fn address(path: &Path, place: Place) -> String {
+fn format_location(path: &Path, place: Position) -> String {
     let cell = place.cell.map(|cell| format!(":cell {cell}"));
     format!(
         "{}{}:{}:{}",
-        shown(path),
+        escape_path(path),
         cell.unwrap_or_default(),
         place.line,
         place.column
     )
 }
 
-fn start_and_end(places: &Places, finding: &Finding) -> (Place, Place) {
+fn start_and_end(places: &PositionMap, finding: &Finding) -> (Position, Position) {
     let range = finding.range;
-    (places.of(range.start()), places.of(range.end()))
+    (
+        places.position_of(range.start()),
+        places.position_of(range.end()),
+    )
 }

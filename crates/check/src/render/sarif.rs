@@ -1,22 +1,24 @@
 //! SARIF 2.1.0, which GitHub's code scanning and many others take.
 
 use super::gitlab::Fingerprints;
-use super::{all, start_and_end};
-use crate::examine::Report;
+use super::{each_finding, start_and_end};
+use crate::check_file::FileReport;
 use crate::pages;
-use crate::place::{Place, Places};
+use crate::position::{Position, PositionMap};
 use antifreeze_lint::finding::Fix;
 use antifreeze_lint::rule::{Rule, Severity};
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-pub fn sarif(reports: &[Report]) -> String {
-    let mut rules: Vec<&'static Rule> = all(reports).map(|(_, _, finding)| finding.rule).collect();
+pub fn sarif(reports: &[FileReport]) -> String {
+    let mut rules: Vec<&'static Rule> = each_finding(reports)
+        .map(|(_, _, finding)| finding.rule)
+        .collect();
     rules.sort_unstable_by_key(|rule| rule.code);
     rules.dedup_by_key(|rule| rule.code);
     let mut fingerprints = Fingerprints::default();
-    let results = all(reports).map(|(report, places, finding)| {
+    let results = each_finding(reports).map(|(report, places, finding)| {
         let (start, end) = start_and_end(places, finding);
         let artifact = json!({"uri": uri(&report.path)});
         let help = match finding.help.is_empty() {
@@ -61,7 +63,7 @@ pub fn sarif(reports: &[Report]) -> String {
 }
 
 fn rule(rule: &Rule) -> Value {
-    let page = pages::page(rule);
+    let page = pages::rule_page(rule);
     json!({
         "id": rule.code,
         "name": rule.name,
@@ -71,10 +73,10 @@ fn rule(rule: &Rule) -> Value {
     })
 }
 
-fn fix(fix: &Fix, places: &Places, artifact: &Value) -> Value {
+fn fix(fix: &Fix, places: &PositionMap, artifact: &Value) -> Value {
     let replacements = fix.edits.iter().map(|edit| {
         json!({
-            "deletedRegion": region(places.of(edit.range.start()), places.of(edit.range.end())),
+            "deletedRegion": region(places.position_of(edit.range.start()), places.position_of(edit.range.end())),
             "insertedContent": {"text": edit.content},
         })
     });
@@ -87,7 +89,7 @@ fn fix(fix: &Fix, places: &Places, artifact: &Value) -> Value {
     })
 }
 
-fn region(start: Place, end: Place) -> Value {
+fn region(start: Position, end: Position) -> Value {
     json!({
         "startLine": start.line,
         "startColumn": start.column,

@@ -1,11 +1,11 @@
 //! The last line: how much was found, and what of it can be fixed.
 
-use crate::examine::{Fixes, Report};
+use crate::check_file::{FileReport, FixMode};
 use antifreeze_lint::finding::Safety;
 use antifreeze_lint::rule::Severity;
 
 /// "1 error, 2 warnings (1 fixable with --fix)"; none when nothing was found or fixed.
-pub fn summary(reports: &[Report], fixes: Fixes) -> Option<String> {
+pub fn summary(reports: &[FileReport], fixes: FixMode) -> Option<String> {
     let findings = || reports.iter().flat_map(|report| &report.findings);
     let of = |severity: Severity| {
         findings()
@@ -32,7 +32,7 @@ pub fn summary(reports: &[Report], fixes: Fixes) -> Option<String> {
     let fixed: usize = reports.iter().map(|report| report.fixed).sum();
     let fixed = match fixes {
         _ if fixed == 0 => return found,
-        Fixes::Show(_) => format!("{fixed} would be fixed"),
+        FixMode::Preview(_) => format!("{fixed} would be fixed"),
         _ => format!("{fixed} fixed"),
     };
     Some(match found {
@@ -41,7 +41,7 @@ pub fn summary(reports: &[Report], fixes: Fixes) -> Option<String> {
     })
 }
 
-fn left_to_fix(reports: &[Report], fixes: Fixes) -> Option<String> {
+fn left_to_fix(reports: &[FileReport], fixes: FixMode) -> Option<String> {
     let of = |safety: Safety| {
         let fixes = reports
             .iter()
@@ -51,11 +51,13 @@ fn left_to_fix(reports: &[Report], fixes: Fixes) -> Option<String> {
     };
     let (safe, unsure) = (of(Safety::Safe), of(Safety::Unsafe));
     match fixes {
-        Fixes::None if safe > 0 && unsure > 0 => Some(format!(
+        FixMode::Off if safe > 0 && unsure > 0 => Some(format!(
             "{safe} fixable with --fix, {unsure} more with --fix --unsafe-fixes"
         )),
-        Fixes::None if safe > 0 => Some(format!("{safe} fixable with --fix")),
-        Fixes::None | Fixes::Make(Safety::Safe) | Fixes::Show(Safety::Safe) if unsure > 0 => {
+        FixMode::Off if safe > 0 => Some(format!("{safe} fixable with --fix")),
+        FixMode::Off | FixMode::Apply(Safety::Safe) | FixMode::Preview(Safety::Safe)
+            if unsure > 0 =>
+        {
             Some(format!("{unsure} fixable with --fix --unsafe-fixes"))
         }
         _ => None,

@@ -1,7 +1,7 @@
 use super::*;
-use crate::examine::Fixes;
+use crate::check_file::FixMode;
 use crate::notebook::Cells;
-use crate::testing::{BAD, at, finding, report, with_fix};
+use crate::test_findings::{BAD, at, finding, report, with_fix};
 use antifreeze_lint::Cell;
 use antifreeze_lint::finding::Safety;
 use insta::assert_snapshot;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const TRAIN: &str = "for x, y in loader:\n    loss.backward()\n    outputs.append((x, logits))\n";
 
-fn one(text: &str, piece: &str) -> Vec<Report> {
+fn one(text: &str, piece: &str) -> Vec<FileReport> {
     vec![report(
         "train.py",
         text,
@@ -31,7 +31,7 @@ fn shown_full(text: &str, piece: &str) -> String {
 }
 
 /// Two files, one a notebook; one of the findings with a fix.
-fn several() -> Vec<Report> {
+fn several() -> Vec<FileReport> {
     let piece = at(TRAIN, "outputs.append((x, logits))");
     let fix = at(TRAIN, "logits");
     let script = with_fix(finding(&BAD, piece), &[(fix, "logits.detach()")]);
@@ -93,7 +93,7 @@ fn a_long_line_is_cut_around_what_is_meant() {
 #[test]
 fn an_empty_span_at_the_end_is_marked_too() {
     let text = "x = (\n";
-    let end = crate::testing::range(text.len(), text.len());
+    let end = crate::test_findings::range(text.len(), text.len());
     let reports = [report("a.py", text, None, vec![finding(&BAD, end)])];
     assert_snapshot!(
         "empty_at_the_end",
@@ -167,7 +167,7 @@ fn a_fingerprint_stays_while_its_line_moves_and_differs_from_its_twin() {
     let prints = |text: &str| -> Vec<String> {
         let findings = text
             .match_indices("bad")
-            .map(|(at, _)| finding(&BAD, crate::testing::range(at, at + 3)))
+            .map(|(at, _)| finding(&BAD, crate::test_findings::range(at, at + 3)))
             .collect();
         let reports = [report("a.py", text, None, findings)];
         let issues: Vec<Value> =
@@ -185,21 +185,21 @@ fn a_fingerprint_stays_while_its_line_moves_and_differs_from_its_twin() {
 #[test]
 fn the_last_line_counts_and_says_what_can_be_fixed() {
     let mut reports = several();
-    let summary = |reports: &[Report], fixes| summary(reports, fixes).unwrap();
+    let summary = |reports: &[FileReport], fixes| summary(reports, fixes).unwrap();
     assert_eq!(
-        summary(&reports, Fixes::None),
+        summary(&reports, FixMode::Off),
         "2 errors (1 fixable with --fix)"
     );
     reports[0].fixed = 3;
     assert_eq!(
-        summary(&reports, Fixes::Make(Safety::Unsafe)),
+        summary(&reports, FixMode::Apply(Safety::Unsafe)),
         "3 fixed, left: 2 errors"
     );
     let fix = reports[0].findings[0].fix.as_mut().unwrap();
     fix.safety = Safety::Unsafe;
     assert_eq!(
-        summary(&reports, Fixes::Show(Safety::Safe)),
+        summary(&reports, FixMode::Preview(Safety::Safe)),
         "3 would be fixed, left: 2 errors (1 fixable with --fix --unsafe-fixes)"
     );
-    assert_eq!(super::summary(&[], Fixes::None), None);
+    assert_eq!(super::summary(&[], FixMode::Off), None);
 }

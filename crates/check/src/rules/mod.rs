@@ -13,15 +13,15 @@ use antifreeze_lint::rule::Rule;
 use antifreeze_lint::rules::RULES;
 
 /// Every rule there is, by code.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
+pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
     [&SYNTAX_ERROR, &UNUSED_IGNORE, &UNKNOWN_RULE_IN_IGNORE]
         .into_iter()
         .chain(RULES.iter().copied())
 }
 
 /// A rule by its code or its name.
-pub fn find(text: &str) -> Option<&'static Rule> {
-    all().find(|rule| rule.name == text || rule.code.eq_ignore_ascii_case(text))
+pub fn find_rule(text: &str) -> Option<&'static Rule> {
+    all_rules().find(|rule| rule.name == text || rule.code.eq_ignore_ascii_case(text))
 }
 
 #[cfg(test)]
@@ -30,9 +30,9 @@ mod tests {
 
     #[test]
     fn codes_and_names_are_given_once_and_codes_are_in_order() {
-        let codes: Vec<_> = all().map(|rule| rule.code).collect();
+        let codes: Vec<_> = all_rules().map(|rule| rule.code).collect();
         assert!(codes.is_sorted_by(|one, other| one < other), "{codes:?}");
-        let mut names: Vec<_> = all().map(|rule| rule.name).collect();
+        let mut names: Vec<_> = all_rules().map(|rule| rule.name).collect();
         names.sort_unstable();
         assert!(names.is_sorted_by(|one, other| one < other), "{names:?}");
     }

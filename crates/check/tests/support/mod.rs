@@ -1,27 +1,27 @@
-use antifreeze_check::crew;
-use antifreeze_check::examine::{Fixes, Orders, Report, bytes_at};
-use antifreeze_check::settings::{Flags, Settings};
-use antifreeze_lint::here::Here;
+use antifreeze_check::check_file::{CheckOptions, FileReport, FixMode, check_bytes};
+use antifreeze_check::parallel;
+use antifreeze_check::settings::{RuleFlags, Settings};
+use antifreeze_lint::target_machine::TargetMachine;
 use std::path::Path;
 
 /// The report of each file, by all rules, on a laptop with a card.
-pub fn examined<P: AsRef<Path> + Sync>(files: &[(P, Vec<u8>)], fixes: Fixes) -> Vec<Report> {
-    let flags = Flags {
+pub fn examined<P: AsRef<Path> + Sync>(files: &[(P, Vec<u8>)], fixes: FixMode) -> Vec<FileReport> {
+    let flags = RuleFlags {
         preview: true,
-        ..Flags::default()
+        ..RuleFlags::default()
     };
     let selection = Settings::default().resolve(&flags, Path::new("/")).unwrap();
-    let orders = Orders {
+    let options = CheckOptions {
         selection: &selection,
-        here: Here {
-            ram: Some(16 << 30),
-            vram: Some(8 << 30),
+        target: TargetMachine {
+            ram_bytes: Some(16 << 30),
+            vram_bytes: Some(8 << 30),
             cores: Some(8),
         },
         fixes,
     };
-    crew::each(files, |(path, bytes)| {
-        bytes_at(bytes.clone(), path.as_ref(), &orders)
+    parallel::map_items(files, |(path, bytes)| {
+        check_bytes(bytes.clone(), path.as_ref(), &options)
     })
     .unwrap()
 }

@@ -28,10 +28,10 @@ use crate::output::complain;
 use crate::size;
 use crate::store::{Run, Store};
 use crate::term_style::terminal_style;
-use antifreeze_check::settings::Flags;
+use antifreeze_check::settings::RuleFlags;
 use antifreeze_diagnose::{Again, Facts};
 use antifreeze_ipc::guard_args::GuardArgs;
-use antifreeze_lint::here::Here;
+use antifreeze_lint::target_machine::TargetMachine;
 use antifreeze_sense::{MachineSensors, Sample};
 use antifreeze_text::units;
 use antifreeze_view::Detail;
@@ -265,15 +265,15 @@ fn look_at_script(arguments: &RunArguments, folder: &Path, memory: u64) -> Vec<S
     let Some(script) = script::script_of(&arguments.command, folder) else {
         return Vec::new();
     };
-    let Ok(selection) = crate::check::selection_in(folder, &Flags::default()) else {
+    let Ok(selection) = crate::check::selection_in(folder, &RuleFlags::default()) else {
         return Vec::new();
     };
-    let here = Here {
-        ram: Some(memory).filter(|ram| *ram > 0),
-        vram: None,
+    let target = TargetMachine {
+        ram_bytes: Some(memory).filter(|ram| *ram > 0),
+        vram_bytes: None,
         cores: crate::check::cores(),
     };
-    script::warnings(&script, folder, &selection, here)
+    script::warnings(&script, folder, &selection, target)
 }
 
 /// A folder for this run. Without one the run is guarded all the same, and the reason is

@@ -1,10 +1,10 @@
 //! A glance at the script before it runs: what the linter is sure of, in three lines at most.
 
-use antifreeze_check::examine::{self, Fixes, Orders, Report};
-use antifreeze_check::settings::Selection;
+use antifreeze_check::check_file::{self, CheckOptions, FileReport, FixMode};
+use antifreeze_check::settings::RuleSelection;
 use antifreeze_lint::finding::Finding;
-use antifreeze_lint::here::Here;
 use antifreeze_lint::rule::Severity;
+use antifreeze_lint::target_machine::TargetMachine;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -29,21 +29,27 @@ pub fn script_of(command: &[OsString], folder: &Path) -> Option<PathBuf> {
 }
 
 /// What to say about the script, line by line.
-pub fn warnings(script: &Path, folder: &Path, selection: &Selection, here: Here) -> Vec<String> {
-    let orders = Orders {
+pub fn warnings(
+    script: &Path,
+    folder: &Path,
+    selection: &RuleSelection,
+    target: TargetMachine,
+) -> Vec<String> {
+    let options = CheckOptions {
         selection,
-        here,
-        fixes: Fixes::None,
+        target,
+        fixes: FixMode::Off,
     };
     let file = folder.join(script);
-    let examined = antifreeze_check::crew::each(&[()], |()| examine::file(&file, &orders));
+    let examined =
+        antifreeze_check::parallel::map_items(&[()], |()| check_file::check_file(&file, &options));
     match examined.as_deref() {
         Ok([report]) => told(report, script),
         _ => Vec::new(),
     }
 }
 
-fn told(report: &Report, script: &Path) -> Vec<String> {
+fn told(report: &FileReport, script: &Path) -> Vec<String> {
     let Some(places) = &report.places else {
         return Vec::new();
     };
@@ -55,7 +61,7 @@ fn told(report: &Report, script: &Path) -> Vec<String> {
     serious.sort_by_key(|finding| std::cmp::Reverse(finding.rule.severity));
     let name = script.display();
     let line = |finding: &&Finding| {
-        let place = places.of(finding.range.start());
+        let place = places.position_of(finding.range.start());
         format!("{name}:{}: {}", place.line, finding.message)
     };
     if serious.len() <= LINES {

@@ -37,7 +37,7 @@ impl<'a> Frame<'a> {
 
 pub struct Class<'a> {
     pub def: &'a StmtClassDef,
-    pub is: Role,
+    pub role: Role,
     /// What is kept in `self.…`, by the name after the dot.
     pub attributes: FxHashMap<&'a str, Value>,
     pub methods: FxHashMap<&'a str, FrameId>,
@@ -62,14 +62,14 @@ pub struct Loop<'a> {
     pub statement: &'a Stmt,
     pub body: &'a [Stmt],
     /// What a `for` binds, and goes over.
-    pub over: Option<(&'a Expr, &'a Expr)>,
-    pub feed: Feed,
+    pub for_clause: Option<(&'a Expr, &'a Expr)>,
+    pub loop_source: LoopSource,
     pub no_grad: bool,
 }
 
 /// What a loop goes over.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Feed {
+pub enum LoopSource {
     /// The batches of a loader.
     Batches,
     /// So many times, where that is known.
@@ -79,9 +79,9 @@ pub enum Feed {
 
 /// Where something happens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct CodeContext {
     pub frame: FrameId,
-    pub within: Option<LoopId>,
+    pub innermost_loop: Option<LoopId>,
     pub no_grad: bool,
     /// Inside an `except`.
     pub handler: Option<TextRange>,
@@ -98,12 +98,12 @@ pub struct Call<'a> {
     /// What is called, if it is a value.
     pub callee: Value,
     /// The function of this text that is called; of a class its `__init__`.
-    pub own: Option<FrameId>,
+    pub local_function: Option<FrameId>,
     pub result: Value,
     /// Of a method that adds to what it is called on, and of functions of this text: the
     /// innermost loop that this, or the function, outlives.
-    pub carried: Option<LoopId>,
-    pub place: Place,
+    pub outlived_loop: Option<LoopId>,
+    pub context: CodeContext,
     pub(super) arguments: (u32, u32),
 }
 
@@ -162,7 +162,7 @@ pub struct Division<'a> {
     pub below: &'a Expr,
     /// What it is divided by.
     pub by: Value,
-    pub place: Place,
+    pub context: CodeContext,
 }
 
 /// An assignment to one target.
@@ -176,6 +176,6 @@ pub struct Store<'a> {
     pub operator: Option<Operator>,
     /// The innermost loop that the target outlives: what is put there is still there when the
     /// loop's next turn comes.
-    pub carried: Option<LoopId>,
-    pub place: Place,
+    pub outlived_loop: Option<LoopId>,
+    pub context: CodeContext,
 }

@@ -1,23 +1,25 @@
 //! What the names of a text stand for, and what happens to it, as far as it can be told without
 //! running it. The model first, then the rules: a rule asks, it does not search the tree.
 
+mod activation;
 mod facts;
 mod flow;
-mod form;
-mod known;
+mod known_apis;
 mod path;
 mod scope;
 mod sizes;
 pub mod uses;
 mod value;
 
-pub use facts::{Call, Class, Division, Feed, Frame, FrameId, Loop, LoopId, Place, Role, Store};
+pub use facts::{
+    Call, Class, CodeContext, Division, Frame, FrameId, Loop, LoopId, LoopSource, Role, Store,
+};
 pub use flow::{each_block, is_loss_function};
 pub use path::Path;
-pub use sizes::windowed;
-pub use value::{Device, Form, Kind, Size, Value};
+pub use sizes::window_output_length;
+pub use value::{Activation, Device, Size, Value, ValueKind};
 
-use crate::here::Here;
+use crate::target_machine::TargetMachine;
 use crate::{Cell, Dialect};
 use flow::Flow;
 use ruff_python_ast::{Expr, ModModule};
@@ -26,18 +28,23 @@ use ruff_text_size::{Ranged, TextRange};
 /// A text that was gone through.
 pub struct Module<'a> {
     pub text: &'a str,
-    pub here: Here,
+    pub target: TargetMachine,
     pub dialect: Dialect<'a>,
     flow: Flow<'a>,
 }
 
 impl<'a> Module<'a> {
-    pub fn of(text: &'a str, dialect: Dialect<'a>, tree: &'a ModModule, here: &Here) -> Module<'a> {
+    pub fn analyze(
+        text: &'a str,
+        dialect: Dialect<'a>,
+        tree: &'a ModModule,
+        target: &TargetMachine,
+    ) -> Module<'a> {
         Module {
             text,
-            here: *here,
+            target: *target,
             dialect,
-            flow: Flow::of(text, &tree.body),
+            flow: Flow::analyze(text, &tree.body),
         }
     }
 
@@ -77,16 +84,16 @@ impl<'a> Module<'a> {
     }
 
     /// The loop and those around it, innermost first.
-    pub fn loops_around(&self, id: Option<LoopId>) -> impl Iterator<Item = &Loop<'a>> {
+    pub fn enclosing_loops(&self, id: Option<LoopId>) -> impl Iterator<Item = &Loop<'a>> {
         std::iter::successors(id.map(|id| self.loop_at(id)), |inner| {
             inner.parent.map(|id| self.loop_at(id))
         })
     }
 
     /// Whether a place lies in this loop, be it deeper.
-    pub fn is_within(&self, place: &Place, id: LoopId) -> bool {
+    pub fn is_inside_loop(&self, context: &CodeContext, id: LoopId) -> bool {
         let outer = self.loop_at(id).statement.range();
-        self.loops_around(place.within)
+        self.enclosing_loops(context.innermost_loop)
             .any(|around| around.statement.range() == outer)
     }
 
@@ -111,18 +118,18 @@ impl<'a> Module<'a> {
     }
 
     /// The dotted name behind an expression, from the package it was imported from.
-    pub fn path(&self, expression: &'a Expr) -> Option<Path<'a>> {
+    pub fn import_path(&self, expression: &'a Expr) -> Option<Path<'a>> {
         self.flow.imports.resolve(expression)
     }
 
     /// Whether anything of this package is imported.
     pub fn imports(&self, package: &str) -> bool {
-        self.flow.imports.has(package)
+        self.flow.imports.has_package(package)
     }
 
     /// A name, dotted or indexed by literals, as it is written.
-    pub fn key(&self, expression: &'a Expr) -> Option<&'a str> {
-        self.flow.key(expression)
+    pub fn dotted_name(&self, expression: &'a Expr) -> Option<&'a str> {
+        self.flow.dotted_name(expression)
     }
 
     /// The lengths along the axes of an array; of a dataset or loader, those of the first
@@ -132,13 +139,13 @@ impl<'a> Module<'a> {
     }
 
     /// What is known of a name, number or sum of them when a function has been gone through.
-    pub fn settled(&self, expression: &'a Expr, frame: FrameId) -> Value {
-        self.flow.settled(expression, frame)
+    pub fn final_value(&self, expression: &'a Expr, frame: FrameId) -> Value {
+        self.flow.final_value(expression, frame)
     }
 
     /// A field of a record that is written in the text.
     pub fn field(&self, record: Value, name: &str) -> Option<Value> {
-        let Kind::Fields(row) = record.kind else {
+        let ValueKind::Fields(row) = record.kind else {
             return None;
         };
         let row = self.flow.rows.get(row as usize)?;
@@ -153,7 +160,7 @@ impl<'a> Module<'a> {
     }
 
     /// The line that a place is on, as it is called: "line 8", "cell 3, line 2".
-    pub fn line(&self, range: impl Ranged) -> String {
+    pub fn line_label(&self, range: impl Ranged) -> String {
         let cell = match self.dialect {
             Dialect::Python => None,
             Dialect::Notebook(cells) => Cell::at(cells, range.start()),
@@ -168,7 +175,7 @@ impl<'a> Module<'a> {
     }
 
     /// The head of a loop or block: what stands before its body.
-    pub fn head(&self, id: LoopId) -> TextRange {
+    pub fn loop_header(&self, id: LoopId) -> TextRange {
         let around = self.loop_at(id);
         let end = around
             .body
@@ -179,7 +186,7 @@ impl<'a> Module<'a> {
 }
 
 /// Whether the text speaks of anything that rules know.
-pub fn is_worth_a_look(text: &str) -> bool {
+pub fn mentions_training_library(text: &str) -> bool {
     [
         "torch",
         "tensorflow",

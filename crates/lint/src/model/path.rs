@@ -4,20 +4,20 @@ use ruff_python_ast::{Expr, Stmt, StmtImport, StmtImportFrom};
 use rustc_hash::FxHashMap;
 
 /// More segments than any name that a rule asks for.
-const LONGEST: usize = 8;
+const MAX_SEGMENTS: usize = 8;
 
 /// A dotted name from its package on: `F.softmax` is `torch.nn.functional.softmax` where
 /// `F` was imported as such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path<'a> {
-    segments: [&'a str; LONGEST],
+    segments: [&'a str; MAX_SEGMENTS],
     length: u8,
 }
 
 impl<'a> Path<'a> {
     fn empty() -> Path<'a> {
         Path {
-            segments: [""; LONGEST],
+            segments: [""; MAX_SEGMENTS],
             length: 0,
         }
     }
@@ -93,7 +93,7 @@ pub struct Imports<'a> {
 
 impl<'a> Imports<'a> {
     /// Takes in an import statement, wherever it stands.
-    pub fn take_in(&mut self, statement: &'a Stmt) {
+    pub fn record_import(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::Import(import) => self.import(import),
             Stmt::ImportFrom(import) => self.import_from(import),
@@ -136,7 +136,7 @@ impl<'a> Imports<'a> {
     }
 
     /// Whether anything of this package was imported.
-    pub fn has(&self, package: &str) -> bool {
+    pub fn has_package(&self, package: &str) -> bool {
         self.names
             .values()
             .any(|path| path.canonical().first() == package)
@@ -144,14 +144,14 @@ impl<'a> Imports<'a> {
 
     /// The dotted name behind an expression, if it begins with an imported name.
     pub fn resolve(&self, expression: &'a Expr) -> Option<Path<'a>> {
-        self.spelled(expression).map(Path::canonical)
+        self.resolve_spelling(expression).map(Path::canonical)
     }
 
-    fn spelled(&self, expression: &'a Expr) -> Option<Path<'a>> {
+    fn resolve_spelling(&self, expression: &'a Expr) -> Option<Path<'a>> {
         match expression {
             Expr::Name(name) => self.names.get(name.id.as_str()).copied(),
             Expr::Attribute(attribute) => self
-                .spelled(&attribute.value)
+                .resolve_spelling(&attribute.value)
                 .and_then(|path| path.join(attribute.attr.as_str())),
             _ => None,
         }

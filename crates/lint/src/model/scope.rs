@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 /// What a name stands for at a moment, and the innermost loop it was bound in.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slot {
+pub struct Binding {
     pub value: Value,
     pub bound_in: Option<LoopId>,
 }
@@ -15,18 +15,18 @@ pub struct Slot {
 #[derive(Default)]
 pub struct Scope<'a> {
     places: FxHashMap<&'a str, usize>,
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Option<Binding>>,
 }
 
 /// The slots at a fork of the way.
-pub struct Fork(Vec<Option<Slot>>);
+pub struct ScopeSnapshot(Vec<Option<Binding>>);
 
 impl<'a> Scope<'a> {
-    pub fn get(&self, name: &str) -> Option<Slot> {
+    pub fn get(&self, name: &str) -> Option<Binding> {
         *self.slots.get(*self.places.get(name)?)?
     }
 
-    pub fn set(&mut self, name: &'a str, slot: Slot) {
+    pub fn set(&mut self, name: &'a str, slot: Binding) {
         let fresh = self.places.len();
         let place = *self.places.entry(name).or_insert(fresh);
         if place >= self.slots.len() {
@@ -36,7 +36,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Changes what a name stands for without binding it anew.
-    pub fn revise(&mut self, name: &str, revise: impl FnOnce(&mut Value)) {
+    pub fn update_value(&mut self, name: &str, revise: impl FnOnce(&mut Value)) {
         if let Some(place) = self.places.get(name)
             && let Some(Some(slot)) = self.slots.get_mut(*place)
         {
@@ -44,7 +44,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    pub fn forget(&mut self, name: &str) {
+    pub fn remove(&mut self, name: &str) {
         if let Some(place) = self.places.get(name)
             && let Some(slot) = self.slots.get_mut(*place)
         {
@@ -52,24 +52,24 @@ impl<'a> Scope<'a> {
         }
     }
 
-    pub fn fork(&self) -> Fork {
-        Fork(self.slots.clone())
+    pub fn snapshot(&self) -> ScopeSnapshot {
+        ScopeSnapshot(self.slots.clone())
     }
 
     /// Goes back to a fork; returns where this way had come to.
-    pub fn back_to(&mut self, fork: &Fork) -> Fork {
-        Fork(std::mem::replace(&mut self.slots, fork.0.clone()))
+    pub fn restore(&mut self, fork: &ScopeSnapshot) -> ScopeSnapshot {
+        ScopeSnapshot(std::mem::replace(&mut self.slots, fork.0.clone()))
     }
 
     /// Another way comes in here. What was bound in a loop on either way was: it may be new
     /// in each turn.
-    pub fn meet(&mut self, other: &Fork) {
+    pub fn merge(&mut self, other: &ScopeSnapshot) {
         if self.slots.len() < other.0.len() {
             self.slots.resize(other.0.len(), None);
         }
         for (slot, theirs) in self.slots.iter_mut().zip(&other.0) {
             *slot = match (*slot, *theirs) {
-                (Some(one), Some(two)) => Some(Slot {
+                (Some(one), Some(two)) => Some(Binding {
                     value: one.value.join(two.value),
                     bound_in: one.bound_in.max(two.bound_in),
                 }),

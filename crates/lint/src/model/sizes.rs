@@ -1,21 +1,23 @@
 //! Numbers and sizes that are written in the text, as far as they can be computed.
 
 use super::path::Path;
-use super::value::{Kind, Size, Value};
+use super::value::{Size, Value, ValueKind};
 use ruff_python_ast::{Expr, ExprCall, Number, Operator};
 
 /// The size of an element where the text does not say.
-const FLOAT32: f64 = 4.0;
-const FLOAT64: f64 = 8.0;
+const FLOAT32_BYTES: f64 = 4.0;
+const FLOAT64_BYTES: f64 = 8.0;
 
 /// A literal number.
 pub fn literal(number: &Number) -> Value {
     match number {
         Number::Int(int) => int
             .as_u64()
-            .map_or(Value::of(Kind::Number), |int| Value::number(int as f64)),
+            .map_or(Value::of_kind(ValueKind::Number), |int| {
+                Value::number(int as f64)
+            }),
         Number::Float(float) => Value::number(*float),
-        Number::Complex { .. } => Value::of(Kind::Number),
+        Number::Complex { .. } => Value::of_kind(ValueKind::Number),
     }
 }
 
@@ -60,21 +62,21 @@ pub fn operated(operator: Operator, left: Value, right: Value) -> Value {
         return if number.is_finite() {
             Value::number(number)
         } else {
-            Value::of(Kind::Number)
+            Value::of_kind(ValueKind::Number)
         };
     }
     let is = |kind| left.is(kind) || right.is(kind);
-    let graph = left.graph || right.graph || is(Kind::Parameter);
-    let kind = if graph || is(Kind::Tensor) {
-        Kind::Tensor
-    } else if is(Kind::Array) {
-        Kind::Array
-    } else if left.is(Kind::Number) && right.is(Kind::Number) {
-        Kind::Number
-    } else if left.is(Kind::List) && right.is(Kind::List) {
-        Kind::List
+    let graph = left.graph || right.graph || is(ValueKind::Parameter);
+    let kind = if graph || is(ValueKind::Tensor) {
+        ValueKind::Tensor
+    } else if is(ValueKind::Array) {
+        ValueKind::Array
+    } else if left.is(ValueKind::Number) && right.is(ValueKind::Number) {
+        ValueKind::Number
+    } else if left.is(ValueKind::List) && right.is(ValueKind::List) {
+        ValueKind::List
     } else {
-        Kind::Unknown
+        ValueKind::Unknown
     };
     Value {
         kind,
@@ -88,8 +90,8 @@ pub fn operated(operator: Operator, left: Value, right: Value) -> Value {
 /// `x / 255` is as large as `x`.
 fn sized_like(left: Value, right: Value) -> Value {
     let of = match (left.size, right.size) {
-        (Size::Bytes { .. }, _) if right.is(Kind::Number) => left,
-        (_, Size::Bytes { .. }) if left.is(Kind::Number) => right,
+        (Size::Bytes { .. }, _) if right.is(ValueKind::Number) => left,
+        (_, Size::Bytes { .. }) if left.is(ValueKind::Number) => right,
         _ => return Value::UNKNOWN,
     };
     Value {
@@ -101,7 +103,13 @@ fn sized_like(left: Value, right: Value) -> Value {
 }
 
 /// The length that a window leaves when it moves along an axis.
-pub fn windowed(length: f64, kernel: f64, stride: f64, padding: f64, dilation: f64) -> f64 {
+pub fn window_output_length(
+    length: f64,
+    kernel: f64,
+    stride: f64,
+    padding: f64,
+    dilation: f64,
+) -> f64 {
     ((length + 2.0 * padding - dilation * (kernel - 1.0) - 1.0) / stride.max(1.0)).floor() + 1.0
 }
 
@@ -188,9 +196,9 @@ pub fn made_by<'a>(
     let takes_many =
         matches!(function, "rand" | "randn") || (package == "torch" && function != "full");
     let whole = match (package, function) {
-        (_, "randint") => FLOAT64,
-        ("numpy", _) => FLOAT64,
-        _ => FLOAT32,
+        (_, "randint") => FLOAT64_BYTES,
+        ("numpy", _) => FLOAT64_BYTES,
+        _ => FLOAT32_BYTES,
     };
     let place = matches!(
         (package, function),
@@ -211,7 +219,14 @@ pub fn drawn_by<'a>(
         "integers" | "normal" | "uniform" => 2,
         _ => return None,
     };
-    array(call, first, false, keyword(call, "dtype"), FLOAT64, lengths)
+    array(
+        call,
+        first,
+        false,
+        keyword(call, "dtype"),
+        FLOAT64_BYTES,
+        lengths,
+    )
 }
 
 fn array<'a>(

@@ -40,7 +40,7 @@ impl<'a> Use<'a> {
 
 /// All uses of a name (plain, or dotted as it is written) in a block, functions inside it
 /// included.
-pub fn uses_of<'a>(text: &'a str, name: &str, block: &'a [Stmt]) -> Vec<Use<'a>> {
+pub fn find_uses<'a>(text: &'a str, name: &str, block: &'a [Stmt]) -> Vec<Use<'a>> {
     let mut search = Search {
         text,
         name,

@@ -4,7 +4,7 @@ use ruff_text_size::TextSize;
 
 /// What kind of thing it is, as far as rules care.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     #[default]
     Unknown,
     None,
@@ -56,15 +56,15 @@ pub enum Device {
 /// What its numbers are like. Of a model: those it puts out; of a criterion: what it makes of
 /// those it is given, before anything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum Activation {
     #[default]
     Unknown,
     /// What some model put out, of which no more is known.
-    Output,
+    ModelOutput,
     /// Any number at all, as a layer without an activation puts them out.
-    Raw,
+    Linear,
     /// None below zero, and many that are zero.
-    Rectified,
+    Relu,
     /// From zero to one, both ends included: so close is only a matter of rounding.
     Softmax,
     Sigmoid,
@@ -83,7 +83,7 @@ pub enum Size {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Value {
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// It carries the graph it was computed by; a container: what is in it does.
     pub graph: bool,
     /// It was computed from what a model said, with or without its graph.
@@ -92,8 +92,8 @@ pub struct Value {
     pub unreduced: bool,
     /// It has a value for each one that a layer put out; how many that are, one for all I know,
     /// is another question.
-    pub apart: bool,
-    pub form: Form,
+    pub elementwise: bool,
+    pub activation: Activation,
     /// The class of this text that it is an object of, whatever its kind.
     pub class: Option<u32>,
     pub device: Device,
@@ -107,12 +107,12 @@ pub struct Value {
 
 impl Value {
     pub const UNKNOWN: Value = Value {
-        kind: Kind::Unknown,
+        kind: ValueKind::Unknown,
         graph: false,
         predicted: false,
         unreduced: false,
-        apart: false,
-        form: Form::Unknown,
+        elementwise: false,
+        activation: Activation::Unknown,
         class: None,
         device: Device::Unknown,
         size: Size::Unknown,
@@ -120,7 +120,7 @@ impl Value {
         site: TextSize::new(0),
     };
 
-    pub const fn of(kind: Kind) -> Value {
+    pub const fn of_kind(kind: ValueKind) -> Value {
         Value {
             kind,
             ..Value::UNKNOWN
@@ -130,7 +130,7 @@ impl Value {
     pub const fn number(number: f64) -> Value {
         Value {
             size: Size::Number(number),
-            ..Value::of(Kind::Number)
+            ..Value::of_kind(ValueKind::Number)
         }
     }
 
@@ -138,15 +138,15 @@ impl Value {
         Value {
             graph,
             predicted: graph,
-            ..Value::of(Kind::Tensor)
+            ..Value::of_kind(ValueKind::Tensor)
         }
     }
 
-    pub fn at(self, site: TextSize) -> Value {
+    pub fn with_site(self, site: TextSize) -> Value {
         Value { site, ..self }
     }
 
-    pub fn is(&self, kind: Kind) -> bool {
+    pub fn is(&self, kind: ValueKind) -> bool {
         self.kind == kind
     }
 
@@ -187,32 +187,32 @@ impl Value {
         }
         let kind = match (self.kind, other.kind) {
             (one, two) if one == two => one,
-            (Kind::None, known) | (known, Kind::None) => known,
-            _ => Kind::Unknown,
+            (ValueKind::None, known) | (known, ValueKind::None) => known,
+            _ => ValueKind::Unknown,
         };
         Value {
             kind,
             graph: self.graph || other.graph,
             predicted: self.predicted || other.predicted,
             unreduced: match (self.kind, other.kind) {
-                (Kind::None, _) => other.unreduced,
-                (_, Kind::None) => self.unreduced,
+                (ValueKind::None, _) => other.unreduced,
+                (_, ValueKind::None) => self.unreduced,
                 _ => self.unreduced && other.unreduced,
             },
-            apart: match (self.kind, other.kind) {
-                (Kind::None, _) => other.apart,
-                (_, Kind::None) => self.apart,
-                _ => self.apart && other.apart,
+            elementwise: match (self.kind, other.kind) {
+                (ValueKind::None, _) => other.elementwise,
+                (_, ValueKind::None) => self.elementwise,
+                _ => self.elementwise && other.elementwise,
             },
-            form: match (self.kind, other.kind) {
-                (Kind::None, _) => other.form,
-                (_, Kind::None) => self.form,
-                _ if self.form == other.form => self.form,
-                _ => Form::Unknown,
+            activation: match (self.kind, other.kind) {
+                (ValueKind::None, _) => other.activation,
+                (_, ValueKind::None) => self.activation,
+                _ if self.activation == other.activation => self.activation,
+                _ => Activation::Unknown,
             },
             class: match (self.kind, other.kind) {
-                (Kind::None, _) => other.class,
-                (_, Kind::None) => self.class,
+                (ValueKind::None, _) => other.class,
+                (_, ValueKind::None) => self.class,
                 _ => self.class.filter(|_| self.class == other.class),
             },
             device: if self.device == other.device {

@@ -43,8 +43,10 @@
 use super::accumulation_undefined_index::{counted, enumerated};
 use super::accumulation_zeroes_every_step::clears_each_turn;
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{Feed, Module};
-use crate::questions::steps::{Accumulation, Steps, accumulations, cleared};
+use crate::model::{LoopSource, Module};
+use crate::queries::optimizer_steps::{
+    Accumulation, OptimizerSteps, cleared_object, find_accumulations,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Number, Operator};
 use ruff_text_size::{Ranged, TextRange};
@@ -59,7 +61,7 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    for accumulation in accumulations(module) {
+    for accumulation in find_accumulations(module) {
         if accumulation.is_plain
             && counts_anew(module, &accumulation)
             && clears_before(module, &accumulation)
@@ -74,7 +76,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 /// The count begins with the loop: `enumerate` of batches, and its index in the condition.
 fn counts_anew(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let around = module.loop_at(accumulation.id);
-    let Some((target, iter)) = around.over else {
+    let Some((target, iter)) = around.for_clause else {
         return false;
     };
     let name = counted(target, iter);
@@ -87,12 +89,13 @@ fn counts_anew(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool
         other => is_index(other),
     };
     let is_recounted = module.stores().iter().any(|store| {
-        module.is_within(&store.place, accumulation.id) && module.key(store.target) == name
+        module.is_inside_loop(&store.context, accumulation.id)
+            && module.dotted_name(store.target) == name
     });
     let is_list = matches!(iter, Expr::Call(call) if enumerated(call)
         .and_then(|enumerate| enumerate.arguments.args.first())
-        .is_some_and(|batches| module.key(batches).is_some()));
-    (around.feed == Feed::Batches || is_list) && is_counted && !is_recounted
+        .is_some_and(|batches| module.dotted_name(batches).is_some()));
+    (around.loop_source == LoopSource::Batches || is_list) && is_counted && !is_recounted
 }
 
 /// The gradients that are left are cleared before the loop comes again: where epochs are the
@@ -100,26 +103,27 @@ fn counts_anew(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool
 fn clears_before(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let around = module.loop_at(accumulation.id);
     module.calls().iter().any(|call| {
-        call.place.frame == accumulation.frame
-            && call.place.within == around.parent
+        call.context.frame == accumulation.frame
+            && call.context.innermost_loop == around.parent
             && call.expr.start() < around.statement.start()
-            && cleared(module, call).is_some()
+            && cleared_object(module, call).is_some()
     })
 }
 
 /// A step after the loop, or by whoever calls the function.
 fn steps_elsewhere(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
-    let steps = Steps::of(module);
+    let steps = OptimizerSteps::collect(module);
     let callers: Vec<_> = module
         .calls()
         .iter()
-        .filter(|call| call.own == Some(accumulation.frame))
-        .map(|call| call.place.frame)
+        .filter(|call| call.local_function == Some(accumulation.frame))
+        .map(|call| call.context.frame)
         .collect();
     steps.calls().any(|(call, _)| {
         let is_the_loop =
-            call.own == Some(accumulation.frame) || accumulation.is_in_choice(call.expr);
-        let is_near = call.place.frame == accumulation.frame || callers.contains(&call.place.frame);
+            call.local_function == Some(accumulation.frame) || accumulation.is_in_choice(call.expr);
+        let is_near =
+            call.context.frame == accumulation.frame || callers.contains(&call.context.frame);
         is_near && !is_the_loop
     })
 }
@@ -133,7 +137,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Finding 
         range: accumulation.choice.test.range(),
         message: format!(
             "the last batches of the loop at {} are computed for nothing where their number is no multiple of `{every}`",
-            module.line(module.head(accumulation.id))
+            module.line_label(module.loop_header(accumulation.id))
         ),
         label: "no step with the last batch".to_owned(),
         help: match &also {
@@ -155,7 +159,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Finding 
 
 /// The condition that holds in the last turn: `i + 1 == len(loader)`.
 fn last_turn(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Option<String> {
-    let (_, iter) = module.loop_at(accumulation.id).over?;
+    let (_, iter) = module.loop_at(accumulation.id).for_clause?;
     let Expr::Call(call) = iter else { return None };
     let enumerate = enumerated(call)?;
     let mut batches = enumerate.arguments.args.first()?;
@@ -163,7 +167,7 @@ fn last_turn(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Option
         let is_bar = module.source(&*bar.func).ends_with("tqdm");
         batches = bar.arguments.args.first().filter(|_| is_bar)?;
     }
-    module.key(batches)?;
+    module.dotted_name(batches)?;
     let start = enumerate.arguments.args.get(1).or_else(|| {
         enumerate
             .arguments

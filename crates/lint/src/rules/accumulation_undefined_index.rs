@@ -40,8 +40,8 @@
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::Module;
-use crate::model::uses::uses_of;
-use crate::questions::steps::{Accumulation, accumulations};
+use crate::model::uses::find_uses;
+use crate::queries::optimizer_steps::{Accumulation, find_accumulations};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{ExceptHandler, Expr, ExprName, Pattern, Stmt};
@@ -57,7 +57,7 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    for accumulation in accumulations(module) {
+    for accumulation in find_accumulations(module) {
         if let Some(name) = counter(accumulation.counter())
             && !is_bound(module, &accumulation, name.id.as_str())
         {
@@ -201,7 +201,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, name: &Expr
         message: format!(
             "`{}` is bound nowhere: the loop at {} fails with its first batch",
             name.id,
-            module.line(module.head(accumulation.id))
+            module.line_label(module.loop_header(accumulation.id))
         ),
         label: "no such name".to_owned(),
         help: head,
@@ -220,10 +220,10 @@ fn fix(
     name: &str,
 ) -> Option<(Vec<Edit>, String)> {
     let around = module.loop_at(accumulation.id);
-    let (target, iter) = around.over?;
+    let (target, iter) = around.for_clause?;
     if let Some(counted) = counted(target, iter) {
         // It counts already, by another name.
-        let edits: Vec<Edit> = uses_of(module.text, name, around.body)
+        let edits: Vec<Edit> = find_uses(module.text, name, around.body)
             .iter()
             .map(|used| Edit {
                 range: used.expr.range(),

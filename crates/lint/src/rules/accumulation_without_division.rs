@@ -40,10 +40,10 @@
 
 use super::accumulation_zeroes_every_step::clears_each_turn;
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::uses::uses_of;
-use crate::model::{Call, Kind, Module};
-use crate::questions::backward::keys_in;
-use crate::questions::steps::{Accumulation, accumulations};
+use crate::model::uses::find_uses;
+use crate::model::{Call, Module, ValueKind};
+use crate::queries::backward::collect_names;
+use crate::queries::optimizer_steps::{Accumulation, find_accumulations};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Operator};
@@ -59,7 +59,7 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    for accumulation in accumulations(module) {
+    for accumulation in find_accumulations(module) {
         if let [back] = accumulation.backwards.as_slice()
             && is_of_tensor(back)
             && clears_each_turn(module, &accumulation).is_none()
@@ -76,7 +76,7 @@ fn is_of_tensor(back: &Call<'_>) -> bool {
     back.expr.arguments.args.is_empty()
         && back
             .receiver
-            .is_some_and(|receiver| matches!(receiver.kind, Kind::Tensor | Kind::Unknown))
+            .is_some_and(|receiver| matches!(receiver.kind, ValueKind::Tensor | ValueKind::Unknown))
 }
 
 /// Whether the number of batches is used for anything but counting, or anything else makes the
@@ -94,12 +94,12 @@ fn divides_somewhere(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -
     if sums.iter().any(|word| text.contains(word)) || touches_gradients(module, accumulation) {
         return true;
     }
-    let Some(key) = module.key(accumulation.every()) else {
+    let Some(key) = module.dotted_name(accumulation.every()) else {
         return !accumulation.every().is_number_literal_expr();
     };
     let name = key.rsplit('.').next().unwrap_or(key);
     is_divisor(text, name)
-        || uses_of(text, key, module.loop_at(accumulation.id).body).iter().any(|used| {
+        || find_uses(text, key, module.loop_at(accumulation.id).body).iter().any(|used| {
             !matches!(used.around[0], Some(Expr::BinOp(operation)) if operation.op == Operator::Mod)
         })
 }
@@ -140,12 +140,13 @@ fn is_weighed(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &C
     if has_factor(object) {
         return true;
     }
-    keys_in(module, object, &mut names);
+    collect_names(module, object, &mut names);
     let mut next = 0;
     while let Some(name) = names.get(next).copied() {
         next += 1;
         for store in module.stores() {
-            if store.place.within != Some(accumulation.id) || module.key(store.target) != Some(name)
+            if store.context.innermost_loop != Some(accumulation.id)
+                || module.dotted_name(store.target) != Some(name)
             {
                 continue;
             }
@@ -158,7 +159,7 @@ fn is_weighed(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &C
             }
             if next < 8 {
                 let mut found = Vec::new();
-                keys_in(module, source, &mut found);
+                collect_names(module, source, &mut found);
                 found.retain(|name| !names.contains(name));
                 names.extend(found);
             }
@@ -202,7 +203,7 @@ fn is_unseen(module: &Module<'_>, source: &Expr, accumulation: &Accumulation<'_,
     else {
         return true;
     };
-    if let Some(own) = call.own {
+    if let Some(own) = call.local_function {
         let name = module.source(accumulation.every());
         let name = name.rsplit('.').next().unwrap_or(name);
         let body = module.frame(own).body;
@@ -212,12 +213,13 @@ fn is_unseen(module: &Module<'_>, source: &Expr, accumulation: &Accumulation<'_,
             .map(|(first, last)| TextRange::new(first.start(), last.end()));
         return range.is_some_and(|range| module.source(range).contains(name));
     }
-    let is_known = matches!(call.callee.kind, Kind::Model | Kind::Criterion) || call.path.is_some();
+    let is_known =
+        matches!(call.callee.kind, ValueKind::Model | ValueKind::Criterion) || call.path.is_some();
     !is_known
         && module.source(&*wanted.func).starts_with("self.")
         && call
             .receiver
-            .is_none_or(|receiver| !receiver.is(Kind::Tensor))
+            .is_none_or(|receiver| !receiver.is(ValueKind::Tensor))
 }
 
 fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call<'_>) -> Finding {
@@ -228,7 +230,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call
         range: back.expr.range(),
         message: format!(
             "gradients of `{every}` batches add up before the step at {}, and nothing divides by `{every}`: the step is `{every}` times too large",
-            module.line(accumulation.choice)
+            module.line_label(accumulation.choice)
         ),
         label: "adds the whole gradient each time".to_owned(),
         help: match &fixed {

@@ -42,9 +42,10 @@
 //! Unsafe, as training goes another way afterwards: `zero_grad()` moves to after the step.
 
 use crate::finding::{Finding, Fix, Safety};
-use crate::model::{Call, Kind, Module};
-use crate::questions::steps::{
-    Accumulation, accumulations, cleared, is_unconditional, line_after, without_line,
+use crate::model::{Call, Module, ValueKind};
+use crate::queries::optimizer_steps::{
+    Accumulation, cleared_object, delete_line, find_accumulations, insert_line_after,
+    is_unconditional,
 };
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Stmt;
@@ -60,7 +61,7 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    for accumulation in accumulations(module) {
+    for accumulation in find_accumulations(module) {
         if let Some(clearing) = clears_each_turn(module, &accumulation) {
             findings.push(finding(module, &accumulation, clearing));
         }
@@ -74,8 +75,9 @@ pub fn clears_each_turn<'m, 'a>(
 ) -> Option<&'m Call<'a>> {
     let body = module.loop_at(accumulation.id).body;
     module.calls().iter().find(|call| {
-        call.place.within == Some(accumulation.id)
-            && cleared(module, call).is_some_and(|name| is_of(module, accumulation, call, name))
+        call.context.innermost_loop == Some(accumulation.id)
+            && cleared_object(module, call)
+                .is_some_and(|name| is_of(module, accumulation, call, name))
             && !accumulation.is_in_choice(call.expr)
             && is_unconditional(body, call.expr.range())
     })
@@ -91,12 +93,12 @@ fn is_of(
 ) -> bool {
     if call
         .receiver
-        .is_some_and(|receiver| receiver.is(Kind::Model))
+        .is_some_and(|receiver| receiver.is(ValueKind::Model))
     {
         let last = name.rsplit('.').next().unwrap_or(name);
         let parameters = format!("{last}.parameters");
         return module.calls().iter().any(|made| {
-            made.result.is(Kind::Optimizer) && module.source(made.expr).contains(&parameters)
+            made.result.is(ValueKind::Optimizer) && module.source(made.expr).contains(&parameters)
         });
     }
     accumulation.optimizers.contains(&name)
@@ -114,7 +116,7 @@ fn finding(
         range: clearing.expr.range(),
         message: format!(
             "`{source}` clears the gradients in each turn, the step at {} comes only every `{every}` turns: all but the last batch is computed for nothing",
-            module.line(accumulation.choice)
+            module.line_label(accumulation.choice)
         ),
         label: "throws away what should add up".to_owned(),
         help: format!("clear them only after a step, inside the `if`: {source}"),
@@ -133,8 +135,8 @@ fn fix(
     let statement = body.iter().find(|statement| {
         matches!(statement, Stmt::Expr(_)) && statement.range() == clearing.expr.range()
     })?;
-    let away = without_line(module, statement.range())?;
-    let after = line_after(module, step.expr.range(), module.source(clearing.expr))?;
+    let away = delete_line(module, statement.range())?;
+    let after = insert_line_after(module, step.expr.range(), module.source(clearing.expr))?;
     let edits = if away.range.start() < after.range.start() {
         vec![away, after]
     } else {

@@ -36,10 +36,10 @@
 
 use super::full_batch::{room, whole_input};
 use crate::finding::Finding;
-use crate::model::{Call, Device, Kind, Module, Value};
-use crate::questions::backward::{goes_back_during, goes_back_in};
-use crate::questions::network::{Need, need};
-use crate::questions::words::{bytes, count, memory};
+use crate::model::{Call, Device, Module, Value, ValueKind};
+use crate::queries::backward::{runs_backward_in_function, runs_backward_in_loop};
+use crate::queries::network::{MemoryNeed, estimate_step_memory};
+use crate::queries::wording::{format_bytes, format_count, format_memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -57,7 +57,7 @@ pub static RULE: Rule = Rule {
 const FEW: f64 = 50_000.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if module.here.ram.is_none() && module.here.vram.is_none() {
+    if module.target.ram_bytes.is_none() && module.target.vram_bytes.is_none() {
         return;
     }
     let mut known: Vec<u32> = Vec::new();
@@ -70,36 +70,36 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && let Some(room) = room(module, on_gpu)
             && needed.all() > room as f64
             && !is_spread(module)
-            && !known.contains(&call.place.frame.0)
+            && !known.contains(&call.context.frame.0)
         {
-            known.push(call.place.frame.0);
+            known.push(call.context.frame.0);
             findings.push(finding(call, &needed, rows, on_gpu, room));
         }
     }
 }
 
 /// `model(x)` on the way to `backward()`.
-fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(Need, f64, bool)> {
-    if call.path.is_some() || !call.callee.is(Kind::Model) || call.place.no_grad {
+fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, bool)> {
+    if call.path.is_some() || !call.callee.is(ValueKind::Model) || call.context.no_grad {
         return None;
     }
     let input = *module.arguments(call).first()?;
     let lengths = large(module, input)?;
-    let trains = match call.place.within {
-        Some(id) => goes_back_in(module, id),
-        None => goes_back_during(module, call.place.frame),
+    let trains = match call.context.innermost_loop {
+        Some(id) => runs_backward_in_loop(module, id),
+        None => runs_backward_in_function(module, call.context.frame),
     };
     if !trains || whole_input(module, call).is_some() {
         return None;
     }
-    let needed = need(module, &call.expr.func, call.place.frame, lengths)?;
+    let needed = estimate_step_memory(module, &call.expr.func, call.context.frame, lengths)?;
     let on_gpu = input.device == Device::Gpu || is_on_gpu(module);
     Some((needed, *lengths.first()?, on_gpu))
 }
 
 /// `model.fit(x, y, batch_size=…)` of Keras, which uses the card if there is one.
-fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(Need, f64, bool)> {
-    if !call.receiver?.is(Kind::Model) {
+fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, bool)> {
+    if !call.receiver?.is(ValueKind::Model) {
         return None;
     }
     let input = module.argument(call, 0, "x")?;
@@ -113,8 +113,12 @@ fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(Need, f64, bool)>
     if lengths.iter().product::<f64>() < FEW {
         return None;
     }
-    let needed = need(module, call.object()?, call.place.frame, &lengths)?;
-    Some((needed, *lengths.first()?, module.here.vram.is_some()))
+    let needed = estimate_step_memory(module, call.object()?, call.context.frame, &lengths)?;
+    Some((
+        needed,
+        *lengths.first()?,
+        module.target.vram_bytes.is_some(),
+    ))
 }
 
 fn large<'m>(module: &'m Module<'_>, input: Value) -> Option<&'m [f64]> {
@@ -126,7 +130,7 @@ fn large<'m>(module: &'m Module<'_>, input: Value) -> Option<&'m [f64]> {
 /// Whether the text puts things on a card at all.
 fn is_on_gpu(module: &Module<'_>) -> bool {
     module.calls().iter().any(|call| {
-        call.method() == Some("cuda") && call.receiver.is_some_and(|r| r.is(Kind::Model))
+        call.method() == Some("cuda") && call.receiver.is_some_and(|r| r.is(ValueKind::Model))
     })
 }
 
@@ -145,7 +149,7 @@ fn is_spread(module: &Module<'_>) -> bool {
     .any(|word| module.text.contains(word))
 }
 
-fn finding(call: &Call<'_>, needed: &Need, rows: f64, on_gpu: bool, room: u64) -> Finding {
+fn finding(call: &Call<'_>, needed: &MemoryNeed, rows: f64, on_gpu: bool, room: u64) -> Finding {
     let here = if on_gpu { "a GPU" } else { "a machine" };
     // What does not depend on the batch stays.
     let each = (needed.input + needed.activations) / rows;
@@ -163,18 +167,21 @@ fn finding(call: &Call<'_>, needed: &Need, rows: f64, on_gpu: bool, room: u64) -
         message: format!(
             "a step with {} rows needs at least {} ({} of activations, {} of weights with gradients and optimizer, {} of \
              input), on {here} with {}",
-            count(rows),
-            bytes(needed.all()),
-            bytes(needed.activations),
-            bytes(needed.weights),
-            bytes(needed.input),
-            memory(room)
+            format_count(rows),
+            format_bytes(needed.all()),
+            format_bytes(needed.activations),
+            format_bytes(needed.weights),
+            format_bytes(needed.input),
+            format_memory(room)
         ),
-        label: format!("{} more than there is", bytes(needed.all() - room as f64)),
+        label: format!(
+            "{} more than there is",
+            format_bytes(needed.all() - room as f64)
+        ),
         help: if fits >= 1.0 {
             format!(
                 "no more than {} rows can fit: take a smaller batch and add up the gradients of several before the step",
-                count(largest_power(fits))
+                format_count(largest_power(fits))
             )
         } else {
             "the weights alone do not fit: a smaller model, or one spread over several cards"

@@ -166,7 +166,7 @@ fn is_argument_of_other(module: &Module<'_>, layer: &ExprCall) -> bool {
 /// Layers that are called one after the other: `norm(conv(x))`, or `x = conv(x)` and then
 /// `x = norm(x)`.
 fn one_after_the_other<'a>(module: &Module<'a>, findings: &mut Vec<Finding>) {
-    let layers = Layers::of(module);
+    let layers = Layers::collect(module);
     let calls: Vec<&Call<'a>> = module
         .calls()
         .iter()
@@ -231,15 +231,15 @@ struct Layers<'a> {
 }
 
 impl<'a> Layers<'a> {
-    fn of(module: &Module<'a>) -> Layers<'a> {
+    fn collect(module: &Module<'a>) -> Layers<'a> {
         let mut kept: Vec<(u32, &'a str, Path<'a>, &'a ExprCall)> = Vec::new();
         let mut twice: Vec<(u32, &'a str)> = Vec::new();
         for store in module.stores() {
-            let Some(class) = module.frame(store.place.frame).class else {
+            let Some(class) = module.frame(store.context.frame).class else {
                 continue;
             };
             let Some(key) = module
-                .key(store.target)
+                .dotted_name(store.target)
                 .filter(|key| key.starts_with("self."))
             else {
                 continue;
@@ -251,7 +251,7 @@ impl<'a> Layers<'a> {
                 twice.push((class, key));
             }
             if let Some(Expr::Call(call)) = store.source
-                && let Some(path) = module.path(&call.func)
+                && let Some(path) = module.import_path(&call.func)
                 && (is_norm(&path) || has_bias(&path, call))
             {
                 kept.push((class, key, path, call));
@@ -268,11 +268,11 @@ impl<'a> Layers<'a> {
         }
         // Keras: `Conv2D(…)(x)`.
         if let Expr::Call(layer) = &*call.expr.func {
-            let path = module.path(&layer.func)?;
+            let path = module.import_path(&layer.func)?;
             return (is_norm(&path) || has_bias(&path, layer)).then_some((path, layer));
         }
-        let class = module.frame(call.place.frame).class?;
-        let key = module.key(&call.expr.func)?;
+        let class = module.frame(call.context.frame).class?;
+        let key = module.dotted_name(&call.expr.func)?;
         let found = self
             .kept
             .iter()
@@ -286,8 +286,8 @@ impl<'a> Layers<'a> {
             return true;
         }
         let (Some(class), Some(key)) = (
-            module.frame(call.place.frame).class,
-            module.key(&call.expr.func),
+            module.frame(call.context.frame).class,
+            module.dotted_name(&call.expr.func),
         ) else {
             return false;
         };
@@ -305,7 +305,7 @@ impl<'a> Layers<'a> {
 
 fn push(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall, findings: &mut Vec<Finding>) {
     let is_keras = module
-        .path(&layer.func)
+        .import_path(&layer.func)
         .is_none_or(|path| path.first() != "torch");
     let argument = if is_keras {
         "use_bias=False"
@@ -321,7 +321,7 @@ fn push(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall, findings: &mut V
         range: layer.range(),
         message: format!(
             "the bias of this `{name}` is taken away again by the batch normalization at {}: memory and time for nothing",
-            module.line(norm.range())
+            module.line_label(norm.range())
         ),
         label: "has a bias".to_owned(),
         help: format!("leave it out: {argument}"),

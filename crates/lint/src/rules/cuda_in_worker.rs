@@ -36,9 +36,11 @@
 //! None: where the batch is used is for its author to say.
 
 use crate::finding::Finding;
-use crate::model::{Call, FrameId, Kind, Module, Role};
-use crate::questions::devices::is_gpu;
-use crate::questions::loaders::{calls_of, line_of, loaders, with_workers, workers};
+use crate::model::{Call, FrameId, Module, Role, ValueKind};
+use crate::queries::devices::is_gpu_device;
+use crate::queries::loaders::{
+    find_loaders, line_range, loaders_with_workers, reachable_functions, worker_count,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_text_size::Ranged;
 
@@ -52,12 +54,12 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if loaders(module).next().is_none() || module.text.contains("set_start_method") {
+    if find_loaders(module).next().is_none() || module.text.contains("set_start_method") {
         return;
     }
     for (id, class) in module.classes().iter().enumerate() {
-        if class.is == Role::Dataset
-            && let Some((loader, _)) = with_workers(module, id as u32).next()
+        if class.role == Role::Dataset
+            && let Some((loader, _)) = loaders_with_workers(module, id as u32).next()
         {
             for name in ["__getitem__", "__getitems__", "__iter__"] {
                 if let Some(frame) = class.methods.get(name) {
@@ -67,10 +69,10 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             }
         }
     }
-    for loader in loaders(module) {
+    for loader in find_loaders(module) {
         let collate = module.argument(loader, 6, "collate_fn");
-        let has_workers = workers(module, loader).is_some_and(|(workers, _)| workers > 0.0);
-        if has_workers && let Some(Kind::Function(id)) = collate.map(|value| value.kind) {
+        let has_workers = worker_count(module, loader).is_some_and(|(workers, _)| workers > 0.0);
+        if has_workers && let Some(ValueKind::Function(id)) = collate.map(|value| value.kind) {
             let whose = format!("`{}`", module.frame(FrameId(id)).name());
             report(module, FrameId(id), &whose, loader, findings);
         }
@@ -84,13 +86,13 @@ fn report(
     loader: &Call<'_>,
     findings: &mut Vec<Finding>,
 ) {
-    let frames = calls_of(module, frame, 2);
+    let frames = reachable_functions(module, frame, 2);
     let moves = module
         .calls()
         .iter()
-        .filter(|call| frames.contains(&call.place.frame) && moves_to_gpu(module, call));
+        .filter(|call| frames.contains(&call.context.frame) && moves_to_gpu(module, call));
     for call in moves {
-        let line = line_of(module, loader);
+        let line = line_range(module, loader);
         let known = findings
             .iter()
             .any(|other| other.rule.code == RULE.code && other.range == call.expr.range());
@@ -117,14 +119,15 @@ fn moves_to_gpu<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
         Some("cuda") => true,
         Some("to") => {
             let device = call.argument(0, "device");
-            device.is_some_and(|device| is_gpu(module, device, call.place.frame))
+            device.is_some_and(|device| is_gpu_device(module, device, call.context.frame))
         }
         _ => {
             let of_torch = call
                 .path
                 .is_some_and(|path| path.first() == "torch" && path.last() != "device");
             let device = call.keyword("device");
-            of_torch && device.is_some_and(|device| is_gpu(module, device, call.place.frame))
+            of_torch
+                && device.is_some_and(|device| is_gpu_device(module, device, call.context.frame))
         }
     }
 }

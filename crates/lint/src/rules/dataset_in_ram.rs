@@ -37,11 +37,11 @@
 //! None: how to read one element is for its author to say.
 
 use crate::finding::Finding;
-use crate::model::{Call, Device, FrameId, Kind, Module};
-use crate::questions::bindings::{behind_names, bound_to, trains};
-use crate::questions::files::{are_paths, bound_names, is_lazy, reads_each};
-use crate::questions::keeping::is_test;
-use crate::questions::words::{bytes, count, memory};
+use crate::model::{Call, Device, FrameId, Module, ValueKind};
+use crate::queries::bindings::{find_binding, is_training_script, resolve_names};
+use crate::queries::files::{is_path_list, reads_file_named_by, target_names, yields_one_item};
+use crate::queries::retention::is_test_code;
+use crate::queries::wording::{format_bytes, format_count, format_memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Comprehension, Expr};
 use ruff_text_size::{Ranged, TextRange};
@@ -64,7 +64,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         .iter()
         .filter_map(|call| gathers(module, call))
         .peekable();
-    if gathered.peek().is_some() && trains(module) {
+    if gathered.peek().is_some() && is_training_script(module) {
         for (place, what) in gathered {
             findings.push(finding(module, place, &what));
         }
@@ -76,7 +76,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 /// An array that takes more than half of the memory.
 fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
     let size = call.result.bytes()?;
-    let ram = module.here.ram?;
+    let ram = module.target.ram_bytes?;
     let is_made = match call.path {
         Some(path) => {
             matches!(path.first(), "torch" | "numpy" | "tensorflow") && !is_copy(path.last())
@@ -86,8 +86,8 @@ fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
             Some("random" | "standard_normal" | "integers" | "normal" | "uniform")
         ),
     };
-    let is_array = matches!(call.result.kind, Kind::Tensor | Kind::Array);
-    if is_test(module, module.frame(call.place.frame)) {
+    let is_array = matches!(call.result.kind, ValueKind::Tensor | ValueKind::Array);
+    if is_test_code(module, module.frame(call.context.frame)) {
         return None;
     }
     if !is_made
@@ -105,13 +105,13 @@ fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
         format!("`{source}`")
     };
     let lengths = module.shape(call.result).map(|lengths| {
-        let lengths: Vec<String> = lengths.iter().map(|length| count(*length)).collect();
+        let lengths: Vec<String> = lengths.iter().map(|length| format_count(*length)).collect();
         lengths.join(" × ")
     });
     Some(Finding {
         rule: &RULE,
         range: call.expr.range(),
-        message: format!("{short} is {}, on a machine with {}", bytes(size), memory(ram)),
+        message: format!("{short} is {}, on a machine with {}", format_bytes(size), format_memory(ram)),
         label: format!("{} elements at once", lengths.unwrap_or_default()),
         help: "make or read one batch at a time: in __getitem__ of a Dataset, or from np.load(…, mmap_mode=\"r\")"
             .to_owned(),
@@ -138,9 +138,9 @@ fn is_elsewhere(module: &Module<'_>, call: &Call<'_>) -> bool {
 
 /// What brings together what many files hold, and the functions' word for it.
 fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, String)> {
-    let frame = call.place.frame;
+    let frame = call.context.frame;
     let may_gather = call.path.is_some() || call.method() == Some("append");
-    if !may_gather || call.place.inline || is_lazy(module, frame) {
+    if !may_gather || call.context.inline || yields_one_item(module, frame) {
         return None;
     }
     if let Some(path) = call.path {
@@ -166,7 +166,7 @@ fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, Strin
     }
     // A list that a dataset keeps.
     let name = module
-        .key(call.object()?)
+        .dotted_name(call.object()?)
         .filter(|name| name.starts_with("self."))?;
     let added = call
         .expr
@@ -174,15 +174,18 @@ fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, Strin
         .args
         .first()
         .filter(|_| call.method() == Some("append"))?;
-    let around = module.loop_at(call.place.within?);
-    let (target, over) = around.over?;
-    let names = bound_names(target);
+    let around = module.loop_at(call.context.innermost_loop?);
+    let (target, over) = around.for_clause?;
+    let names = target_names(target);
     let kept = module.arguments(call).first()?;
-    let is_array = matches!(kept.kind, Kind::Tensor | Kind::Array | Kind::Unknown);
-    let reads =
-        reads_each(module, added, frame, &names) || is_read_before(module, added, &names, call);
+    let is_array = matches!(
+        kept.kind,
+        ValueKind::Tensor | ValueKind::Array | ValueKind::Unknown
+    );
+    let reads = reads_file_named_by(module, added, frame, &names)
+        || is_read_before(module, added, &names, call);
     let in_init = module.frame(frame).name() == "__init__";
-    (in_init && is_array && reads && are_paths(module, over, frame)).then(|| {
+    (in_init && is_array && reads && is_path_list(module, over, frame)).then(|| {
         (
             call.expr.range(),
             format!(
@@ -200,20 +203,20 @@ fn is_read_before<'a>(
     names: &[&str],
     call: &Call<'a>,
 ) -> bool {
-    let Some(name) = module.key(added) else {
+    let Some(name) = module.dotted_name(added) else {
         return false;
     };
-    let origin = bound_to(module, name, call.place.frame, call.expr.start());
+    let origin = find_binding(module, name, call.context.frame, call.expr.start());
     origin.is_some_and(|origin| {
         origin.part.is_none_or(|part| part == 0)
-            && reads_each(module, origin.expr, origin.frame, names)
+            && reads_file_named_by(module, origin.expr, origin.frame, names)
     })
 }
 
 /// The files that a list of parts is read from, as they are called: a comprehension, `map`, or a
 /// list that a loop before it filled.
 fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> Option<&'a str> {
-    let origin = behind_names(module, parts, frame);
+    let origin = resolve_names(module, parts, frame);
     match origin.expr {
         Expr::ListComp(list) => of_comprehension(module, &list.elt, &list.generators, origin.frame),
         Expr::Generator(list) => {
@@ -226,33 +229,33 @@ fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> 
             match (function.id.as_str(), &call.arguments.args[..]) {
                 ("list" | "tuple", [inner]) => reads_all_files(module, inner, origin.frame),
                 ("map", [reader, over]) => {
-                    let reads = match module.path(reader) {
+                    let reads = match module.import_path(reader) {
                         Some(path) => {
-                            crate::questions::files::reads_a_file(&path) && !path.is("torch.load")
+                            crate::queries::files::reads_file(&path) && !path.is("torch.load")
                         }
-                        None => match module.settled(reader, origin.frame).kind {
-                            Kind::Function(id) => reads_in(module, FrameId(id)),
+                        None => match module.final_value(reader, origin.frame).kind {
+                            ValueKind::Function(id) => reads_in(module, FrameId(id)),
                             _ => false,
                         },
                     };
-                    (reads && are_paths(module, over, origin.frame)).then(|| module.source(over))
+                    (reads && is_path_list(module, over, origin.frame)).then(|| module.source(over))
                 }
                 _ => None,
             }
         }
         Expr::List(list) if list.elts.is_empty() => {
-            let name = module.key(parts)?;
+            let name = module.dotted_name(parts)?;
             module.calls().iter().find_map(|call| {
                 let is_append = call.method() == Some("append")
-                    && call.place.frame == frame
-                    && call.object().and_then(|object| module.key(object)) == Some(name);
-                let around = module.loop_at(call.place.within.filter(|_| is_append)?);
-                let (target, over) = around.over?;
+                    && call.context.frame == frame
+                    && call.object().and_then(|object| module.dotted_name(object)) == Some(name);
+                let around = module.loop_at(call.context.innermost_loop.filter(|_| is_append)?);
+                let (target, over) = around.for_clause?;
                 let added = call.expr.arguments.args.first()?;
-                let names = bound_names(target);
-                let reads = reads_each(module, added, frame, &names)
+                let names = target_names(target);
+                let reads = reads_file_named_by(module, added, frame, &names)
                     || is_read_before(module, added, &names, call);
-                (reads && are_paths(module, over, frame)).then(|| module.source(over))
+                (reads && is_path_list(module, over, frame)).then(|| module.source(over))
             })
         }
         _ => None,
@@ -266,23 +269,24 @@ fn of_comprehension<'a>(
     frame: FrameId,
 ) -> Option<&'a str> {
     let [generator] = generators else { return None };
-    let names = bound_names(&generator.target);
-    (reads_each(module, element, frame, &names) && are_paths(module, &generator.iter, frame))
-        .then(|| module.source(&generator.iter))
+    let names = target_names(&generator.target);
+    (reads_file_named_by(module, element, frame, &names)
+        && is_path_list(module, &generator.iter, frame))
+    .then(|| module.source(&generator.iter))
 }
 
 fn reads_in(module: &Module<'_>, frame: FrameId) -> bool {
     module.calls().iter().any(|call| {
-        call.place.frame == frame
+        call.context.frame == frame
             && call
                 .path
-                .is_some_and(|path| crate::questions::files::reads_a_file(&path))
+                .is_some_and(|path| crate::queries::files::reads_file(&path))
     })
 }
 
 fn finding(module: &Module<'_>, place: TextRange, what: &str) -> Finding {
-    let here = module.here.ram.map_or(String::new(), |ram| {
-        format!(", in the {} of this machine", memory(ram))
+    let here = module.target.ram_bytes.map_or(String::new(), |ram| {
+        format!(", in the {} of this machine", format_memory(ram))
     });
     Finding {
         rule: &RULE,

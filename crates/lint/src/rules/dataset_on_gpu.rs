@@ -35,10 +35,10 @@
 
 use super::full_batch::whole_input;
 use crate::finding::Finding;
-use crate::model::uses::uses_of;
-use crate::model::{Call, Device, FrameId, Kind, Module, Role, Store};
-use crate::questions::files::is_whole_file;
-use crate::questions::words::{bytes, memory};
+use crate::model::uses::find_uses;
+use crate::model::{Call, Device, FrameId, Module, Role, Store, ValueKind};
+use crate::queries::files::holds_whole_file;
+use crate::queries::wording::{format_bytes, format_memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -69,14 +69,14 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             findings.push(finding(
                 module,
                 moved,
-                &format!("the dataset at {}", module.line(call.expr.range())),
+                &format!("the dataset at {}", module.line_label(call.expr.range())),
             ));
         }
     }
     for store in module.stores() {
         if store.value.device == Device::Gpu
-            && store.value.is(Kind::Tensor)
-            && store.place.within.is_none()
+            && store.value.is(ValueKind::Tensor)
+            && store.context.innermost_loop.is_none()
             && let Some(moved) = mover(module, store)
             && !places.contains(&moved.expr.range())
             && is_large(module, moved) == Some(true)
@@ -125,31 +125,31 @@ fn moves(call: &Call<'_>) -> bool {
 /// Whether data is large: by its size, or because a file held it. None: it is small.
 fn is_large<'a>(module: &Module<'a>, moved: &Call<'a>) -> Option<bool> {
     if let Some(size) = moved.result.bytes() {
-        let vram = module.here.vram? as f64;
+        let vram = module.target.vram_bytes? as f64;
         return (size >= vram * LARGE).then_some(true);
     }
-    let frame = moved.place.frame;
+    let frame = moved.context.frame;
     let data = match moved.object() {
         Some(object) => object,
         None => moved.expr.arguments.args.first()?,
     };
-    Some(is_whole_file(module, data, frame))
+    Some(holds_whole_file(module, data, frame))
 }
 
 /// Where batches are taken out of a tensor: sliced in a loop, split by one, or given by
 /// `__getitem__`; or where all of it is given to a model.
 fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<String> {
-    let name = module.key(store.target)?;
-    let frame = module.frame(store.place.frame);
+    let name = module.dotted_name(store.target)?;
+    let frame = module.frame(store.context.frame);
     if name.starts_with("self.") {
         let class = module.classes().get(frame.class? as usize)?;
-        let item = (class.is == Role::Dataset)
+        let item = (class.role == Role::Dataset)
             .then(|| class.methods.get("__getitem__"))
             .flatten()?;
         return sliced_in(module, name, module.frame(*item).body);
     }
     let own = |around: &&crate::model::Loop<'_>| {
-        around.frame == store.place.frame && around.parent.is_none()
+        around.frame == store.context.frame && around.parent.is_none()
     };
     for around in module.loops().iter().filter(own) {
         if let Some(line) = sliced_in(module, name, around.body) {
@@ -157,17 +157,17 @@ fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<String> {
         }
     }
     let whole = module.calls().iter().find(|call| {
-        call.place.frame == store.place.frame
+        call.context.frame == store.context.frame
             && whole_input(module, call).is_some_and(|(data, _)| data == name)
     });
     if let Some(call) = whole {
-        return Some(module.line(call.expr.range()));
+        return Some(module.line_label(call.expr.range()));
     }
-    splits(module, name, store.place.frame)
+    splits(module, name, store.context.frame)
 }
 
 fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
-    uses_of(module.text, name, body)
+    find_uses(module.text, name, body)
         .iter()
         .find_map(|used| match used.around[0] {
             Some(Expr::Subscript(subscript))
@@ -176,7 +176,7 @@ fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
                     && !subscript.slice.is_number_literal_expr()
                     && !subscript.slice.is_string_literal_expr() =>
             {
-                Some(module.line(used.expr.range()))
+                Some(module.line_label(used.expr.range()))
             }
             _ => None,
         })
@@ -185,7 +185,7 @@ fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
 /// `for part in everything.split(chunk)`.
 fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<String> {
     module.loops().iter().find_map(|around| {
-        let (_, Expr::Call(over)) = around.over? else {
+        let (_, Expr::Call(over)) = around.for_clause? else {
             return None;
         };
         let Expr::Attribute(method) = &*over.func else {
@@ -193,8 +193,8 @@ fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<String> {
         };
         let is_split = around.frame == frame
             && matches!(method.attr.as_str(), "split" | "chunk")
-            && module.key(&method.value) == Some(name);
-        is_split.then(|| module.line(over.range()))
+            && module.dotted_name(&method.value) == Some(name);
+        is_split.then(|| module.line_label(over.range()))
     })
 }
 
@@ -207,14 +207,17 @@ fn finding(module: &Module<'_>, moved: &Call<'_>, user: &str) -> Finding {
     } else {
         data
     };
-    let card = module.here.vram.map_or("the card".to_owned(), |vram| {
-        format!("a GPU with {}", memory(vram))
-    });
+    let card = module
+        .target
+        .vram_bytes
+        .map_or("the card".to_owned(), |vram| {
+            format!("a GPU with {}", format_memory(vram))
+        });
     let size = moved.result.bytes();
     let message = match size {
         Some(size) => format!(
             "`{data}` is {}, on {card}, for the whole training",
-            bytes(size)
+            format_bytes(size)
         ),
         None => {
             format!("`{data}` is all that a file held, and stays on {card} for the whole training")

@@ -30,8 +30,8 @@
 //! Unsafe, as the numbers change a little: a small number is added to the divisor.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{Call, Form, Module, Place, Value};
-use crate::questions::numbers::{forms, is_keras_prediction, is_tensor_method};
+use crate::model::{Activation, Call, CodeContext, Module, Value};
+use crate::queries::activations::{find_activations, is_keras_prediction, is_tensor_method};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange};
@@ -56,7 +56,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         let range = TextRange::new(division.above.start(), division.below.end());
         look_at(
             module,
-            &division.place,
+            &division.context,
             range,
             division.below,
             division.by,
@@ -65,7 +65,14 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     for call in module.calls() {
         if let Some((below, by)) = divisor(module, call) {
-            look_at(module, &call.place, call.expr.range(), below, by, findings);
+            look_at(
+                module,
+                &call.context,
+                call.expr.range(),
+                below,
+                by,
+                findings,
+            );
         }
     }
 }
@@ -95,22 +102,29 @@ fn divisor<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)
 
 fn look_at<'a>(
     module: &Module<'a>,
-    place: &Place,
+    context: &CodeContext,
     range: TextRange,
     below: &'a Expr,
     by: Value,
     findings: &mut Vec<Finding>,
 ) {
-    if place.no_grad
+    if context.no_grad
         || findings
             .iter()
             .any(|known| known.rule.code == RULE.code && known.range == range)
     {
         return;
     }
-    let is_risky = |form: &Form| matches!(form, Form::Raw | Form::Rectified | Form::Output);
-    if is_keras_prediction(module, place.frame, below)
-        || forms(module, place.frame, below, by).iter().any(is_risky)
+    let is_risky = |activation: &Activation| {
+        matches!(
+            activation,
+            Activation::Linear | Activation::Relu | Activation::ModelOutput
+        )
+    };
+    if is_keras_prediction(module, context.frame, below)
+        || find_activations(module, context.frame, below, by)
+            .iter()
+            .any(is_risky)
     {
         findings.push(finding(module, range, below));
     }

@@ -31,8 +31,8 @@
 //! None: whether the softmax goes, or the loss becomes another, is the author's to say.
 
 use crate::finding::Finding;
-use crate::model::{Call, Form, Kind, Module, Value};
-use crate::questions::numbers::forms;
+use crate::model::{Activation, Call, Module, Value, ValueKind};
+use crate::queries::activations::find_activations;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -48,21 +48,29 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        if let Some(given) = given_twice(module, call, Form::Softmax) {
+        if let Some(given) = given_twice(module, call, Activation::Softmax) {
             findings.push(finding(module, call, given));
         }
     }
 }
 
 /// What a loss is given that has been through the same function that the loss applies.
-pub fn given_twice<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<&'a Expr> {
-    let (given, value) = logits(module, call, form)?;
-    let known = forms(module, call.place.frame, given, value);
-    (!known.is_empty() && known.iter().all(|known| *known == form)).then_some(given)
+pub fn given_twice<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    activation: Activation,
+) -> Option<&'a Expr> {
+    let (given, value) = logits(module, call, activation)?;
+    let known = find_activations(module, call.context.frame, given, value);
+    (!known.is_empty() && known.iter().all(|known| *known == activation)).then_some(given)
 }
 
 /// The raw numbers that a loss of this kind takes.
-fn logits<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<(&'a Expr, Value)> {
+fn logits<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    activation: Activation,
+) -> Option<(&'a Expr, Value)> {
     let argument = |place: usize, name: &str| {
         Some((
             call.argument(place, name)?,
@@ -70,8 +78,8 @@ fn logits<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<(&'a E
         ))
     };
     if let Some(path) = call.path {
-        return match (path.segments(), form) {
-            (["torch", "nn", "functional", "cross_entropy"], Form::Softmax)
+        return match (path.segments(), activation) {
+            (["torch", "nn", "functional", "cross_entropy"], Activation::Softmax)
             | (
                 [
                     "torch",
@@ -79,7 +87,7 @@ fn logits<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<(&'a E
                     "functional",
                     "binary_cross_entropy_with_logits",
                 ],
-                Form::Sigmoid,
+                Activation::Sigmoid,
             ) => argument(0, "input"),
             (
                 [
@@ -88,9 +96,9 @@ fn logits<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<(&'a E
                     "softmax_cross_entropy_with_logits"
                     | "sparse_softmax_cross_entropy_with_logits",
                 ],
-                Form::Softmax,
+                Activation::Softmax,
             )
-            | (["tensorflow", "nn", "sigmoid_cross_entropy_with_logits"], Form::Sigmoid) => {
+            | (["tensorflow", "nn", "sigmoid_cross_entropy_with_logits"], Activation::Sigmoid) => {
                 argument(1, "logits")
             }
             _ => None,
@@ -98,12 +106,14 @@ fn logits<'a>(module: &Module<'a>, call: &Call<'a>, form: Form) -> Option<(&'a E
     }
     if call.method() == Some("compile") {
         // The model itself is what is given.
-        let model = call.receiver.filter(|receiver| receiver.is(Kind::Model))?;
+        let model = call
+            .receiver
+            .filter(|receiver| receiver.is(ValueKind::Model))?;
         let loss = module.argument(call, 1, "loss")?;
-        let fits = loss.is(Kind::Criterion) && loss.form == form;
+        let fits = loss.is(ValueKind::Criterion) && loss.activation == activation;
         return Some((call.object()?, model)).filter(|_| fits);
     }
-    let fits = call.callee.is(Kind::Criterion) && call.callee.form == form;
+    let fits = call.callee.is(ValueKind::Criterion) && call.callee.activation == activation;
     if !fits {
         return None;
     }

@@ -37,10 +37,12 @@
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::uses::lies_in;
-use crate::model::{Call, Feed, Frame, FrameId, Kind, LoopId, Module, Role, each_block};
-use crate::questions::attempts::runs_a_model;
-use crate::questions::backward::{goes_back_by, goes_back_during, goes_back_in};
-use crate::questions::keeping::{arguments_of, is_evaluation, is_test};
+use crate::model::{Call, Frame, FrameId, LoopId, LoopSource, Module, Role, ValueKind, each_block};
+use crate::queries::backward::{
+    call_runs_backward, runs_backward_in_function, runs_backward_in_loop,
+};
+use crate::queries::retention::{is_evaluation_name, is_test_code, match_arguments};
+use crate::queries::try_blocks::runs_model;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -60,20 +62,22 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     let mut seen: Vec<(FrameId, LoopId)> = Vec::new();
     for call in module.calls() {
-        let Some(id) = call.place.within else {
+        let Some(id) = call.context.innermost_loop else {
             continue;
         };
-        let is_plain = !call.place.no_grad && !call.place.inline && call.place.handler.is_none();
+        let is_plain =
+            !call.context.no_grad && !call.context.inline && call.context.handler.is_none();
         let around = module.loop_at(id);
-        let is_over = around.over.is_some() && !matches!(around.feed, Feed::Times(_));
-        let is_suspect =
-            is_plain && (call.callee.is(Kind::Model) || (call.own.is_some() && is_over));
+        let is_over =
+            around.for_clause.is_some() && !matches!(around.loop_source, LoopSource::Times(_));
+        let is_suspect = is_plain
+            && (call.callee.is(ValueKind::Model) || (call.local_function.is_some() && is_over));
         if is_suspect
-            && !seen.contains(&(call.place.frame, id))
+            && !seen.contains(&(call.context.frame, id))
             && records(module, call)
             && only_asks(module, call, id)
         {
-            seen.push((call.place.frame, id));
+            seen.push((call.context.frame, id));
             findings.push(finding(module, call, id));
         }
     }
@@ -94,34 +98,40 @@ fn is_handled_elsewhere(module: &Module<'_>) -> bool {
 
 /// Whether a graph is recorded by this call: of a model, or of a function that runs one.
 fn records(module: &Module<'_>, call: &Call<'_>) -> bool {
-    if call.callee.is(Kind::Model) {
-        return call.result.graph || matches!(call.result.kind, Kind::Tuple(_) | Kind::Fields(_));
+    if call.callee.is(ValueKind::Model) {
+        return call.result.graph
+            || matches!(call.result.kind, ValueKind::Tuple(_) | ValueKind::Fields(_));
     }
-    call.own.is_some_and(|own| {
+    call.local_function.is_some_and(|own| {
         let frame = module.frame(own);
         let is_helper =
-            !frame.no_grad && !is_in_model(module, frame) && !is_evaluation(frame.name());
+            !frame.no_grad && !is_in_model(module, frame) && !is_evaluation_name(frame.name());
         is_helper
-            && !goes_back_during(module, own)
+            && !runs_backward_in_function(module, own)
             && module.calls().iter().any(|inner| {
-                inner.place.frame == own && inner.callee.is(Kind::Model) && !inner.place.no_grad
+                inner.context.frame == own
+                    && inner.callee.is(ValueKind::Model)
+                    && !inner.context.no_grad
             })
     })
 }
 
 /// Whether the model is asked in this loop, and nothing is learned from what it says.
 fn only_asks<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
-    let frame = module.frame(call.place.frame);
+    let frame = module.frame(call.context.frame);
     let source = frame.def.map_or("", |def| module.source(def));
-    if is_in_model(module, frame) || is_test(module, frame) || source.contains("requires_grad") {
+    if is_in_model(module, frame) || is_test_code(module, frame) || source.contains("requires_grad")
+    {
         return false;
     }
     // Whoever turns gradients off for one call of a model has them on for another on purpose.
     let is_chosen = module.calls().iter().any(|other| {
-        other.place.frame == call.place.frame && other.place.no_grad && other.callee.is(Kind::Model)
+        other.context.frame == call.context.frame
+            && other.context.no_grad
+            && other.callee.is(ValueKind::Model)
     });
     if is_chosen
-        || goes_back_in(module, id)
+        || runs_backward_in_loop(module, id)
         || is_under_unknown(module, frame.body, call.expr.range())
     {
         return false;
@@ -136,7 +146,7 @@ fn is_in_model(module: &Module<'_>, frame: &Frame<'_>) -> bool {
         let class = frame
             .class
             .and_then(|class| module.classes().get(class as usize));
-        if class.is_some_and(|class| !matches!(class.is, Role::Other | Role::Dataset)) {
+        if class.is_some_and(|class| !matches!(class.role, Role::Other | Role::Dataset)) {
             return true;
         }
         here = frame.parent.map(|parent| module.frame(parent));
@@ -150,7 +160,7 @@ fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     let here: Vec<&Call<'a>> = module
         .calls()
         .iter()
-        .filter(|other| other.place.frame == call.place.frame)
+        .filter(|other| other.context.frame == call.context.frame)
         .collect();
     let position = call.expr.start();
     let turns = |name: &str, other: &Call<'a>| {
@@ -178,18 +188,21 @@ fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     let mut later = here
         .iter()
         .filter(|other| (evaluated..end).contains(&other.expr.start()));
-    !later.any(|other| goes_back_by(module, other))
+    !later.any(|other| call_runs_backward(module, other))
 }
 
 /// Whether the object that `.eval()` was called on is the model that is asked, here or in the
 /// function that is called.
 fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> bool {
-    let Some(key) = module.key(object) else {
+    let Some(key) = module.dotted_name(object) else {
         return false;
     };
-    let Some(own) = call.own.filter(|_| !call.callee.is(Kind::Model)) else {
+    let Some(own) = call
+        .local_function
+        .filter(|_| !call.callee.is(ValueKind::Model))
+    else {
         // `self.model.eval()` reaches what is inside.
-        let asked = module.key(&call.expr.func);
+        let asked = module.dotted_name(&call.expr.func);
         return asked.is_some_and(|asked| {
             asked == key
                 || asked
@@ -197,16 +210,16 @@ fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> 
                     .is_some_and(|rest| rest.starts_with(['.', '[']))
         });
     };
-    let given = arguments_of(module, call, own);
+    let given = match_arguments(module, call, own);
     module.calls().iter().any(|inner| {
-        inner.place.frame == own
-            && inner.callee.is(Kind::Model)
-            && module.key(&inner.expr.func).is_some_and(|asked| {
+        inner.context.frame == own
+            && inner.callee.is(ValueKind::Model)
+            && module.dotted_name(&inner.expr.func).is_some_and(|asked| {
                 let is_shared =
                     key.starts_with("self.") || !module.frame(own).names.contains_key(key);
                 (asked == key && is_shared)
                     || given.iter().any(|(name, argument, _)| {
-                        *name == asked && module.key(argument) == Some(key)
+                        *name == asked && module.dotted_name(argument) == Some(key)
                     })
             })
     })
@@ -220,23 +233,23 @@ fn is_known_evaluation(
     call: &Call<'_>,
     id: LoopId,
 ) -> bool {
-    let id_of_frame = call.place.frame;
+    let id_of_frame = call.context.frame;
     let mut callers = module
         .calls()
         .iter()
-        .filter(|other| other.own == Some(id_of_frame))
+        .filter(|other| other.local_function == Some(id_of_frame))
         .peekable();
-    is_evaluation(frame.name())
-        && module.loop_at(id).feed == Feed::Batches
+    is_evaluation_name(frame.name())
+        && module.loop_at(id).loop_source == LoopSource::Batches
         && !frame.returns.graph
-        && !goes_back_during(module, id_of_frame)
+        && !runs_backward_in_function(module, id_of_frame)
         && !module.calls().iter().any(|other| {
-            other.place.frame == id_of_frame
+            other.context.frame == id_of_frame
                 && (other.method() == Some("train") || other.method() == Some("step"))
         })
         && callers.peek().is_some()
         && callers.all(|caller| {
-            !caller.place.no_grad && !is_test(module, module.frame(caller.place.frame))
+            !caller.context.no_grad && !is_test_code(module, module.frame(caller.context.frame))
         })
 }
 
@@ -268,7 +281,7 @@ fn is_under_unknown(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bo
 
 fn finding<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Finding {
     let function = module.source(&*call.expr.func);
-    let line = module.line(module.head(id));
+    let line = module.line_label(module.loop_header(id));
     let fix = decorate(module, call);
     let help = match fix {
         Some(_) => "turn it off for the whole function: `@torch.no_grad()`".to_owned(),
@@ -288,7 +301,7 @@ fn finding<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Finding {
 
 /// A decorator for the function, if it only evaluates.
 fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
-    let frame = module.frame(call.place.frame);
+    let frame = module.frame(call.context.frame);
     let def = frame.def.filter(|def| !def.is_async)?;
     let has_torch = module.text.lines().any(|line| {
         let names = line.strip_prefix("import ").unwrap_or("");
@@ -296,11 +309,11 @@ fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
             .split(',')
             .any(|name| name.split('#').next().unwrap_or("").trim() == "torch")
     });
-    let id = call.place.frame;
+    let id = call.context.frame;
     if !has_torch
-        || goes_back_during(module, id)
+        || runs_backward_in_function(module, id)
         || frame.returns.graph
-        || !runs_a_model(module, call)
+        || !runs_model(module, call)
     {
         return None;
     }

@@ -40,9 +40,9 @@
 
 use crate::finding::Finding;
 use crate::model::uses::lies_in;
-use crate::model::{Call, Kind, Module, Place};
-use crate::questions::attempts::{attempts, calls_in, caught};
-use crate::questions::backward::goes_back_by;
+use crate::model::{Call, CodeContext, Module, ValueKind};
+use crate::queries::backward::call_runs_backward;
+use crate::queries::try_blocks::{calls_in_block, caught_exceptions, find_try_statements};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler, Expr, ExprCall, Stmt, StmtTry};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -60,10 +60,10 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("torch") && !module.imports("tensorflow") && !module.imports("keras") {
         return;
     }
-    for attempt in attempts(module) {
+    for attempt in find_try_statements(module) {
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
             if let Some(how) = takes(handler)
-                && calls_in(module, &attempt.body).any(|call| is_step(module, call, attempt))
+                && calls_in_block(module, &attempt.body).any(|call| is_step(module, call, attempt))
             {
                 findings.push(finding(handler, how));
             }
@@ -81,7 +81,7 @@ enum How {
 
 /// Whether out of memory is among what a handler takes, and it goes on as if nothing were.
 fn takes(handler: &ExceptHandlerExceptHandler) -> Option<How> {
-    let caught = caught(handler);
+    let caught = caught_exceptions(handler);
     let takes_all = handler.type_.is_none()
         || caught
             .iter()
@@ -125,24 +125,24 @@ fn called(call: &ExprCall) -> &str {
 
 /// Whether a call trains, in a loop that goes on after the `try`.
 fn is_step(module: &Module<'_>, call: &Call<'_>, attempt: &StmtTry) -> bool {
-    let trains = goes_back_by(module, call)
+    let trains = call_runs_backward(module, call)
         || (matches!(call.method(), Some("fit" | "train_on_batch"))
             && call
                 .receiver
-                .is_some_and(|receiver| receiver.is(Kind::Model)));
-    let goes_on = |place: &Place| {
+                .is_some_and(|receiver| receiver.is(ValueKind::Model)));
+    let goes_on = |context: &CodeContext| {
         module
-            .loops_around(place.within)
+            .enclosing_loops(context.innermost_loop)
             .any(|around| lies_in(attempt.range(), around.statement.range()))
     };
     let is_repeated = || {
         let mut callers = module
             .calls()
             .iter()
-            .filter(|caller| caller.own == Some(call.place.frame));
-        callers.any(|caller| caller.place.within.is_some())
+            .filter(|caller| caller.local_function == Some(call.context.frame));
+        callers.any(|caller| caller.context.innermost_loop.is_some())
     };
-    trains && (goes_on(&call.place) || (call.place.within.is_none() && is_repeated()))
+    trains && (goes_on(&call.context) || (call.context.innermost_loop.is_none() && is_repeated()))
 }
 
 fn finding(handler: &ExceptHandlerExceptHandler, how: How) -> Finding {

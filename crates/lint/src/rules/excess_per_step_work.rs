@@ -37,12 +37,12 @@
 //! Safe: the line goes away, or anomaly detection is turned off.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{Call, Feed, LoopId, Module};
-use crate::questions::backward::{goes_back_in, is_backward};
-use crate::questions::bindings::statement_at;
-use crate::questions::keeping::is_test;
-use crate::questions::steps::without_line;
-use crate::questions::words::{count, every_step};
+use crate::model::{Call, LoopId, LoopSource, Module};
+use crate::queries::backward::{is_backward_call, runs_backward_in_loop};
+use crate::queries::bindings::find_statement;
+use crate::queries::optimizer_steps::delete_line;
+use crate::queries::retention::is_test_code;
+use crate::queries::wording::{every_step_label, format_count};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -61,12 +61,12 @@ const MANY: f64 = 1000.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        if let Some(id) = call.place.within
+        if let Some(id) = call.context.innermost_loop
             && let Some(what) = costly(module, call, id)
-            && !call.place.inline
-            && call.place.handler.is_none()
+            && !call.context.inline
+            && call.context.handler.is_none()
             && is_step(module, id)
-            && !is_test(module, module.frame(call.place.frame))
+            && !is_test_code(module, module.frame(call.context.frame))
             && let Some(statement) = own_statement(module, call, id)
         {
             findings.push(finding(module, call, statement, &what, id));
@@ -78,14 +78,14 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 fn costly(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
     let Some(path) = call.path else {
         let prints = matches!(&*call.expr.func, Expr::Name(name) if name.id == "print")
-            && call.own.is_none();
+            && call.local_function.is_none();
         let turns = prints
             .then(|| turns(module, id))
             .flatten()
             .filter(|turns| *turns >= MANY)?;
         return Some(format!(
             "writes {} lines an epoch, and waits for the card before each",
-            count(turns)
+            format_count(turns)
         ));
     };
     let what = match path.segments() {
@@ -108,23 +108,26 @@ fn costly(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
 /// How many turns a loop over a loader takes, where the sizes are written in the text.
 fn turns(module: &Module<'_>, id: LoopId) -> Option<f64> {
     let around = module.loop_at(id);
-    let (_, mut over) = around.over.filter(|_| around.feed == Feed::Batches)?;
+    let (_, mut over) = around
+        .for_clause
+        .filter(|_| around.loop_source == LoopSource::Batches)?;
     while let Expr::Call(call) = over {
         over = call.arguments.args.first()?;
     }
-    module.settled(over, around.frame).rows()
+    module.final_value(over, around.frame).rows()
 }
 
 /// A loop over batches in which gradients are computed, or one that computes them itself.
 fn is_step(module: &Module<'_>, id: LoopId) -> bool {
     let steps = |call: &Call<'_>| {
-        is_backward(call) || matches!(call.method(), Some("apply_gradients" | "train_on_batch"))
+        is_backward_call(call)
+            || matches!(call.method(), Some("apply_gradients" | "train_on_batch"))
     };
-    (module.loop_at(id).feed == Feed::Batches && goes_back_in(module, id))
+    (module.loop_at(id).loop_source == LoopSource::Batches && runs_backward_in_loop(module, id))
         || module
             .calls()
             .iter()
-            .any(|call| call.place.within == Some(id) && steps(call))
+            .any(|call| call.context.innermost_loop == Some(id) && steps(call))
 }
 
 /// The call as a statement of its own in the loop's body, or as what a `with` there enters; under
@@ -135,7 +138,7 @@ fn own_statement<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Option
     if body.iter().any(Stmt::is_try_stmt) {
         return None;
     }
-    let (block, at) = statement_at(body, call.expr.range())?;
+    let (block, at) = find_statement(body, call.expr.range())?;
     let statement = block.get(at).filter(|_| std::ptr::eq(block, body))?;
     let is_it = match statement {
         Stmt::Expr(expression) => expression.value.range() == call.expr.range() && body.len() > 1,
@@ -171,7 +174,7 @@ fn finding(
             }),
         // What is written is for its author to choose.
         _ if function == "print" => None,
-        _ => without_line(module, statement.range()).map(|edit| Fix {
+        _ => delete_line(module, statement.range()).map(|edit| Fix {
             edits: vec![edit],
             safety: Safety::Safe,
             title: "Leave it out".to_owned(),
@@ -180,7 +183,10 @@ fn finding(
     Finding {
         rule: &RULE,
         range: TextRange::new(statement.start(), call.expr.end()),
-        message: format!("`{function}()` {what}, {}", every_step(module, Some(id))),
+        message: format!(
+            "`{function}()` {what}, {}",
+            every_step_label(module, Some(id))
+        ),
         label: "done in every step".to_owned(),
         help: if function == "print" {
             "write every hundredth: if step % 100 == 0".to_owned()

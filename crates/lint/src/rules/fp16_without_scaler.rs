@@ -37,9 +37,9 @@
 //! None: the scaler has to be made once, outside of the loop.
 
 use crate::finding::Finding;
-use crate::model::{Call, Kind, Module};
-use crate::questions::backward::is_backward;
-use crate::questions::steps::{Steps, mentions};
+use crate::model::{Call, Module, ValueKind};
+use crate::queries::backward::is_backward_call;
+use crate::queries::optimizer_steps::{OptimizerSteps, count_mentions};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -58,7 +58,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     for call in module.calls() {
-        if is_half(module, call) && !call.place.no_grad && trains(module, call) {
+        if is_half(module, call) && !call.context.no_grad && trains(module, call) {
             findings.push(finding(call));
             // One tells it all.
             return;
@@ -78,7 +78,7 @@ fn scales(text: &str) -> bool {
         "Fabric",
     ]
     .iter()
-    .any(|word| mentions(text, word) > 0)
+    .any(|word| count_mentions(text, word) > 0)
 }
 
 /// `autocast` on a GPU, to `float16` by its argument or because that is its default there.
@@ -119,20 +119,21 @@ fn is_half<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
 
 fn is_float16<'a>(module: &Module<'a>, dtype: &'a Expr) -> bool {
     module
-        .path(dtype)
+        .import_path(dtype)
         .is_some_and(|path| path.is_any(&["torch.float16", "torch.half"]))
 }
 
 /// A name that only ever stands for `float16` here: `half = torch.float16`.
 fn is_bound_to_float16<'a>(module: &Module<'a>, call: &Call<'a>, dtype: &'a Expr) -> bool {
-    let Some(key) = module.key(dtype) else {
+    let Some(key) = module.dotted_name(dtype) else {
         return false;
     };
     let mut sources = module
         .stores()
         .iter()
         .filter(|store| {
-            store.place.frame == call.place.frame && module.key(store.target) == Some(key)
+            store.context.frame == call.context.frame
+                && module.dotted_name(store.target) == Some(key)
         })
         .map(|store| store.source)
         .peekable();
@@ -142,21 +143,21 @@ fn is_bound_to_float16<'a>(module: &Module<'a>, call: &Call<'a>, dtype: &'a Expr
 
 /// Whether the same function goes back and steps, plainly.
 fn trains(module: &Module<'_>, call: &Call<'_>) -> bool {
-    let frame = call.place.frame;
+    let frame = call.context.frame;
     let goes_back = module.calls().iter().any(|back| {
-        back.place.frame == frame
-            && is_backward(back)
+        back.context.frame == frame
+            && is_backward_call(back)
             && back.expr.start() > call.expr.start()
             && back.expr.arguments.is_empty()
-            && back
-                .receiver
-                .is_some_and(|receiver| matches!(receiver.kind, Kind::Tensor | Kind::Unknown))
+            && back.receiver.is_some_and(|receiver| {
+                matches!(receiver.kind, ValueKind::Tensor | ValueKind::Unknown)
+            })
     });
     goes_back
-        && Steps::of(module)
+        && OptimizerSteps::collect(module)
             .direct()
             .iter()
-            .any(|(step, _)| step.place.frame == frame)
+            .any(|(step, _)| step.context.frame == frame)
 }
 
 fn finding(call: &Call<'_>) -> Finding {

@@ -31,14 +31,14 @@
 //! None: another batch size is another training.
 
 use crate::finding::Finding;
-use crate::model::{Call, Device, FrameId, Kind, Module};
-use crate::questions::backward::goes_back_in;
-use crate::questions::bindings::{base, behind_names};
-use crate::questions::files::{is_whole_file, reads_a_file};
-use crate::questions::keeping::is_test;
-use crate::questions::loaders::{calls_of, loaders};
-use crate::questions::network::need;
-use crate::questions::words::{bytes, count, memory};
+use crate::model::{Call, Device, FrameId, Module, ValueKind};
+use crate::queries::backward::runs_backward_in_loop;
+use crate::queries::bindings::{chain_root, resolve_names};
+use crate::queries::files::{holds_whole_file, reads_file};
+use crate::queries::loaders::{find_loaders, reachable_functions};
+use crate::queries::network::estimate_step_memory;
+use crate::queries::retention::is_test_code;
+use crate::queries::wording::{format_bytes, format_count, format_memory};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
@@ -62,9 +62,9 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if module.text.contains("LBFGS") {
         return;
     }
-    for loader in loaders(module) {
+    for loader in find_loaders(module) {
         if loader.path.is_some_and(|path| path.first() == "torch")
-            && !is_test(module, module.frame(loader.place.frame))
+            && !is_test_code(module, module.frame(loader.context.frame))
         {
             findings.extend(of_loader(module, loader));
         }
@@ -83,7 +83,7 @@ fn of_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
     let size = loader.argument(1, "batch_size")?;
     let dataset = loader.argument(0, "dataset")?;
     let value = module.argument(loader, 0, "dataset")?;
-    let frame = loader.place.frame;
+    let frame = loader.context.frame;
     let known = known_size(module, dataset, frame, value);
     let all = if is_length_of(module, size, frame, &names_of(module, dataset)) {
         known.map(|(rows, _)| rows)
@@ -110,13 +110,16 @@ fn of_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
 fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let size = call.keyword("batch_size")?;
     let data = call.argument(0, "x")?;
-    let name = module.key(data)?;
+    let name = module.dotted_name(data)?;
     // A loop that fits again and again fits what it has just gathered.
-    if !call.receiver?.is(Kind::Model) || call.place.within.is_some() || !is_data_name(name) {
+    if !call.receiver?.is(ValueKind::Model)
+        || call.context.innermost_loop.is_some()
+        || !is_data_name(name)
+    {
         return None;
     }
     let value = module.argument(call, 0, "x")?;
-    let is_all = is_length_of(module, size, call.place.frame, &[name]);
+    let is_all = is_length_of(module, size, call.context.frame, &[name]);
     let by_number = value
         .rows()
         .zip(
@@ -131,7 +134,7 @@ fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let input = value.bytes();
     let is_small = match input {
         Some(input) => is_small(module, input),
-        None => !is_whole_file(module, data, call.place.frame),
+        None => !holds_whole_file(module, data, call.context.frame),
     };
     if is_small {
         return None;
@@ -150,12 +153,12 @@ fn comes_from_files<'a>(
         let Some(item) = class.methods.get("__getitem__") else {
             return false;
         };
-        let frames = calls_of(module, *item, 2);
+        let frames = reachable_functions(module, *item, 2);
         return module.calls().iter().any(|call| {
-            frames.contains(&call.place.frame) && call.path.is_some_and(|path| reads_a_file(&path))
+            frames.contains(&call.context.frame) && call.path.is_some_and(|path| reads_file(&path))
         });
     }
-    let Expr::Call(call) = behind_names(module, dataset, frame).expr else {
+    let Expr::Call(call) = resolve_names(module, dataset, frame).expr else {
         return false;
     };
     if is_tensor_dataset(module, call) {
@@ -163,10 +166,10 @@ fn comes_from_files<'a>(
             .arguments
             .args
             .iter()
-            .any(|part| is_whole_file(module, part, frame));
+            .any(|part| holds_whole_file(module, part, frame));
     }
     module
-        .path(&call.func)
+        .import_path(&call.func)
         .is_some_and(|path| path.is_in("torchvision.datasets") && path.last() != "FakeData")
 }
 
@@ -182,12 +185,12 @@ fn is_data_name(name: &str) -> bool {
 fn of_pipeline<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let receiver = call
         .receiver
-        .filter(|receiver| receiver.is(Kind::Dataset))?;
+        .filter(|receiver| receiver.is(ValueKind::Dataset))?;
     let size = call.argument(0, "batch_size")?;
     let rows = receiver.rows()?;
     let input = receiver.bytes()?;
     let batch = module.argument(call, 0, "batch_size")?.as_number()?;
-    let name = module.source(base(call.object()?));
+    let name = module.source(chain_root(call.object()?));
     (batch >= rows && rows > 1.0 && !is_small(module, input))
         .then(|| finding(module, size.range(), name, Some(rows), Some(input)))
 }
@@ -199,19 +202,22 @@ fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let input = value.bytes()?;
     let rows = value.rows()?;
     let room = room(module, value.device == Device::Gpu)?;
-    let needed = need(module, &call.expr.func, call.place.frame, &lengths);
+    let needed = estimate_step_memory(module, &call.expr.func, call.context.frame, &lengths);
     let large = match &needed {
         Some(needed) => needed.input + needed.activations >= room as f64 * LARGE_STEP,
         None => input >= room as f64 * LARGE_INPUT,
     };
-    if !large || call.place.no_grad {
+    if !large || call.context.no_grad {
         return None;
     }
     let kept = match needed {
-        Some(needed) => format!("{} for what the layers keep", bytes(needed.activations)),
+        Some(needed) => format!(
+            "{} for what the layers keep",
+            format_bytes(needed.activations)
+        ),
         None => format!(
             "{} for each column that a layer puts out",
-            bytes(rows * 4.0)
+            format_bytes(rows * 4.0)
         ),
     };
     let here = if value.device == Device::Gpu {
@@ -224,9 +230,9 @@ fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
         range: call.expr.range(),
         message: format!(
             "each step goes through all {} rows of `{data}`: {} for them and another {kept}, on {here} with {}",
-            count(rows),
-            bytes(input),
-            memory(room)
+            format_count(rows),
+            format_bytes(input),
+            format_memory(room)
         ),
         label: "the whole table in one batch".to_owned(),
         help: format!(
@@ -238,39 +244,39 @@ fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
 
 /// The name of what a model is given, if that was made before the loop, and its lengths.
 pub fn whole_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str, Vec<f64>)> {
-    if !call.callee.is(Kind::Model) || call.path.is_some() {
+    if !call.callee.is(ValueKind::Model) || call.path.is_some() {
         return None;
     }
-    let id = call.place.within?;
+    let id = call.context.innermost_loop?;
     let data = call
         .expr
         .arguments
         .args
         .first()
-        .and_then(|data| module.key(data))?;
+        .and_then(|data| module.dotted_name(data))?;
     let lengths = module.shape(*module.arguments(call).first()?)?.to_vec();
-    let made_in_loop = module
-        .stores()
-        .iter()
-        .any(|store| module.key(store.target) == Some(data) && module.is_within(&store.place, id));
+    let made_in_loop = module.stores().iter().any(|store| {
+        module.dotted_name(store.target) == Some(data) && module.is_inside_loop(&store.context, id)
+    });
     let bound_by_loop = module
-        .loops_around(Some(id))
-        .filter_map(|around| around.over)
-        .any(|(target, _)| crate::questions::files::bound_names(target).contains(&data));
-    (!made_in_loop && !bound_by_loop && goes_back_in(module, id)).then_some((data, lengths))
+        .enclosing_loops(Some(id))
+        .filter_map(|around| around.for_clause)
+        .any(|(target, _)| crate::queries::files::target_names(target).contains(&data));
+    (!made_in_loop && !bound_by_loop && runs_backward_in_loop(module, id))
+        .then_some((data, lengths))
 }
 
 /// The memory that a step has to fit in.
 pub fn room(module: &Module<'_>, on_gpu: bool) -> Option<u64> {
     if on_gpu {
-        module.here.vram
+        module.target.vram_bytes
     } else {
-        module.here.ram
+        module.target.ram_bytes
     }
 }
 
 fn is_small(module: &Module<'_>, input: f64) -> bool {
-    match module.here.vram.or(module.here.ram) {
+    match module.target.vram_bytes.or(module.target.ram_bytes) {
         Some(room) => input < room as f64 * LARGE_INPUT,
         None => true,
     }
@@ -279,23 +285,27 @@ fn is_small(module: &Module<'_>, input: f64) -> bool {
 /// Whether a size is the length of one of these: `len(x)`, `x.shape[0]`.
 fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: &[&str]) -> bool {
     // One that is something else in another branch is not known.
-    let is_plain = module.key(size).is_none_or(|name| {
+    let is_plain = module.dotted_name(size).is_none_or(|name| {
         let stores = module
             .stores()
             .iter()
-            .filter(|store| store.place.frame == frame);
+            .filter(|store| store.context.frame == frame);
         stores
-            .filter(|store| module.key(store.target) == Some(name))
+            .filter(|store| module.dotted_name(store.target) == Some(name))
             .count()
             == 1
     });
     if !is_plain {
         return false;
     }
-    match behind_names(module, size, frame).expr {
+    match resolve_names(module, size, frame).expr {
         Expr::Call(call) => {
             let is_len = matches!(&*call.func, Expr::Name(name) if name.id == "len");
-            let of = call.arguments.args.first().and_then(|of| module.key(of));
+            let of = call
+                .arguments
+                .args
+                .first()
+                .and_then(|of| module.dotted_name(of));
             is_len && of.is_some_and(|of| names.contains(&of))
         }
         Expr::Subscript(subscript) => match (&*subscript.value, &*subscript.slice) {
@@ -303,7 +313,7 @@ fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: 
                 attribute.attr.as_str() == "shape"
                     && module.source(&*subscript.slice) == "0"
                     && module
-                        .key(&attribute.value)
+                        .dotted_name(&attribute.value)
                         .is_some_and(|of| names.contains(&of))
             }
             _ => false,
@@ -319,15 +329,15 @@ fn names_of<'a>(module: &Module<'a>, dataset: &'a Expr) -> Vec<&'a str> {
             .arguments
             .args
             .iter()
-            .filter_map(|part| module.key(part))
+            .filter_map(|part| module.dotted_name(part))
             .collect(),
-        _ => module.key(dataset).into_iter().collect(),
+        _ => module.dotted_name(dataset).into_iter().collect(),
     }
 }
 
 fn is_tensor_dataset<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
     module
-        .path(&call.func)
+        .import_path(&call.func)
         .is_some_and(|path| path.last() == "TensorDataset")
 }
 
@@ -356,11 +366,11 @@ fn known_size<'a>(
             .sum();
         return (all > 0.0).then_some((rows, all));
     }
-    let Expr::Call(call) = behind_names(module, dataset, frame).expr else {
+    let Expr::Call(call) = resolve_names(module, dataset, frame).expr else {
         return None;
     };
     let path = module
-        .path(&call.func)
+        .import_path(&call.func)
         .filter(|path| path.first() == "torchvision")?;
     let is_test = ["train=False", "split=\"test\"", "split='test'"]
         .iter()
@@ -385,21 +395,21 @@ fn finding(
     input: Option<f64>,
 ) -> Finding {
     let rows = rows.map_or("all rows".to_owned(), |rows| {
-        format!("all {} rows", count(rows))
+        format!("all {} rows", format_count(rows))
     });
-    let size = match (input, module.here.vram, module.here.ram) {
+    let size = match (input, module.target.vram_bytes, module.target.ram_bytes) {
         (Some(input), Some(vram), _) => {
             format!(
                 ": {} of input alone, on a GPU with {}",
-                bytes(input),
-                memory(vram)
+                format_bytes(input),
+                format_memory(vram)
             )
         }
         (Some(input), None, Some(ram)) => {
             format!(
                 ": {} of input alone, on a machine with {}",
-                bytes(input),
-                memory(ram)
+                format_bytes(input),
+                format_memory(ram)
             )
         }
         _ => ", and a step keeps what every layer puts out for each of them".to_owned(),

@@ -37,12 +37,13 @@
 //! Safe: `.item()` where a number will do, `.detach()` where the total is used as a tensor.
 
 use crate::finding::Finding;
-use crate::model::uses::uses_of;
-use crate::model::{Kind, Module, Store};
-use crate::questions::keeping::{
-    Pace, added_to, graph_stays, is_scalar, kind_of, root_of, takes_numbers,
+use crate::model::uses::find_uses;
+use crate::model::{Module, Store, ValueKind};
+use crate::queries::retention::{
+    MemoryGrowth, accepts_plain_number, find_accumulation, is_scalar, kind_of_name,
+    retained_graph_growth, root_name,
 };
-use crate::questions::words::{append_to, every_step, with_suffix};
+use crate::queries::wording::{append_fix, every_step_label, source_with_suffix};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -62,10 +63,11 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     for store in module.stores() {
         if store.value.graph
-            && !store.place.no_grad
-            && let Some((name, added)) = added_to(module, store)
-            && kind_of(module, store.place.frame, name) != Kind::List
-            && let Some(pace) = graph_stays(module, name, added, &store.place, store.carried)
+            && !store.context.no_grad
+            && let Some((name, added)) = find_accumulation(module, store)
+            && kind_of_name(module, store.context.frame, name) != ValueKind::List
+            && let Some(pace) =
+                retained_graph_growth(module, name, added, &store.context, store.outlived_loop)
         {
             findings.push(finding(module, store, name, added, pace));
         }
@@ -77,13 +79,13 @@ fn finding<'a>(
     store: &Store<'a>,
     name: &str,
     added: &'a Expr,
-    pace: Pace,
+    pace: MemoryGrowth,
 ) -> Finding {
     let message = match pace {
-        Pace::Slow => {
+        MemoryGrowth::Slow => {
             format!("`{name}` keeps the graph of each step, a little more memory every time")
         }
-        Pace::Fast => format!(
+        MemoryGrowth::Fast => format!(
             "`{name}` keeps the graph of each step, with all its activations: memory is full after a few hundred"
         ),
     };
@@ -92,26 +94,26 @@ fn finding<'a>(
     } else {
         ".detach()"
     };
-    let fixed = with_suffix(module, store.statement.range(), added, suffix);
+    let fixed = source_with_suffix(module, store.statement.range(), added, suffix);
     Finding {
         rule: &RULE,
         range: store.statement.range(),
         message,
-        label: format!("grows {}", every_step(module, store.carried)),
+        label: format!("grows {}", every_step_label(module, store.outlived_loop)),
         help: format!("keep the value, not the graph: `{fixed}`"),
-        fix: Some(append_to(added, suffix, "Keep the value, not the graph")),
+        fix: Some(append_fix(added, suffix, "Keep the value, not the graph")),
     }
 }
 
 /// Whether it is a loss that gradients were computed of, and numbers will do for the total.
 fn is_number<'a>(module: &Module<'a>, store: &Store<'a>, name: &str, added: &'a Expr) -> bool {
-    let is_plain = is_scalar(module, added, store.place.frame) && !name.starts_with("self.");
+    let is_plain = is_scalar(module, added, store.context.frame) && !name.starts_with("self.");
     is_plain
-        && uses_of(
+        && find_uses(
             module.text,
-            root_of(name),
-            module.frame(store.place.frame).body,
+            root_name(name),
+            module.frame(store.context.frame).body,
         )
         .iter()
-        .all(|used| takes_numbers(module, used, store.statement.range()))
+        .all(|used| accepts_plain_number(module, used, store.statement.range()))
 }

@@ -39,13 +39,14 @@
 //! Safe: `.item()` where a number will do, `.detach()` where a tensor may be wanted.
 
 use crate::finding::Finding;
-use crate::model::uses::uses_of;
-use crate::model::{Call, Kind, Module, Store, Value};
-use crate::questions::keeping::{
-    Keeper, Kept, Pace, arguments_of, empties, graph_stays, is_scalar, is_stepped_with, keepers,
-    kept_items, root_of, takes_numbers,
+use crate::model::uses::find_uses;
+use crate::model::{Call, Module, Store, Value, ValueKind};
+use crate::queries::retention::{
+    MemoryGrowth, RetainingFunction, StoredItem, accepts_plain_number, find_retaining_functions,
+    find_stored_items, is_backward_target, is_emptied_in_block, is_scalar, match_arguments,
+    retained_graph_growth, root_name,
 };
-use crate::questions::words::{append_to, every_step, with_suffix};
+use crate::queries::wording::{append_fix, every_step_label, source_with_suffix};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -63,17 +64,23 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("torch") && !module.imports("lightning") {
         return;
     }
-    let items = kept_items(module);
+    let items = find_stored_items(module);
     for kept in &items {
         if kept.value.graph
-            && !kept.place.no_grad
-            && let Some(pace) = graph_stays(module, kept.name, kept.item, &kept.place, kept.carried)
+            && !kept.context.no_grad
+            && let Some(pace) = retained_graph_growth(
+                module,
+                kept.name,
+                kept.item,
+                &kept.context,
+                kept.outlived_loop,
+            )
         {
             findings.push(in_container(module, kept, pace));
         }
     }
     if module.calls().iter().any(is_suspect) {
-        let keepers = keepers(module, &items);
+        let keepers = find_retaining_functions(module, &items);
         for call in module.calls().iter().filter(|call| is_suspect(call)) {
             findings.extend(by_keeper(module, call, &keepers));
         }
@@ -82,16 +89,16 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 /// A call of a function of this text that may be given a graph.
 fn is_suspect(call: &Call<'_>) -> bool {
-    call.own.is_some() && !call.place.no_grad && !call.place.inline
+    call.local_function.is_some() && !call.context.no_grad && !call.context.inline
 }
 
-fn in_container(module: &Module<'_>, kept: &Kept<'_>, pace: Pace) -> Finding {
+fn in_container(module: &Module<'_>, kept: &StoredItem<'_>, pace: MemoryGrowth) -> Finding {
     let name = kept.name;
     let message = match pace {
-        Pace::Slow => {
+        MemoryGrowth::Slow => {
             format!("`{name}` keeps the graph of each step, a little more memory every time")
         }
-        Pace::Fast => format!(
+        MemoryGrowth::Fast => format!(
             "`{name}` keeps the graph of each step, with all its activations: memory is full after a few hundred"
         ),
     };
@@ -103,7 +110,7 @@ fn in_container(module: &Module<'_>, kept: &Kept<'_>, pace: Pace) -> Finding {
     let single = carrier(module, kept.item).filter(|part| is_tensor(module, kept, part));
     let help = match single {
         Some(part) => {
-            let fixed = with_suffix(module, kept.range, part, suffix);
+            let fixed = source_with_suffix(module, kept.range, part, suffix);
             format!("keep the value, not the graph: `{fixed}`")
         }
         None => {
@@ -114,20 +121,20 @@ fn in_container(module: &Module<'_>, kept: &Kept<'_>, pace: Pace) -> Finding {
         rule: &RULE,
         range: kept.range,
         message,
-        label: format!("grows {}", every_step(module, kept.carried)),
+        label: format!("grows {}", every_step_label(module, kept.outlived_loop)),
         help,
-        fix: single.map(|part| append_to(part, suffix, "Keep the value, not the graph")),
+        fix: single.map(|part| append_fix(part, suffix, "Keep the value, not the graph")),
     }
 }
 
 /// Whether it is known to be a tensor, not a dict or an object that has one.
-fn is_tensor(module: &Module<'_>, kept: &Kept<'_>, part: &Expr) -> bool {
+fn is_tensor(module: &Module<'_>, kept: &StoredItem<'_>, part: &Expr) -> bool {
     let is_stored = |store: &Store<'_>| {
-        store.place.frame == kept.place.frame
-            && store.value.is(Kind::Tensor)
+        store.context.frame == kept.context.frame
+            && store.value.is(ValueKind::Tensor)
             && module.source(store.target) == module.source(part)
     };
-    kept.value.is(Kind::Tensor) || module.stores().iter().any(is_stored)
+    kept.value.is(ValueKind::Tensor) || module.stores().iter().any(is_stored)
 }
 
 /// The part of what is kept that has the graph, where it is only one.
@@ -140,11 +147,11 @@ fn carrier<'a>(module: &Module<'a>, item: &'a Expr) -> Option<&'a Expr> {
     };
     // In `(epoch, step, loss)` what was stored with a graph under its name.
     let mut carriers = parts.iter().filter(|part| {
-        let key = module.key(part);
+        let key = module.dotted_name(part);
         let is_stored = module
             .stores()
             .iter()
-            .any(|store| store.value.graph && module.key(store.target) == key);
+            .any(|store| store.value.graph && module.dotted_name(store.target) == key);
         key.is_some() && is_stored
     });
     let first = carriers.next()?;
@@ -152,23 +159,27 @@ fn carrier<'a>(module: &Module<'a>, item: &'a Expr) -> Option<&'a Expr> {
 }
 
 /// Whether it is a loss that gradients were computed of, and numbers will do for the list.
-fn is_number(module: &Module<'_>, kept: &Kept<'_>) -> bool {
-    let root = root_of(kept.name);
-    let is_plain = is_scalar(module, kept.item, kept.place.frame) && !root.starts_with("self.");
+fn is_number(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
+    let root = root_name(kept.name);
+    let is_plain = is_scalar(module, kept.item, kept.context.frame) && !root.starts_with("self.");
     is_plain
-        && uses_of(module.text, root, module.frame(kept.place.frame).body)
+        && find_uses(module.text, root, module.frame(kept.context.frame).body)
             .iter()
-            .all(|used| takes_numbers(module, used, kept.range))
+            .all(|used| accepts_plain_number(module, used, kept.range))
 }
 
-fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -> Option<Finding> {
-    let own = call.own?;
+fn by_keeper<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    keepers: &[RetainingFunction<'a>],
+) -> Option<Finding> {
+    let own = call.local_function?;
     let mut kept = keepers
         .iter()
         .filter(|keeper| keeper.frame == own)
         .peekable();
     kept.peek()?;
-    let arguments = arguments_of(module, call, own);
+    let arguments = match_arguments(module, call, own);
     let (keeper, argument) = kept.find_map(|keeper| {
         let is_kept =
             |(name, _, value): &&(&str, &Expr, Value)| *name == keeper.parameter && value.graph;
@@ -177,7 +188,9 @@ fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -
             .find(is_kept)
             .map(|(_, argument, _)| (keeper, *argument))
     })?;
-    if !is_stepped_with(module, argument, call.place.frame) || !stays_between_steps(module, call) {
+    if !is_backward_target(module, argument, call.context.frame)
+        || !stays_between_steps(module, call)
+    {
         return None;
     }
     let function = module.source(&*call.expr.func);
@@ -193,12 +206,12 @@ fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -
             "`{function}` {how} `{}`, which keeps the graph of each step, a little more memory every time",
             keeper.name
         ),
-        label: format!("grows {}", every_step(module, call.carried)),
+        label: format!("grows {}", every_step_label(module, call.outlived_loop)),
         help: format!(
             "give it the value, not the graph: `{}`",
-            with_suffix(module, call.expr.range(), argument, ".detach()")
+            source_with_suffix(module, call.expr.range(), argument, ".detach()")
         ),
-        fix: Some(append_to(
+        fix: Some(append_fix(
             argument,
             ".detach()",
             "Give the value, not the graph",
@@ -208,9 +221,14 @@ fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -
 
 /// Whether what the function adds to is the same one in the next step.
 fn stays_between_steps(module: &Module<'_>, call: &Call<'_>) -> bool {
-    let object = call.object().and_then(|object| module.key(object));
-    match call.carried {
-        Some(id) => object.is_none_or(|name| !empties(module, name, module.loop_at(id).body)),
-        None => call.place.within.is_none() && object.is_some_and(|name| name.starts_with("self.")),
+    let object = call.object().and_then(|object| module.dotted_name(object));
+    match call.outlived_loop {
+        Some(id) => {
+            object.is_none_or(|name| !is_emptied_in_block(module, name, module.loop_at(id).body))
+        }
+        None => {
+            call.context.innermost_loop.is_none()
+                && object.is_some_and(|name| name.starts_with("self."))
+        }
     }
 }

@@ -38,10 +38,10 @@
 //! None: how to pack the elements depends on what they are.
 
 use crate::finding::Finding;
-use crate::model::uses::uses_of;
-use crate::model::{Call, Class, FrameId, Kind, Module, Role};
-use crate::questions::bindings::{behind_names, statement_at};
-use crate::questions::loaders::{line_of, loaders, with_workers};
+use crate::model::uses::find_uses;
+use crate::model::{Call, Class, FrameId, Module, Role, ValueKind};
+use crate::queries::bindings::{find_statement, resolve_names};
+use crate::queries::loaders::{find_loaders, line_range, loaders_with_workers};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -56,14 +56,14 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if loaders(module).next().is_none() {
+    if find_loaders(module).next().is_none() {
         return;
     }
     for (id, class) in module.classes().iter().enumerate() {
-        if class.is == Role::Dataset
+        if class.role == Role::Dataset
             && let Some(init) = class.methods.get("__init__")
             && let Some(item) = class.methods.get("__getitem__")
-            && let Some((loader, workers)) = with_workers(module, id as u32).next()
+            && let Some((loader, workers)) = loaders_with_workers(module, id as u32).next()
             && let Some((attribute, place)) = long_container(module, *init, *item)
         {
             findings.push(finding(module, class, attribute, place, (loader, workers)));
@@ -78,7 +78,7 @@ fn long_container<'a>(
     item: FrameId,
 ) -> Option<(&'a str, TextRange)> {
     let reads = |attribute: &str| {
-        uses_of(module.text, attribute, module.frame(item).body)
+        find_uses(module.text, attribute, module.frame(item).body)
             .iter()
             .any(|used| {
                 matches!(used.around[0], Some(Expr::Subscript(subscript))
@@ -88,10 +88,10 @@ fn long_container<'a>(
     let mut stores = module
         .stores()
         .iter()
-        .filter(|store| store.place.frame == init);
+        .filter(|store| store.context.frame == init);
     let by_store = stores.find_map(|store| {
         let attribute = module
-            .key(store.target)
+            .dotted_name(store.target)
             .filter(|name| name.starts_with("self."))?;
         let many = store
             .source
@@ -102,21 +102,25 @@ fn long_container<'a>(
         let mut calls = module
             .calls()
             .iter()
-            .filter(|call| call.place.frame == init);
+            .filter(|call| call.context.frame == init);
         calls.find_map(|call| {
             let attribute = module
-                .key(call.object()?)
+                .dotted_name(call.object()?)
                 .filter(|name| name.starts_with("self."))?;
             let grows = call.method() == Some("append") && in_long_loop(module, call);
             let added = call.expr.arguments.args.first()?;
             let value = module.arguments(call).first()?;
             let plain = !matches!(
                 value.kind,
-                Kind::Tensor | Kind::Array | Kind::Dataset | Kind::Model | Kind::Unknown
+                ValueKind::Tensor
+                    | ValueKind::Array
+                    | ValueKind::Dataset
+                    | ValueKind::Model
+                    | ValueKind::Unknown
             ) || is_made_of_parts(added);
             (grows && plain && is_list(module, attribute, init) && reads(attribute)).then(|| {
                 let body = module.frame(init).body;
-                let statement = statement_at(body, call.expr.range());
+                let statement = find_statement(body, call.expr.range());
                 let range = statement
                     .and_then(|(block, at)| block.get(at))
                     .map_or(call.expr.range(), Ranged::range);
@@ -129,8 +133,8 @@ fn long_container<'a>(
 /// The attribute begins as `[]` in this function.
 fn is_list(module: &Module<'_>, attribute: &str, init: FrameId) -> bool {
     module.stores().iter().any(|store| {
-        store.place.frame == init
-            && module.key(store.target) == Some(attribute)
+        store.context.frame == init
+            && module.dotted_name(store.target) == Some(attribute)
             && matches!(store.source, Some(Expr::List(list)) if list.elts.is_empty())
     })
 }
@@ -149,8 +153,8 @@ fn is_made_of_parts(expr: &Expr) -> bool {
 /// In a loop over what is read from outside: not over numbers, nor over what is written here.
 fn in_long_loop(module: &Module<'_>, call: &Call<'_>) -> bool {
     module
-        .loops_around(call.place.within)
-        .any(|around| match (around.statement, around.over) {
+        .enclosing_loops(call.context.innermost_loop)
+        .any(|around| match (around.statement, around.for_clause) {
             (Stmt::For(_), Some((_, over))) => reads_outside(module, over, around.frame),
             _ => false,
         })
@@ -159,7 +163,7 @@ fn in_long_loop(module: &Module<'_>, call: &Call<'_>) -> bool {
 /// Whether an expression goes through the lines of a file, the names in a folder, or the rows of
 /// a table.
 fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
-    let over = behind_names(module, over, frame);
+    let over = resolve_names(module, over, frame);
     match over.expr {
         Expr::Call(call) => {
             if let Expr::Name(name) = &*call.func
@@ -175,7 +179,7 @@ fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> boo
                         .iter()
                         .any(|inner| reads_outside(module, inner, over.frame));
             }
-            if let Some(path) = module.path(&call.func) {
+            if let Some(path) = module.import_path(&call.func) {
                 return matches!(
                     path.segments(),
                     ["os", "listdir" | "walk" | "scandir"]
@@ -205,9 +209,9 @@ fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> boo
         }
         // A part of what a file held.
         Expr::Subscript(subscript) if subscript.slice.is_string_literal_expr() => {
-            let whole = behind_names(module, &subscript.value, over.frame);
+            let whole = resolve_names(module, &subscript.value, over.frame);
             matches!(whole.expr, Expr::Call(call)
-                if module.path(&call.func).is_some_and(|path| path.is_any(&["json.load", "yaml.safe_load"])))
+                if module.import_path(&call.func).is_some_and(|path| path.is_any(&["json.load", "yaml.safe_load"])))
         }
         // `with open(path) as lines: for line in lines`.
         Expr::Name(name) => is_open_file(module, name.id.as_str(), over.frame),
@@ -242,7 +246,7 @@ fn holds_many<'a>(module: &Module<'a>, source: &'a Expr, frame: FrameId) -> bool
         Expr::DictComp(dict) => (&dict.generators, Some(&*dict.value)),
         Expr::Call(call) => {
             // `json.load(file)` and `file.readlines()` are as long as the file is.
-            return match module.path(&call.func) {
+            return match module.import_path(&call.func) {
                 Some(path) => path.is("json.load"),
                 None => {
                     matches!(&*call.func, Expr::Attribute(method) if method.attr.as_str() == "readlines")
@@ -255,7 +259,7 @@ fn holds_many<'a>(module: &Module<'a>, source: &'a Expr, frame: FrameId) -> bool
         .iter()
         .any(|generator| reads_outside(module, &generator.iter, frame));
     let is_array = element.is_some_and(|element| match element {
-        Expr::Call(call) => module.path(&call.func).is_some_and(|path| {
+        Expr::Call(call) => module.import_path(&call.func).is_some_and(|path| {
             matches!(
                 path.first(),
                 "torch" | "numpy" | "PIL" | "cv2" | "imageio" | "torchaudio"
@@ -273,7 +277,7 @@ fn finding(
     place: TextRange,
     (loader, workers): (&Call<'_>, f64),
 ) -> Finding {
-    let line = line_of(module, loader);
+    let line = line_range(module, loader);
     let name = &class.def.name;
     Finding {
         rule: &RULE,

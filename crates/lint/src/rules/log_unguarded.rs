@@ -34,8 +34,10 @@
 //! logarithm, `logsumexp` for a sum of exponentials, else a bound from below.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{Call, Form, Module, Value};
-use crate::questions::numbers::{forms, grouped, is_keras_prediction, is_tensor_method, parameter};
+use crate::model::{Activation, Call, Module, Value};
+use crate::queries::activations::{
+    find_activations, is_keras_prediction, is_tensor_method, parameter_index, parenthesized,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
@@ -54,12 +56,12 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         let Some((of, value)) = logarithm(module, call) else {
             continue;
         };
-        if call.place.no_grad {
+        if call.context.no_grad {
             continue;
         }
-        if let Some(form) = risky(module, call, of, value) {
+        if let Some(activation) = risky(module, call, of, value) {
             if !is_chosen(module, call) && !is_only_shown(module, call) {
-                findings.push(finding(module, call, of, form));
+                findings.push(finding(module, call, of, activation));
             }
         } else if let Some((summand, dimensions)) = sum_of_exponentials(module, call, of) {
             findings.push(overflowing(module, call, summand, &dimensions));
@@ -92,13 +94,23 @@ fn logarithm<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Valu
     Some((call.object()?, call.receiver?)).filter(|_| is_log)
 }
 
-fn risky<'a>(module: &Module<'a>, call: &Call<'a>, of: &'a Expr, value: Value) -> Option<Form> {
-    let frame = call.place.frame;
+fn risky<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    of: &'a Expr,
+    value: Value,
+) -> Option<Activation> {
+    let frame = call.context.frame;
     if is_keras_prediction(module, frame, of) {
-        return Some(Form::Output);
+        return Some(Activation::ModelOutput);
     }
-    let mut known = forms(module, frame, of, value).into_iter();
-    known.find(|form| matches!(form, Form::Softmax | Form::Sigmoid | Form::Rectified))
+    let mut known = find_activations(module, frame, of, value).into_iter();
+    known.find(|activation| {
+        matches!(
+            activation,
+            Activation::Softmax | Activation::Sigmoid | Activation::Relu
+        )
+    })
 }
 
 /// Whether another value is taken where this one is infinite: `torch.where(p > 0, p.log(), 0)`.
@@ -143,15 +155,16 @@ fn sum_of_exponentials<'a>(
             .stores()
             .iter()
             .filter(|store| {
-                store.place.frame == call.place.frame && module.key(store.target) == Some(name)
+                store.context.frame == call.context.frame
+                    && module.dotted_name(store.target) == Some(name)
             })
             .filter_map(|store| store.source)
             .any(|source| is_bounded_above(module, source))
     };
     let is_bounded =
-        is_bounded_above(module, summand) || module.key(summand).is_some_and(names_bound);
+        is_bounded_above(module, summand) || module.dotted_name(summand).is_some_and(names_bound);
     let is_parameter = matches!(summand, Expr::Name(name)
-        if parameter(module, call.place.frame, name.id.as_str()).is_some());
+        if parameter_index(module, call.context.frame, name.id.as_str()).is_some());
     (!is_bounded && !is_parameter).then_some((summand, rest))
 }
 
@@ -167,7 +180,7 @@ fn with_name<'a>(
     if attribute.attr.as_str() != name {
         return None;
     }
-    let (of, skip) = match module.path(&call.func) {
+    let (of, skip) = match module.import_path(&call.func) {
         Some(path) if path.first() == "torch" => (call.arguments.args.first()?, 1),
         Some(_) => return None,
         None => (&*attribute.value, 0),
@@ -226,12 +239,12 @@ fn overflowing(module: &Module<'_>, call: &Call<'_>, summand: &Expr, dimensions:
     }
 }
 
-fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, form: Form) -> Finding {
+fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, activation: Activation) -> Finding {
     let source = module.source(of);
-    let what = match form {
-        Form::Softmax => "a softmax rounds to 0 where the model is sure",
-        Form::Sigmoid => "a sigmoid rounds to 0 where the model is sure",
-        Form::Rectified => "a ReLU is 0 for all that is negative",
+    let what = match activation {
+        Activation::Softmax => "a softmax rounds to 0 where the model is sure",
+        Activation::Sigmoid => "a sigmoid rounds to 0 where the model is sure",
+        Activation::Relu => "a ReLU is 0 for all that is negative",
         _ => "a prediction may be 0",
     };
     let fix = merged(module, call, of).unwrap_or_else(|| bounded(module, call, of));
@@ -302,7 +315,7 @@ fn merged(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> 
 fn bounded(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Vec<Edit> {
     let is_torch = call.path.is_none_or(|path| path.first() == "torch");
     let content = match (is_torch, of) {
-        (true, _) => format!("{}.clamp(min=1e-8)", grouped(module, of)),
+        (true, _) => format!("{}.clamp(min=1e-8)", parenthesized(module, of)),
         (
             false,
             Expr::BinOp(_)

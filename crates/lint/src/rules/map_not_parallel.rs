@@ -31,7 +31,9 @@
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, Module};
-use crate::questions::pipeline::{is_pipeline, method_range, tensorflow_name, trains_here};
+use crate::queries::tf_data::{
+    is_tf_dataset, method_range, tensorflow_alias, trains_with_tensorflow,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_python_ast::visitor::{self, Visitor};
@@ -55,7 +57,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         .iter()
         .filter(|call| is_serial_map(module, call))
         .peekable();
-    if maps.peek().is_some() && trains_here(module) {
+    if maps.peek().is_some() && trains_with_tensorflow(module) {
         for call in maps {
             findings.push(finding(module, call));
         }
@@ -66,13 +68,13 @@ fn is_serial_map<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     call.method() == Some("map")
         && call.argument(1, "num_parallel_calls").is_none()
         && !call.is_open()
-        && !call.place.inline
+        && !call.context.inline
         && call
             .argument(0, "map_func")
             .is_some_and(|function| does_work(module, function))
         && call
             .object()
-            .is_some_and(|object| is_pipeline(module, object, call.place.frame))
+            .is_some_and(|object| is_tf_dataset(module, object, call.context.frame))
 }
 
 /// Whether a function may take its time: a named one, or a lambda that calls one.
@@ -86,7 +88,7 @@ fn does_work<'a>(module: &Module<'a>, function: &'a Expr) -> bool {
             if let Expr::Call(call) = expr {
                 let known = self
                     .module
-                    .path(&call.func)
+                    .import_path(&call.func)
                     .is_some_and(|path| path.first() == "tensorflow");
                 self.found |= !known && matches!(&*call.func, Expr::Name(_) | Expr::Attribute(_));
             }
@@ -108,8 +110,8 @@ fn does_work<'a>(module: &Module<'a>, function: &'a Expr) -> bool {
 }
 
 fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
-    let name = tensorflow_name(module);
-    let cores = module.here.cores.filter(|cores| *cores > 1);
+    let name = tensorflow_alias(module);
+    let cores = module.target.cores.filter(|cores| *cores > 1);
     let of = cores.map_or_else(
         || "one core".to_owned(),
         |cores| format!("one of {cores} cores"),

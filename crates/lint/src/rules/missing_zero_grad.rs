@@ -37,9 +37,11 @@
 //! Unsafe, as training goes another way afterwards: `zero_grad()` after the step.
 
 use crate::finding::{Finding, Fix, Safety};
-use crate::model::{Call, Kind, LoopId, Module, Role};
-use crate::questions::backward::is_backward;
-use crate::questions::steps::{Steps, cleared, line_after, mentions};
+use crate::model::{Call, LoopId, Module, Role, ValueKind};
+use crate::queries::backward::is_backward_call;
+use crate::queries::optimizer_steps::{
+    OptimizerSteps, cleared_object, count_mentions, insert_line_after,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
@@ -54,7 +56,7 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    let steps = Steps::of(module);
+    let steps = OptimizerSteps::collect(module);
     if steps.direct().is_empty() || !module.imports("torch") {
         return;
     }
@@ -79,50 +81,53 @@ fn repeats(module: &Module<'_>, step: &Call<'_>, optimizer: &str) -> Option<Opti
         .iter()
         .filter(|call| is_plain_backward(call))
         .collect();
-    let mut around = step.place.within;
+    let mut around = step.context.innermost_loop;
     while let Some(id) = around {
         let goes_back = backwards
             .iter()
-            .any(|back| module.is_within(&back.place, id))
+            .any(|back| module.is_inside_loop(&back.context, id))
             || module.calls().iter().any(|call| {
-                module.is_within(&call.place, id)
+                module.is_inside_loop(&call.context, id)
                     && call
-                        .own
-                        .is_some_and(|own| backwards.iter().any(|back| back.place.frame == own))
+                        .local_function
+                        .is_some_and(|own| backwards.iter().any(|back| back.context.frame == own))
             });
         if goes_back {
             let made_anew = module.stores().iter().any(|store| {
-                module.is_within(&store.place, id) && module.key(store.target) == Some(optimizer)
+                module.is_inside_loop(&store.context, id)
+                    && module.dotted_name(store.target) == Some(optimizer)
             });
             return (!made_anew && !ends_at_once(module.loop_at(id).body)).then_some(Some(id));
         }
         around = module.loop_at(id).parent;
     }
-    let frame = step.place.frame;
-    if is_step_of_engine(module, step) && backwards.iter().any(|back| back.place.frame == frame) {
+    let frame = step.context.frame;
+    if is_step_of_engine(module, step) && backwards.iter().any(|back| back.context.frame == frame) {
         return Some(None);
     }
-    let is_made_here = module
-        .stores()
+    let is_made_here = module.stores().iter().any(|store| {
+        store.context.frame == frame && module.dotted_name(store.target) == Some(optimizer)
+    });
+    let mut callers = module
+        .calls()
         .iter()
-        .any(|store| store.place.frame == frame && module.key(store.target) == Some(optimizer));
-    let mut callers = module.calls().iter().filter(|call| call.own == Some(frame));
-    let by_caller = step.place.within.is_none()
+        .filter(|call| call.local_function == Some(frame));
+    let by_caller = step.context.innermost_loop.is_none()
         && !is_made_here
         && backwards
             .iter()
-            .any(|back| back.place.frame == frame && back.place.within.is_none())
-        && callers.any(|call| call.place.within.is_some() || call.place.inline);
+            .any(|back| back.context.frame == frame && back.context.innermost_loop.is_none())
+        && callers.any(|call| call.context.innermost_loop.is_some() || call.context.inline);
     by_caller.then_some(None)
 }
 
 /// A step that Lightning calls for each batch, with optimizers that it keeps.
 fn is_step_of_engine(module: &Module<'_>, step: &Call<'_>) -> bool {
-    let frame = module.frame(step.place.frame);
+    let frame = module.frame(step.context.frame);
     let class = frame
         .class
         .and_then(|class| module.classes().get(class as usize));
-    frame.name() == "training_step" && class.is_some_and(|class| class.is == Role::Lightning)
+    frame.name() == "training_step" && class.is_some_and(|class| class.role == Role::Lightning)
 }
 
 /// A loop whose first turn is its last.
@@ -135,17 +140,17 @@ fn ends_at_once(body: &[Stmt]) -> bool {
 
 /// `loss.backward()`, not that of an engine, which clears the gradients itself.
 fn is_plain_backward(call: &Call<'_>) -> bool {
-    is_backward(call)
+    is_backward_call(call)
         && (call.method() == Some("manual_backward")
             || call
                 .receiver
-                .is_none_or(|receiver| receiver.kind != Kind::Model))
+                .is_none_or(|receiver| receiver.kind != ValueKind::Model))
         && call.path.is_none()
 }
 
 /// Tests step without clearing to see what happens.
 fn is_a_test(module: &Module<'_>, step: &Call<'_>) -> bool {
-    let mut frame = Some(step.place.frame);
+    let mut frame = Some(step.context.frame);
     while let Some(id) = frame {
         let here = module.frame(id);
         if here.name().starts_with("test") || here.name().starts_with("_test") {
@@ -159,25 +164,25 @@ fn is_a_test(module: &Module<'_>, step: &Call<'_>) -> bool {
 /// Whether anything in the text may clear this optimizer's gradients.
 fn is_cleared(
     module: &Module<'_>,
-    steps: &Steps<'_, '_>,
+    steps: &OptimizerSteps<'_, '_>,
     step: &Call<'_>,
     optimizer: &str,
 ) -> bool {
     let mut of_others = 0;
     for call in module.calls() {
-        let Some(other) = cleared(module, call) else {
+        let Some(other) = cleared_object(module, call) else {
             continue;
         };
         if other == optimizer
             || !has_a_turn_of_its_own(module, steps, step, other)
-            || call.place.frame != step.place.frame
+            || call.context.frame != step.context.frame
         {
             return true;
         }
         of_others += 1;
     }
     // What the model did not see as a call on a name, and all other ways.
-    mentions(module.text, "zero_grad") > of_others
+    count_mentions(module.text, "zero_grad") > of_others
         || [
             "reset_grad",
             "clear_grad",
@@ -188,7 +193,7 @@ fn is_cleared(
             "colossalai",
         ]
         .iter()
-        .any(|word| mentions(module.text, word) > 0)
+        .any(|word| count_mentions(module.text, word) > 0)
         || is_cleared_by_hand(module.text)
         || has_unknown_base(module, step)
 }
@@ -197,14 +202,14 @@ fn is_cleared(
 /// are computed: what it clears is its own.
 fn has_a_turn_of_its_own(
     module: &Module<'_>,
-    steps: &Steps<'_, '_>,
+    steps: &OptimizerSteps<'_, '_>,
     step: &Call<'_>,
     other: &str,
 ) -> bool {
     let backwards = module
         .calls()
         .iter()
-        .filter(|call| call.place.frame == step.place.frame && is_backward(call));
+        .filter(|call| call.context.frame == step.context.frame && is_backward_call(call));
     let Some(last) = backwards
         .map(|back| back.expr.start())
         .filter(|start| *start < step.expr.start())
@@ -213,7 +218,7 @@ fn has_a_turn_of_its_own(
         return false;
     };
     steps.direct().iter().any(|(call, stepped)| {
-        *stepped == other && call.place.frame == step.place.frame && call.expr.end() <= last
+        *stepped == other && call.context.frame == step.context.frame && call.expr.end() <= last
     })
 }
 
@@ -235,7 +240,7 @@ fn is_cleared_by_hand(text: &str) -> bool {
 /// A class from another file may do anything between the steps.
 fn has_unknown_base(module: &Module<'_>, step: &Call<'_>) -> bool {
     let Some(class) = module
-        .frame(step.place.frame)
+        .frame(step.context.frame)
         .class
         .and_then(|id| module.classes().get(id as usize))
     else {
@@ -257,7 +262,7 @@ fn has_unknown_base(module: &Module<'_>, step: &Call<'_>) -> bool {
             }
             _ => false,
         };
-        let is_module = module.path(base).is_some_and(|path| {
+        let is_module = module.import_path(base).is_some_and(|path| {
             path.is_any(&["torch.nn.Module", "lightning.LightningModule"]) || path.first() == "abc"
         });
         !is_known && !is_module
@@ -273,12 +278,12 @@ fn finding(
     let when = match turns {
         Some(id) => format!(
             "in each turn of the loop at {}",
-            module.line(module.head(id))
+            module.line_label(module.loop_header(id))
         ),
         None => "with each call".to_owned(),
     };
     let clear = format!("{optimizer}.zero_grad()");
-    let fix = line_after(module, step.expr.range(), &clear).map(|edit| Fix {
+    let fix = insert_line_after(module, step.expr.range(), &clear).map(|edit| Fix {
         edits: vec![edit],
         safety: Safety::Unsafe,
         title: "Clear the gradients after the step".to_owned(),

@@ -43,8 +43,8 @@
 use crate::Dialect;
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::uses::lies_in;
-use crate::model::{Call, Feed, FrameId, Kind, Module};
-use crate::questions::loaders::{calls_of, loaders, workers};
+use crate::model::{Call, FrameId, LoopSource, Module, ValueKind};
+use crate::queries::loaders::{find_loaders, reachable_functions, worker_count};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -65,9 +65,10 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if is_forked || module.dialect != Dialect::Python {
         return;
     }
-    let started =
-        |loader: &&Call<'_>| workers(module, loader).is_some_and(|(workers, _)| workers >= 1.0);
-    let mut with_workers = loaders(module).filter(started).peekable();
+    let started = |loader: &&Call<'_>| {
+        worker_count(module, loader).is_some_and(|(workers, _)| workers >= 1.0)
+    };
+    let mut with_workers = find_loaders(module).filter(started).peekable();
     if with_workers.peek().is_none() {
         return;
     }
@@ -82,7 +83,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     // One guard is missing, however many loaders there are.
-    let loader = with_workers.find(|loader| runs(loader.place.frame, loader.expr.range()));
+    let loader = with_workers.find(|loader| runs(loader.context.frame, loader.expr.range()));
     if let Some(loader) = loader {
         findings.push(finding(module, loader, start));
     }
@@ -106,12 +107,12 @@ fn guards(body: &[Stmt]) -> Vec<TextRange> {
 fn reached(module: &Module<'_>, is_open: &dyn Fn(TextRange) -> bool) -> Vec<FrameId> {
     let mut reached = Vec::new();
     for call in module.calls() {
-        if let Some(own) = call.own
-            && call.place.frame == TEXT
+        if let Some(own) = call.local_function
+            && call.context.frame == TEXT
             && !reached.contains(&own)
             && is_open(call.expr.range())
         {
-            for frame in calls_of(module, own, 4) {
+            for frame in reachable_functions(module, own, 4) {
                 if !reached.contains(&frame) {
                     reached.push(frame);
                 }
@@ -127,9 +128,9 @@ fn first_start(
     runs: &dyn Fn(FrameId, TextRange) -> bool,
 ) -> Option<TextRange> {
     let by_loop = module.loops().iter().find(|around| {
-        around.feed == Feed::Batches
+        around.loop_source == LoopSource::Batches
             && around
-                .over
+                .for_clause
                 .is_some_and(|(_, over)| is_loader(module, over, around.frame))
             && runs(around.frame, around.statement.range())
     });
@@ -145,8 +146,8 @@ fn first_start(
             && module
                 .arguments(call)
                 .iter()
-                .any(|value| value.is(Kind::Loader))
-            && runs(call.place.frame, call.expr.range())
+                .any(|value| value.is(ValueKind::Loader))
+            && runs(call.context.frame, call.expr.range())
     };
     module
         .calls()
@@ -160,7 +161,7 @@ fn is_loader<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
     match over {
         Expr::Call(call) => {
             let made = module
-                .path(&call.func)
+                .import_path(&call.func)
                 .is_some_and(|path| path.last() == "DataLoader");
             made || call
                 .arguments
@@ -168,13 +169,13 @@ fn is_loader<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
                 .iter()
                 .any(|argument| is_loader(module, argument, frame))
         }
-        _ => module.settled(over, frame).is(Kind::Loader),
+        _ => module.final_value(over, frame).is(ValueKind::Loader),
     }
 }
 
 fn finding(module: &Module<'_>, loader: &Call<'_>, start: TextRange) -> Finding {
-    let workers = workers(module, loader).map_or(1.0, |(workers, _)| workers);
-    let line = module.line(start);
+    let workers = worker_count(module, loader).map_or(1.0, |(workers, _)| workers);
+    let line = module.line_label(start);
     Finding {
         rule: &RULE,
         range: loader.expr.range(),
@@ -220,6 +221,8 @@ fn fix(module: &Module<'_>) -> Option<Fix> {
 
 fn is_own_call(module: &Module<'_>, expr: &Expr) -> bool {
     module.calls().iter().any(|call| {
-        call.place.frame == TEXT && call.own.is_some() && call.expr.range() == expr.range()
+        call.context.frame == TEXT
+            && call.local_function.is_some()
+            && call.expr.range() == expr.range()
     })
 }

@@ -31,7 +31,9 @@
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, Module};
-use crate::questions::pipeline::{is_pipeline, method_range, tensorflow_name, trains_here};
+use crate::queries::tf_data::{
+    is_tf_dataset, method_range, tensorflow_alias, trains_with_tensorflow,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -56,7 +58,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         .iter()
         .filter(|call| is_batch(module, call))
         .peekable();
-    if batches.peek().is_some() && trains_here(module) {
+    if batches.peek().is_some() && trains_with_tensorflow(module) {
         for call in batches {
             findings.push(finding(module, call));
         }
@@ -65,15 +67,15 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 fn is_batch<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     matches!(call.method(), Some("batch" | "padded_batch"))
-        && !call.place.inline
+        && !call.context.inline
         && call
             .object()
-            .is_some_and(|object| is_pipeline(module, object, call.place.frame))
+            .is_some_and(|object| is_tf_dataset(module, object, call.context.frame))
 }
 
 fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
     let whole = whole_chain(module, call);
-    let name = tensorflow_name(module);
+    let name = tensorflow_alias(module);
     Finding {
         rule: &RULE,
         range: method_range(call),

@@ -35,7 +35,7 @@
 //! Unsafe, as a sum may be meant: `.mean()` before `backward()`.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{Call, Feed, Kind, Module};
+use crate::model::{Call, LoopSource, Module, ValueKind};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange};
@@ -55,8 +55,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && call.expr.arguments.args.is_empty()
             && call.keyword("gradient").is_none()
             && let Some(receiver) = call.receiver
-            && (receiver.unreduced || receiver.apart)
-            && receiver.is(Kind::Tensor)
+            && (receiver.unreduced || receiver.elementwise)
+            && receiver.is(ValueKind::Tensor)
             && !call.is_open()
             && (receiver.unreduced || has_batches(module, call))
             && !module.text.contains("batch_size=1)")
@@ -69,20 +69,22 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 /// Whether more than one element at a time goes through the model: a loader feeds the loop, or
 /// a function of this text that makes tensors of several rows.
 fn has_batches(module: &Module<'_>, call: &Call<'_>) -> bool {
-    module.loops_around(call.place.within).any(|around| {
-        around.feed == Feed::Batches
-            || around.over.is_some_and(|(_, iter)| {
-                module.calls().iter().any(|maker| {
-                    iter.range().contains_range(maker.expr.range())
-                        && maker.own.is_some_and(|own| {
-                            module
-                                .calls()
-                                .iter()
-                                .any(|made| made.place.frame == own && has_rows(made))
-                        })
+    module
+        .enclosing_loops(call.context.innermost_loop)
+        .any(|around| {
+            around.loop_source == LoopSource::Batches
+                || around.for_clause.is_some_and(|(_, iter)| {
+                    module.calls().iter().any(|maker| {
+                        iter.range().contains_range(maker.expr.range())
+                            && maker.local_function.is_some_and(|own| {
+                                module
+                                    .calls()
+                                    .iter()
+                                    .any(|made| made.context.frame == own && has_rows(made))
+                            })
+                    })
                 })
-            })
-    })
+        })
 }
 
 /// `torch.randn(32, 10)`: more dimensions than one, and no single row.
@@ -106,7 +108,7 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
         object => object,
     };
     let source = loss.map_or("", |loss| module.source(loss));
-    let is_name = loss.is_some_and(|loss| module.key(loss).is_some());
+    let is_name = loss.is_some_and(|loss| module.dotted_name(loss).is_some());
     let fix = loss.filter(|_| is_name).map(|loss| Fix {
         edits: vec![Edit {
             range: TextRange::empty(loss.end()),

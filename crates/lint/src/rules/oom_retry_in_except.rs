@@ -41,7 +41,9 @@
 
 use crate::finding::Finding;
 use crate::model::{Call, Module};
-use crate::questions::attempts::{attempts, calls_in, caught, runs_a_model};
+use crate::queries::try_blocks::{
+    calls_in_block, caught_exceptions, find_try_statements, runs_model,
+};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{ExceptHandler, ExceptHandlerExceptHandler};
 use ruff_text_size::Ranged;
@@ -59,12 +61,12 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("torch") {
         return;
     }
-    for attempt in attempts(module) {
+    for attempt in find_try_statements(module) {
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
             if is_for_memory(module, handler)
                 && let Some(again) =
-                    calls_in(module, &handler.body).find(|call| tries_again(module, call))
-                && calls_in(module, &attempt.body).any(|call| runs_a_model(module, call))
+                    calls_in_block(module, &handler.body).find(|call| tries_again(module, call))
+                && calls_in_block(module, &attempt.body).any(|call| runs_model(module, call))
             {
                 findings.push(finding(module, handler, again));
             }
@@ -74,7 +76,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether a handler is there for a memory that was too small.
 fn is_for_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> bool {
-    let caught = caught(handler);
+    let caught = caught_exceptions(handler);
     if caught.iter().any(|name| name.contains("OutOfMemory")) {
         return true;
     }
@@ -88,11 +90,11 @@ fn is_for_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> b
 
 /// Whether a call runs what failed, or the function that it failed in.
 fn tries_again(module: &Module<'_>, call: &Call<'_>) -> bool {
-    runs_a_model(module, call) || call.own == Some(call.place.frame)
+    runs_model(module, call) || call.local_function == Some(call.context.frame)
 }
 
 fn finding(module: &Module<'_>, handler: &ExceptHandlerExceptHandler, again: &Call<'_>) -> Finding {
-    let line = module.line(handler.range());
+    let line = module.line_label(handler.range());
     let function = module.source(&*again.expr.func);
     Finding {
         rule: &RULE,

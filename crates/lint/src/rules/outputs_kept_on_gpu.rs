@@ -34,11 +34,11 @@
 //! Unsafe: `.cpu()` after what is kept. What is computed of it later is then computed on the CPU.
 
 use crate::finding::{Finding, Fix, Safety};
-use crate::model::uses::uses_of;
-use crate::model::{Device, Feed, LoopId, Module};
-use crate::questions::keeping::{Kept, empties, kept_items, root_of};
-use crate::questions::origin::{Origin, origin};
-use crate::questions::words::{append_to, every_step, with_suffix};
+use crate::model::uses::find_uses;
+use crate::model::{Device, LoopId, LoopSource, Module};
+use crate::queries::retention::{StoredItem, find_stored_items, is_emptied_in_block, root_name};
+use crate::queries::tensor_origin::{TensorOrigin, trace_origin};
+use crate::queries::wording::{append_fix, every_step_label, source_with_suffix};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 
@@ -57,13 +57,13 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     {
         return;
     }
-    for kept in kept_items(module) {
-        if kept.place.no_grad
-            && let Some(id) = kept.carried
-            && module.loop_at(id).feed == Feed::Batches
+    for kept in find_stored_items(module) {
+        if kept.context.no_grad
+            && let Some(id) = kept.outlived_loop
+            && module.loop_at(id).loop_source == LoopSource::Batches
             && is_on_gpu(module, &kept)
             && !is_wanted_there(module, &kept)
-            && !empties(module, kept.name, module.loop_at(id).body)
+            && !is_emptied_in_block(module, kept.name, module.loop_at(id).body)
         {
             findings.push(finding(module, &kept, id));
         }
@@ -71,9 +71,9 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Whether it is the output of a model that was given something on the card.
-fn is_on_gpu(module: &Module<'_>, kept: &Kept<'_>) -> bool {
-    match origin(module, kept.place.frame, kept.item, false) {
-        Origin::Output(call) => module
+fn is_on_gpu(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
+    match trace_origin(module, kept.context.frame, kept.item, false) {
+        TensorOrigin::Output(call) => module
             .arguments(call)
             .iter()
             .any(|value| value.device == Device::Gpu),
@@ -83,11 +83,11 @@ fn is_on_gpu(module: &Module<'_>, kept: &Kept<'_>) -> bool {
 
 /// Whether they are wanted on the card: cards exchange only what is on them, and what is brought
 /// back there afterwards is computed with there.
-fn is_wanted_there(module: &Module<'_>, kept: &Kept<'_>) -> bool {
-    let frame = module.frame(kept.place.frame);
+fn is_wanted_there(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
+    let frame = module.frame(kept.context.frame);
     let source = frame.def.map_or(module.text, |def| module.source(def));
     source.contains("gather")
-        || uses_of(module.text, root_of(kept.name), frame.body).iter().any(|used| {
+        || find_uses(module.text, root_name(kept.name), frame.body).iter().any(|used| {
             let is_moved = |around: &&Expr| {
                 matches!(around, Expr::Attribute(attribute) if matches!(attribute.attr.as_str(), "to" | "cuda"))
             };
@@ -95,7 +95,7 @@ fn is_wanted_there(module: &Module<'_>, kept: &Kept<'_>) -> bool {
         })
 }
 
-fn finding(module: &Module<'_>, kept: &Kept<'_>, id: LoopId) -> Finding {
+fn finding(module: &Module<'_>, kept: &StoredItem<'_>, id: LoopId) -> Finding {
     let name = kept.name;
     let is_one = !matches!(kept.item, Expr::Tuple(_) | Expr::List(_) | Expr::Dict(_));
     Finding {
@@ -104,18 +104,18 @@ fn finding(module: &Module<'_>, kept: &Kept<'_>, id: LoopId) -> Finding {
         message: format!(
             "`{name}` keeps the outputs for every batch on the GPU until its memory is full"
         ),
-        label: format!("grows {}", every_step(module, Some(id))),
+        label: format!("grows {}", every_step_label(module, Some(id))),
         help: if is_one {
             format!(
                 "bring each one to the CPU: `{}`",
-                with_suffix(module, kept.range, kept.item, ".cpu()")
+                source_with_suffix(module, kept.range, kept.item, ".cpu()")
             )
         } else {
             "bring each one to the CPU with `.cpu()`".to_owned()
         },
         fix: is_one.then(|| Fix {
             safety: Safety::Unsafe,
-            ..append_to(kept.item, ".cpu()", "Keep the outputs in main memory")
+            ..append_fix(kept.item, ".cpu()", "Keep the outputs in main memory")
         }),
     }
 }

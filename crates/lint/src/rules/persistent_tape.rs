@@ -38,11 +38,11 @@
 //! Safe: `del tape` after its last use.
 
 use crate::finding::{Finding, Fix, Safety};
-use crate::model::uses::uses_of;
+use crate::model::uses::find_uses;
 use crate::model::{Call, Frame, Module, Role};
-use crate::questions::bindings::statement_at;
-use crate::questions::keeping::is_test;
-use crate::questions::steps::line_after;
+use crate::queries::bindings::find_statement;
+use crate::queries::optimizer_steps::insert_line_after;
+use crate::queries::retention::is_test_code;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -70,11 +70,11 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
-    let frame = module.frame(call.place.frame);
-    if is_traced(module, frame) || is_test(module, frame) || module.text.contains("TestCase") {
+    let frame = module.frame(call.context.frame);
+    if is_traced(module, frame) || is_test_code(module, frame) || module.text.contains("TestCase") {
         return None;
     }
-    let (block, at) = statement_at(frame.body, call.expr.range())?;
+    let (block, at) = find_statement(frame.body, call.expr.range())?;
     let Stmt::With(with) = block.get(at)? else {
         return None;
     };
@@ -86,7 +86,7 @@ fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
         return None;
     };
     let name = name.id.as_str();
-    let uses = uses_of(module.text, name, frame.body);
+    let uses = find_uses(module.text, name, frame.body);
     let lets_go = uses
         .iter()
         .any(|used| matches!(used.statement, Stmt::Delete(_)));
@@ -114,13 +114,16 @@ fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
         message: format!(
             "`{name}` keeps all activations of the step after its gradients are taken"
         ),
-        label: format!("kept beyond {}", module.line(TextRange::empty(last.end()))),
+        label: format!(
+            "kept beyond {}",
+            module.line_label(TextRange::empty(last.end()))
+        ),
         help: if takes > 1 {
             format!("let go of it after its last use: del {name}")
         } else {
             "one gradient needs no persistent tape: leave out persistent=True".to_owned()
         },
-        fix: line_after(module, last.range(), &format!("del {name}")).map(|edit| Fix {
+        fix: insert_line_after(module, last.range(), &format!("del {name}")).map(|edit| Fix {
             edits: vec![edit],
             safety: Safety::Safe,
             title: "Let go of the tape after its last use".to_owned(),
@@ -141,7 +144,7 @@ fn is_traced(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     let class = frame
         .class
         .and_then(|class| module.classes().get(class as usize));
-    let by_keras = class.is_some_and(|class| class.is == Role::Keras)
+    let by_keras = class.is_some_and(|class| class.role == Role::Keras)
         && matches!(def.name.as_str(), "train_step" | "test_step" | "call");
     // `step = tf.function(step)`.
     let name = def.name.as_str();

@@ -33,10 +33,12 @@
 //! Unsafe: the call of the model, and `.numpy()` on what it returns.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{Call, FrameId, Kind, Module};
-use crate::questions::bindings::{behind_names, bound_to, own_function, returned};
-use crate::questions::files::bound_names;
-use crate::questions::words::every_step;
+use crate::model::{Call, FrameId, Module, ValueKind};
+use crate::queries::bindings::{
+    find_binding, find_local_function, resolve_names, single_return_value,
+};
+use crate::queries::files::target_names;
+use crate::queries::wording::every_step_label;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, ExprCall, Number, UnaryOp};
 use ruff_text_size::{Ranged, TextRange};
@@ -56,11 +58,11 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     for call in module.calls() {
         if call.method() == Some("predict")
-            && call.place.within.is_some()
+            && call.context.innermost_loop.is_some()
             && is_keras_model(module, call)
             && let Some(input) = call.argument(0, "x")
             && call.keyword("steps").is_none()
-            && (is_one_row(module, input, call.place.frame) || is_remembered(module, call, input))
+            && (is_one_row(module, input, call.context.frame) || is_remembered(module, call, input))
         {
             findings.push(finding(module, call, input));
         }
@@ -74,13 +76,13 @@ fn is_keras_model(module: &Module<'_>, call: &Call<'_>) -> bool {
     };
     let name = call
         .object()
-        .and_then(|object| module.key(object))
+        .and_then(|object| module.dotted_name(object))
         .unwrap_or("");
     let others = [
         "sklearn", "xgboost", "lightgbm", "catboost", "torch", "joblib", "pickle",
     ];
-    receiver.is(Kind::Model)
-        || (receiver.is(Kind::Unknown)
+    receiver.is(ValueKind::Model)
+        || (receiver.is(ValueKind::Unknown)
             && name.ends_with("model")
             && !others.iter().any(|other| module.imports(other)))
 }
@@ -88,12 +90,12 @@ fn is_keras_model(module: &Module<'_>, call: &Call<'_>) -> bool {
 /// Whether an expression is a batch of one: `x[None]`, `np.expand_dims(x, 0)`,
 /// `x.reshape(1, -1)`, `np.array([x])`.
 fn is_one_row<'a>(module: &Module<'a>, input: &'a Expr, frame: FrameId) -> bool {
-    let input = match module.key(input) {
-        Some(name) => match bound_to(module, name, frame, input.start()) {
+    let input = match module.dotted_name(input) {
+        Some(name) => match find_binding(module, name, frame, input.start()) {
             Some(origin) if origin.part.is_none() => origin.expr,
             _ => return false,
         },
-        None => behind_names(module, input, frame).expr,
+        None => resolve_names(module, input, frame).expr,
     };
     match input {
         Expr::Subscript(subscript) => {
@@ -107,10 +109,10 @@ fn is_one_row<'a>(module: &Module<'a>, input: &'a Expr, frame: FrameId) -> bool 
         }
         Expr::Call(call) => {
             is_one_row_call(module, call)
-                || own_function(module, call, frame)
-                    .and_then(|own| Some((returned(module, own)?, own)))
+                || find_local_function(module, call, frame)
+                    .and_then(|own| Some((single_return_value(module, own)?, own)))
                     .is_some_and(|(result, own)| {
-                        module.key(result).is_some() && is_one_row(module, result, own)
+                        module.dotted_name(result).is_some() && is_one_row(module, result, own)
                     })
         }
         _ => false,
@@ -122,14 +124,16 @@ fn is_remembered<'a>(module: &Module<'a>, call: &Call<'a>, input: &'a Expr) -> b
     let Expr::Name(name) = input else {
         return false;
     };
-    module.loops_around(call.place.within).any(|around| {
-        around.over.is_some_and(|(target, over)| {
-            let over = behind_names(module, over, around.frame).expr;
-            let is_sample = matches!(over, Expr::Call(drawn)
-                if module.path(&drawn.func).is_some_and(|path| path.is("random.sample")));
-            is_sample && bound_names(target).contains(&name.id.as_str())
+    module
+        .enclosing_loops(call.context.innermost_loop)
+        .any(|around| {
+            around.for_clause.is_some_and(|(target, over)| {
+                let over = resolve_names(module, over, around.frame).expr;
+                let is_sample = matches!(over, Expr::Call(drawn)
+                if module.import_path(&drawn.func).is_some_and(|path| path.is("random.sample")));
+                is_sample && target_names(target).contains(&name.id.as_str())
+            })
         })
-    })
 }
 
 fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
@@ -145,7 +149,7 @@ fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
             .or_else(|| by_keyword("axis"))
             .is_some_and(|axis| is_number(axis, 0))
     };
-    if let Some(path) = module.path(&call.func) {
+    if let Some(path) = module.import_path(&call.func) {
         return match (path.first(), path.last()) {
             ("numpy" | "tensorflow", "expand_dims") => is_axis_0(1),
             ("numpy" | "tensorflow", "array" | "asarray" | "constant" | "convert_to_tensor") => {
@@ -209,7 +213,7 @@ fn finding(module: &Module<'_>, call: &Call<'_>, input: &Expr) -> Finding {
         range: call.expr.range(),
         message: format!(
             "`{model}.predict` builds a whole pipeline for one row, {}",
-            every_step(module, call.place.within)
+            every_step_label(module, call.context.innermost_loop)
         ),
         label: "ten to a hundred times slower than calling the model".to_owned(),
         help: format!("call the model: {model}({source}, training=False).numpy()"),

@@ -37,10 +37,10 @@
 //! None: take `retain_graph=True` away and see whether PyTorch complains.
 
 use crate::finding::Finding;
-use crate::model::uses::{lies_in, uses_of};
-use crate::model::{Call, Feed, FrameId, LoopId, Module, Role};
-use crate::questions::backward::{goes_back_by, is_backward};
-use crate::questions::keeping::root_of;
+use crate::model::uses::{find_uses, lies_in};
+use crate::model::{Call, FrameId, LoopId, LoopSource, Module, Role};
+use crate::queries::backward::{call_runs_backward, is_backward_call};
+use crate::queries::retention::root_name;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextSize};
@@ -59,7 +59,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     for call in module.calls() {
-        if is_backward(call) && retains(call) && is_last(module, call) {
+        if is_backward_call(call) && retains(call) && is_last(module, call) {
             findings.push(finding(module, call));
         }
     }
@@ -73,29 +73,29 @@ fn retains(call: &Call<'_>) -> bool {
 /// Whether nothing goes back after this, in its own loop or in the one it is called from.
 fn is_last(module: &Module<'_>, call: &Call<'_>) -> bool {
     let position = call.expr.start();
-    let frame = call.place.frame;
-    if let Some(id) = call.place.within {
+    let frame = call.context.frame;
+    if let Some(id) = call.context.innermost_loop {
         return is_last_in(module, id, position);
     }
     // A function that takes one step: the loop is where it is called from.
     let is_alone = module
         .calls()
         .iter()
-        .filter(|other| other.place.frame == frame && goes_back_by(module, other))
+        .filter(|other| other.context.frame == frame && call_runs_backward(module, other))
         .count()
         == 1;
     let mut callers = module
         .calls()
         .iter()
-        .filter(|other| other.own == Some(frame))
+        .filter(|other| other.local_function == Some(frame))
         .peekable();
     is_alone
         && !keeps_graph_of_its_own(module, frame)
         && callers.peek().is_some()
         && callers.all(|caller| {
             caller
-                .place
-                .within
+                .context
+                .innermost_loop
                 .is_some_and(|id| is_last_in(module, id, caller.expr.start()))
         })
 }
@@ -106,12 +106,12 @@ fn is_last_in(module: &Module<'_>, id: LoopId, position: TextSize) -> bool {
     let around = module.loop_at(id);
     let range = around.statement.range();
     let is_in = |call: &Call<'_>| lies_in(call.expr.range(), range);
-    around.feed == Feed::Batches
+    around.loop_source == LoopSource::Batches
         && module
             .calls()
             .iter()
             .filter(|call| is_in(call) && call.expr.start() > position)
-            .all(|call| !goes_back_by(module, call) && !may_go_on(module, call))
+            .all(|call| !call_runs_backward(module, call) && !may_go_on(module, call))
         && !brings_graph(module, id)
 }
 
@@ -145,16 +145,16 @@ fn brings_graph(module: &Module<'_>, id: LoopId) -> bool {
     module
         .stores()
         .iter()
-        .filter(|store| store.place.frame == around.frame && store.value.graph)
+        .filter(|store| store.context.frame == around.frame && store.value.graph)
         .any(|store| {
-            let Some(name) = module.key(store.target) else {
+            let Some(name) = module.dotted_name(store.target) else {
                 return true;
             };
             if lies_in(store.statement.range(), range) {
                 return store.operator.is_none()
-                    && (store.carried.is_some() || name.starts_with("self."));
+                    && (store.outlived_loop.is_some() || name.starts_with("self."));
             }
-            uses_of(module.text, root_of(name), around.body)
+            find_uses(module.text, root_name(name), around.body)
                 .iter()
                 .any(|used| !used.is_store)
         })
@@ -163,10 +163,10 @@ fn brings_graph(module: &Module<'_>, id: LoopId) -> bool {
 /// Whether a function puts a graph where it outlives the call.
 fn keeps_graph_of_its_own(module: &Module<'_>, frame: FrameId) -> bool {
     module.stores().iter().any(|store| {
-        store.place.frame == frame
+        store.context.frame == frame
             && store.value.graph
             && module
-                .key(store.target)
+                .dotted_name(store.target)
                 .is_none_or(|name| name.starts_with("self."))
     })
 }
@@ -174,15 +174,16 @@ fn keeps_graph_of_its_own(module: &Module<'_>, frame: FrameId) -> bool {
 /// Whether a model of this text keeps what it computed for the next time it is called.
 fn keeps_state(module: &Module<'_>) -> bool {
     module.stores().iter().any(|store| {
-        let frame = module.frame(store.place.frame);
+        let frame = module.frame(store.context.frame);
         let class = frame
             .class
             .and_then(|class| module.classes().get(class as usize));
-        let is_model = class.is_some_and(|class| matches!(class.is, Role::Model | Role::Lightning));
+        let is_model =
+            class.is_some_and(|class| matches!(class.role, Role::Model | Role::Lightning));
         is_model
             && frame.name() != "__init__"
             && module
-                .key(store.target)
+                .dotted_name(store.target)
                 .is_some_and(|name| name.starts_with("self."))
     })
 }

@@ -32,7 +32,7 @@
 
 use super::double_softmax::given_twice;
 use crate::finding::Finding;
-use crate::model::{Call, Form, Module};
+use crate::model::{Activation, Call, Module};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -48,7 +48,7 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        if let Some(given) = given_twice(module, call, Form::Sigmoid) {
+        if let Some(given) = given_twice(module, call, Activation::Sigmoid) {
             findings.push(finding(module, call, given));
         }
     }

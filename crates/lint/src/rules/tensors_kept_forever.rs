@@ -37,14 +37,17 @@
 //! None: how much of it is needed only the author knows.
 
 use crate::finding::Finding;
-use crate::model::uses::{Use, lies_in, uses_of};
-use crate::model::{Call, Feed, FrameId, Kind, Loop, LoopId, Module, is_loss_function};
-use crate::questions::backward::{goes_back_during, goes_back_in, is_backward};
-use crate::questions::keeping::{
-    Keeper, Kept, arguments_of, keepers, kept_items, outlives_the_call, root_of,
+use crate::model::uses::{Use, find_uses, lies_in};
+use crate::model::{Call, FrameId, Loop, LoopId, LoopSource, Module, ValueKind, is_loss_function};
+use crate::queries::backward::{
+    is_backward_call, runs_backward_in_function, runs_backward_in_loop,
 };
-use crate::questions::origin::{Origin, origin};
-use crate::questions::words::every_step;
+use crate::queries::retention::{
+    RetainingFunction, StoredItem, find_retaining_functions, find_stored_items, match_arguments,
+    outlives_the_call, root_name,
+};
+use crate::queries::tensor_origin::{TensorOrigin, trace_origin};
+use crate::queries::wording::every_step_label;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -65,17 +68,23 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("torch") && !module.imports("tensorflow") {
         return;
     }
-    let items = kept_items(module);
+    let items = find_stored_items(module);
     for kept in &items {
         if let Some(what) = kept_forever(module, kept) {
-            findings.push(finding(module, kept.name, kept.range, kept.carried, what));
+            findings.push(finding(
+                module,
+                kept.name,
+                kept.range,
+                kept.outlived_loop,
+                what,
+            ));
         }
     }
     if items
         .iter()
-        .any(|kept| outlives_the_call(module, kept.name, &kept.place))
+        .any(|kept| outlives_the_call(module, kept.name, &kept.context))
     {
-        let keepers = keepers(module, &items);
+        let keepers = find_retaining_functions(module, &items);
         for call in module.calls() {
             findings.extend(by_keeper(module, call, &keepers));
         }
@@ -83,30 +92,30 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// What is kept in every step of a training, in a list that only grows.
-fn kept_forever<'a>(module: &Module<'a>, kept: &Kept<'a>) -> Option<&'static str> {
+fn kept_forever<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> Option<&'static str> {
     // With a graph it is another rule's; only PyTorch has them.
-    if (kept.value.graph && module.imports("torch")) || kept.place.inline {
+    if (kept.value.graph && module.imports("torch")) || kept.context.inline {
         return None;
     }
-    let outlives_the_call = outlives_the_call(module, kept.name, &kept.place);
-    if kept.carried.is_none() && !outlives_the_call {
+    let outlives_the_call = outlives_the_call(module, kept.name, &kept.context);
+    if kept.outlived_loop.is_none() && !outlives_the_call {
         return None;
     }
-    if outlives_the_call && is_hook(module, kept.place.frame) {
-        let is_kept = !is_sometimes(module.frame(kept.place.frame).body, kept.range)
+    if outlives_the_call && is_hook(module, kept.context.frame) {
+        let is_kept = !is_sometimes(module.frame(kept.context.frame).body, kept.range)
             && holds_a_parameter(module, kept)
             && module
                 .loops()
                 .iter()
                 .any(|around| is_step_loop(module, around))
-            && only_grows(module, kept.name, kept.place.frame);
+            && only_grows(module, kept.name, kept.context.frame);
         return is_kept.then_some("the activations of every step");
     }
-    let what = bulk(module, kept.place.frame, kept.item)?;
-    let grows = match kept.carried {
+    let what = bulk(module, kept.context.frame, kept.item)?;
+    let grows = match kept.outlived_loop {
         Some(id) if is_training(module, id) => {
             // A list of one pass over the data is gone when the function returns.
-            let is_one_pass = module.loop_at(id).feed == Feed::Batches
+            let is_one_pass = module.loop_at(id).loop_source == LoopSource::Batches
                 && module.loop_at(id).parent.is_none()
                 && !kept.name.starts_with("self.");
             !is_one_pass
@@ -115,30 +124,32 @@ fn kept_forever<'a>(module: &Module<'a>, kept: &Kept<'a>) -> Option<&'static str
         }
         _ => {
             outlives_the_call
-                && !is_sometimes(module.frame(kept.place.frame).body, kept.range)
-                && is_called_each_step(module, kept.place.frame)
+                && !is_sometimes(module.frame(kept.context.frame).body, kept.range)
+                && is_called_each_step(module, kept.context.frame)
         }
     };
-    (grows && only_grows(module, kept.name, kept.place.frame)).then_some(what)
+    (grows && only_grows(module, kept.name, kept.context.frame)).then_some(what)
 }
 
 /// What is large, in a word, if it is.
 fn bulk<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> Option<&'static str> {
-    match origin(module, frame, item, true) {
-        Origin::Batch if is_given_to_a_model(module, frame, item) => return Some("every batch"),
-        Origin::Output(_) => return Some("every output"),
-        Origin::Gradient => return Some("the gradients of every step"),
-        Origin::Weights => return Some("a copy of the weights of every step"),
+    match trace_origin(module, frame, item, true) {
+        TensorOrigin::Batch if is_given_to_a_model(module, frame, item) => {
+            return Some("every batch");
+        }
+        TensorOrigin::Output(_) => return Some("every output"),
+        TensorOrigin::Gradient => return Some("the gradients of every step"),
+        TensorOrigin::Weights => return Some("a copy of the weights of every step"),
         _ => {}
     }
-    let key = module.key(item)?;
+    let key = module.dotted_name(item)?;
     let mut stores = module
         .stores()
         .iter()
-        .filter(|store| store.place.frame == frame);
+        .filter(|store| store.context.frame == frame);
     let is_large = stores.any(|store| {
-        module.key(store.target) == Some(key)
-            && store.value.is(Kind::Tensor)
+        module.dotted_name(store.target) == Some(key)
+            && store.value.is(ValueKind::Tensor)
             && store.value.bytes().is_none_or(|bytes| bytes > SMALL)
     });
     (is_large && is_given_to_a_model(module, frame, item)).then_some("every batch")
@@ -160,8 +171,8 @@ fn is_hook(module: &Module<'_>, frame: FrameId) -> bool {
 }
 
 /// Whether something that a hook was given is kept, and not a number of it.
-fn holds_a_parameter<'a>(module: &Module<'a>, kept: &Kept<'a>) -> bool {
-    let Some(def) = module.frame(kept.place.frame).def else {
+fn holds_a_parameter<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> bool {
+    let Some(def) = module.frame(kept.context.frame).def else {
         return false;
     };
     let mut rest = kept.item;
@@ -174,70 +185,67 @@ fn holds_a_parameter<'a>(module: &Module<'a>, kept: &Kept<'a>) -> bool {
     {
         rest = &attribute.value;
     }
-    let key = module.key(rest);
+    let key = module.dotted_name(rest);
     def.parameters
         .iter_non_variadic_params()
         .any(|parameter| Some(parameter.parameter.name.as_str()) == key)
 }
 
 fn is_step_loop(module: &Module<'_>, around: &Loop<'_>) -> bool {
-    around.feed == Feed::Batches
-        && module
-            .calls()
-            .iter()
-            .any(|call| lies_in(call.expr.range(), around.statement.range()) && is_backward(call))
+    around.loop_source == LoopSource::Batches
+        && module.calls().iter().any(|call| {
+            lies_in(call.expr.range(), around.statement.range()) && is_backward_call(call)
+        })
 }
 
 /// Whether one of the names in it goes into a model or its loss in the same function.
 fn is_given_to_a_model<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> bool {
     let mut names = Vec::new();
-    crate::questions::backward::keys_in(module, item, &mut names);
+    crate::queries::backward::collect_names(module, item, &mut names);
     module.calls().iter().any(|call| {
-        call.place.frame == frame
-            && (matches!(call.callee.kind, Kind::Model | Kind::Criterion)
+        call.context.frame == frame
+            && (matches!(call.callee.kind, ValueKind::Model | ValueKind::Criterion)
                 || call.path.is_some_and(|path| is_loss_function(path.last())))
-            && call
-                .expr
-                .arguments
-                .args
-                .iter()
-                .any(|argument| module.key(argument).is_some_and(|key| names.contains(&key)))
+            && call.expr.arguments.args.iter().any(|argument| {
+                module
+                    .dotted_name(argument)
+                    .is_some_and(|key| names.contains(&key))
+            })
     })
 }
 
 /// Whether a loop takes training steps: over batches, or many.
 fn is_training(module: &Module<'_>, id: LoopId) -> bool {
-    is_long(module, id) && (goes_back_in(module, id) || has_tape(module, id))
+    is_long(module, id) && (runs_backward_in_loop(module, id) || has_tape(module, id))
 }
 
 fn is_long(module: &Module<'_>, id: LoopId) -> bool {
     module
-        .loops_around(Some(id))
-        .any(|around| match around.feed {
-            Feed::Batches => true,
-            Feed::Times(times) => times.is_none_or(|times| times > 1000.0),
-            Feed::Other => has_tape(module, id),
+        .enclosing_loops(Some(id))
+        .any(|around| match around.loop_source {
+            LoopSource::Batches => true,
+            LoopSource::Times(times) => times.is_none_or(|times| times > 1000.0),
+            LoopSource::Other => has_tape(module, id),
         })
 }
 
 fn has_tape(module: &Module<'_>, id: LoopId) -> bool {
-    module
-        .calls()
-        .iter()
-        .any(|call| module.is_within(&call.place, id) && call.method() == Some("apply_gradients"))
+    module.calls().iter().any(|call| {
+        module.is_inside_loop(&call.context, id) && call.method() == Some("apply_gradients")
+    })
 }
 
 /// Whether the list is bound outside of all loops: it is not a new one for each epoch.
-fn is_made_before_all(module: &Module<'_>, kept: &Kept<'_>, id: LoopId) -> bool {
+fn is_made_before_all(module: &Module<'_>, kept: &StoredItem<'_>, id: LoopId) -> bool {
     let outermost = module
-        .loops_around(Some(id))
+        .enclosing_loops(Some(id))
         .last()
         .map(|around| around.statement.range());
-    let root = root_of(kept.name);
+    let root = root_name(kept.name);
     let mut made = module.stores().iter().filter(|store| {
-        store.place.frame == kept.place.frame
+        store.context.frame == kept.context.frame
             && store.operator.is_none()
-            && module.key(store.target) == Some(root)
+            && module.dotted_name(store.target) == Some(root)
     });
     outermost
         .is_some_and(|outermost| made.all(|store| !lies_in(store.statement.range(), outermost)))
@@ -266,10 +274,10 @@ fn is_sometimes(block: &[Stmt], range: TextRange) -> bool {
 
 /// Whether a function is called, without a condition, in a loop that trains.
 fn is_called_each_step(module: &Module<'_>, frame: FrameId) -> bool {
-    let steps_itself = goes_back_during(module, frame);
+    let steps_itself = runs_backward_in_function(module, frame);
     module.calls().iter().any(|call| {
-        call.own == Some(frame)
-            && call.place.within.is_some_and(|id| {
+        call.local_function == Some(frame)
+            && call.context.innermost_loop.is_some_and(|id| {
                 let trains = is_training(module, id) || (steps_itself && is_long(module, id));
                 trains && !is_sometimes(module.loop_at(id).body, call.expr.range())
             })
@@ -278,7 +286,7 @@ fn is_called_each_step(module: &Module<'_>, frame: FrameId) -> bool {
 
 /// Whether nothing is taken out of a list, and nobody makes use of all of it.
 fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
-    let root = root_of(name);
+    let root = root_name(name);
     let here = module.frame(frame);
     if !root.starts_with("self.") {
         // One of the function around is used there as well.
@@ -286,7 +294,7 @@ fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
             std::iter::successors(Some(here), |inner| inner.parent.map(|id| module.frame(id)))
                 .find(|frame| frame.names.contains_key(root))
                 .unwrap_or(here);
-        return uses_of(module.text, root, owner.body)
+        return find_uses(module.text, root, owner.body)
             .iter()
             .all(|used| is_harmless(used, true));
     }
@@ -296,7 +304,7 @@ fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
         .filter(|other| other.class.is_some() && other.class == here.class);
     methods.into_iter().all(|method| {
         let makes = method.name() == "__init__";
-        uses_of(module.text, root, method.body)
+        find_uses(module.text, root, method.body)
             .iter()
             .all(|used| is_harmless(used, makes))
     })
@@ -335,9 +343,13 @@ fn is_harmless(used: &Use<'_>, makes: bool) -> bool {
 }
 
 /// A call of a function of this text that keeps what it is given.
-fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -> Option<Finding> {
-    let own = call.own?;
-    let id = call.carried.filter(|id| is_training(module, *id))?;
+fn by_keeper<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    keepers: &[RetainingFunction<'a>],
+) -> Option<Finding> {
+    let own = call.local_function?;
+    let id = call.outlived_loop.filter(|id| is_training(module, *id))?;
     if is_sometimes(module.loop_at(id).body, call.expr.range()) {
         return None;
     }
@@ -346,12 +358,12 @@ fn by_keeper<'a>(module: &Module<'a>, call: &Call<'a>, keepers: &[Keeper<'a>]) -
         .filter(|keeper| keeper.frame == own && !keeper.is_total)
         .peekable();
     kept.peek()?;
-    let arguments = arguments_of(module, call, own);
+    let arguments = match_arguments(module, call, own);
     kept.find_map(|keeper| {
         let (_, argument, value) = arguments
             .iter()
             .find(|(name, ..)| *name == keeper.parameter)?;
-        let what = bulk(module, call.place.frame, argument).filter(|_| !value.graph)?;
+        let what = bulk(module, call.context.frame, argument).filter(|_| !value.graph)?;
         let is_for_good = only_grows(module, keeper.name, own)
             && !is_sometimes(module.frame(own).body, keeper.range);
         is_for_good.then(|| finding(module, keeper.name, call.expr.range(), Some(id), what))
@@ -362,7 +374,7 @@ fn finding(
     module: &Module<'_>,
     name: &str,
     range: TextRange,
-    carried: Option<LoopId>,
+    outlived_loop: Option<LoopId>,
     what: &str,
 ) -> Finding {
     Finding {
@@ -371,7 +383,7 @@ fn finding(
         message: format!(
             "`{name}` keeps {what}, and is never emptied: it grows until memory is full"
         ),
-        label: format!("grows {}", every_step(module, carried)),
+        label: format!("grows {}", every_step_label(module, outlived_loop)),
         help: format!(
             "keep the last few only: `{name} = deque(maxlen=100)`, or what is needed of each one"
         ),

@@ -42,10 +42,10 @@
 //! LSTM is two: `state = tuple(part.detach() for part in state)`.
 
 use crate::finding::{Finding, Fix, Safety};
-use crate::model::uses::{lies_in, uses_of};
-use crate::model::{Call, Kind, LoopId, Module, Role, Store};
-use crate::questions::backward::goes_back_in;
-use crate::questions::words::append_to;
+use crate::model::uses::{find_uses, lies_in};
+use crate::model::{Call, LoopId, Module, Role, Store, ValueKind};
+use crate::queries::backward::runs_backward_in_loop;
+use crate::queries::wording::append_fix;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
@@ -78,12 +78,12 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 /// A name that is bound in each turn of a loop.
 fn carried_state<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<(&'a str, LoopId)> {
-    let id = store.place.within?;
+    let id = store.context.innermost_loop?;
     let is_fit = store.operator.is_none()
         && store.value.graph
-        && !store.place.no_grad
-        && !store.place.inline;
-    is_fit.then_some((module.key(store.target)?, id))
+        && !store.context.no_grad
+        && !store.context.inline;
+    is_fit.then_some((module.dotted_name(store.target)?, id))
 }
 
 /// The call of a model whose result, or a part of it, is assigned.
@@ -96,7 +96,7 @@ fn model_call<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m C
         .calls()
         .iter()
         .find(|call| call.expr.range() == range)
-        .filter(|call| call.callee.is(Kind::Model) || call.method() == Some("forward"))
+        .filter(|call| call.callee.is(ValueKind::Model) || call.method() == Some("forward"))
 }
 
 /// The argument that is the state of the step before, with its graph.
@@ -113,15 +113,15 @@ fn given_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Opt
         Expr::Tuple(tuple) => tuple
             .elts
             .iter()
-            .any(|part| module.key(part) == Some(name))
+            .any(|part| module.dotted_name(part) == Some(name))
             .then_some(argument),
-        _ => (module.key(argument) == Some(name)).then_some(argument),
+        _ => (module.dotted_name(argument) == Some(name)).then_some(argument),
     })
 }
 
 /// Whether gradients are computed in each turn of the loop.
 fn steps_in(module: &Module<'_>, id: LoopId) -> bool {
-    goes_back_in(module, id) && is_unconditional(module, id)
+    runs_backward_in_loop(module, id) && is_unconditional(module, id)
 }
 
 /// `if step % 20 == 0: loss.backward()` lets the past grow on purpose.
@@ -137,7 +137,7 @@ fn is_unconditional(module: &Module<'_>, id: LoopId) -> bool {
             Stmt::Try(attempt) => has(module, &attempt.body),
             _ => module.calls().iter().any(|call| {
                 lies_in(call.expr.range(), statement.range())
-                    && crate::questions::backward::goes_back_by(module, call)
+                    && crate::queries::backward::call_runs_backward(module, call)
             }),
         })
     }
@@ -147,7 +147,7 @@ fn is_unconditional(module: &Module<'_>, id: LoopId) -> bool {
 /// Whether the state is detached, or made anew, somewhere in the loop.
 fn is_let_go(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> bool {
     let body = module.loop_at(id).body;
-    uses_of(module.text, name, body).iter().any(|used| {
+    find_uses(module.text, name, body).iter().any(|used| {
         if used.is_store {
             return used.statement.range() != store.statement.range();
         }
@@ -166,17 +166,17 @@ fn is_seen_through<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool
     let mut models = module
         .classes()
         .iter()
-        .filter(|class| matches!(class.is, Role::Model | Role::Lightning))
+        .filter(|class| matches!(class.role, Role::Model | Role::Lightning))
         .peekable();
     let is_here = models.peek().is_some();
     if models.any(|class| module.source(class.def).contains("detach")) {
         return false;
     }
-    let key = module.key(&call.expr.func);
+    let key = module.dotted_name(&call.expr.func);
     let is_layer = || {
         module.stores().iter().any(|store| {
-            module.key(store.target) == key
-                && matches!(store.source, Some(Expr::Call(made)) if module.path(&made.func).is_some_and(|path| path.is_in("torch.nn")))
+            module.dotted_name(store.target) == key
+                && matches!(store.source, Some(Expr::Call(made)) if module.import_path(&made.func).is_some_and(|path| path.is_in("torch.nn")))
         })
     };
     let retains = || {
@@ -193,7 +193,7 @@ fn finding(
     argument: &Expr,
     id: LoopId,
 ) -> Finding {
-    let line = module.line(module.head(id));
+    let line = module.line_label(module.loop_header(id));
     let is_tensor = is_one_tensor(module, name, store) && !argument.is_tuple_expr();
     let help = if is_tensor {
         format!("let go of the past: pass `{name}.detach()`")
@@ -212,7 +212,7 @@ fn finding(
         help,
         fix: is_tensor.then(|| Fix {
             safety: Safety::Unsafe,
-            ..append_to(
+            ..append_fix(
                 argument,
                 ".detach()",
                 "Detach the state from the step before",
@@ -224,12 +224,12 @@ fn finding(
 /// Whether the state is known to begin as one tensor, made in the same function.
 fn is_one_tensor(module: &Module<'_>, name: &str, store: &Store<'_>) -> bool {
     let mut others = module.stores().iter().filter(|other| {
-        other.place.frame == store.place.frame
-            && module.key(other.target) == Some(name)
+        other.context.frame == store.context.frame
+            && module.dotted_name(other.target) == Some(name)
             && other.statement.range() != store.statement.range()
     });
     others
         .next()
-        .is_some_and(|first| first.value.is(Kind::Tensor))
-        && others.all(|other| other.value.is(Kind::Tensor))
+        .is_some_and(|first| first.value.is(ValueKind::Tensor))
+        && others.all(|other| other.value.is(ValueKind::Tensor))
 }

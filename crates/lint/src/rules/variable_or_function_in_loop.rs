@@ -39,10 +39,10 @@
 //! None: what it begins with has to be known before the loop.
 
 use crate::finding::Finding;
-use crate::model::{Call, Feed, Kind, Loop, LoopId, Module};
-use crate::questions::bindings::behind_names;
-use crate::questions::keeping::is_test;
-use crate::questions::words::every_step;
+use crate::model::{Call, Loop, LoopId, LoopSource, Module, ValueKind};
+use crate::queries::bindings::resolve_names;
+use crate::queries::retention::is_test_code;
+use crate::queries::wording::every_step_label;
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -64,7 +64,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     for call in module.calls() {
-        if let Some(id) = call.place.within
+        if let Some(id) = call.context.innermost_loop
             && let Some(what) = made(module, call, id)
         {
             findings.push(finding(module, what, call.expr.range(), id));
@@ -97,7 +97,7 @@ enum What {
 
 fn made(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<What> {
     let path = call.path?;
-    if call.place.inline || is_test(module, module.frame(call.place.frame)) {
+    if call.context.inline || is_test_code(module, module.frame(call.context.frame)) {
         return None;
     }
     let what = match path.segments() {
@@ -138,14 +138,14 @@ fn is_function<'a>(module: &Module<'a>, decorator: &'a Expr) -> bool {
         other => other,
     };
     module
-        .path(function)
+        .import_path(function)
         .is_some_and(|path| path.is("tensorflow.function"))
 }
 
 /// Whether gradients are taken or applied in the loop itself.
 fn takes_steps(module: &Module<'_>, id: LoopId) -> bool {
     module.calls().iter().any(|call| {
-        call.place.within == Some(id)
+        call.context.innermost_loop == Some(id)
             && matches!(
                 call.method(),
                 Some("apply_gradients" | "gradient" | "train_on_batch" | "minimize")
@@ -156,7 +156,7 @@ fn takes_steps(module: &Module<'_>, id: LoopId) -> bool {
 /// Whether a function is called in the loop it is made in, and goes nowhere else.
 fn is_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
     let around = module.loop_at(id);
-    let uses = crate::model::uses::uses_of(module.text, name, around.body);
+    let uses = crate::model::uses::find_uses(module.text, name, around.body);
     let mut reads = uses.iter().filter(|used| !used.is_store).peekable();
     reads.peek().is_some()
         && reads.all(|used| {
@@ -167,9 +167,10 @@ fn is_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
 /// A loop that makes a model in each turn needs a function for each.
 fn makes_a_model(module: &Module<'_>, id: LoopId) -> bool {
     module.calls().iter().any(|call| {
-        module.is_within(&call.place, id)
-            && (call.result.is(Kind::Optimizer)
-                || (call.result.is(Kind::Model) && (call.path.is_some() || call.own.is_some())))
+        module.is_inside_loop(&call.context, id)
+            && (call.result.is(ValueKind::Optimizer)
+                || (call.result.is(ValueKind::Model)
+                    && (call.path.is_some() || call.local_function.is_some())))
     })
 }
 
@@ -177,11 +178,11 @@ fn makes_a_model(module: &Module<'_>, id: LoopId) -> bool {
 fn is_one_of_many(module: &Module<'_>, name: &str, id: LoopId) -> bool {
     let around = module.loop_at(id);
     let is_fitted = module.calls().iter().any(|call| {
-        call.place.within == Some(id)
+        call.context.innermost_loop == Some(id)
             && call.method() == Some("fit")
-            && call.object().and_then(|object| module.key(object)) == Some(name)
+            && call.object().and_then(|object| module.dotted_name(object)) == Some(name)
     });
-    let uses = crate::model::uses::uses_of(module.text, name, around.body);
+    let uses = crate::model::uses::find_uses(module.text, name, around.body);
     let is_kept = uses
         .iter()
         .any(|used| used.argument_of().is_some() || matches!(used.statement, Stmt::Return(_)));
@@ -191,7 +192,7 @@ fn is_one_of_many(module: &Module<'_>, name: &str, id: LoopId) -> bool {
 /// Whether a loop, with those around it, turns only a few times for all it says.
 fn is_short(module: &Module<'_>, id: LoopId) -> bool {
     let turns = module
-        .loops_around(Some(id))
+        .enclosing_loops(Some(id))
         .map(|around| turns(module, around));
     turns
         .product::<Option<f64>>()
@@ -200,11 +201,11 @@ fn is_short(module: &Module<'_>, id: LoopId) -> bool {
 
 /// How often a loop turns, where that is written in the text.
 fn turns(module: &Module<'_>, around: &Loop<'_>) -> Option<f64> {
-    if let Feed::Times(times) = around.feed {
+    if let LoopSource::Times(times) = around.loop_source {
         return times;
     }
-    let (_, over) = around.over?;
-    match behind_names(module, over, around.frame).expr {
+    let (_, over) = around.for_clause?;
+    match resolve_names(module, over, around.frame).expr {
         Expr::List(list) => Some(list.elts.len() as f64),
         Expr::Tuple(list) => Some(list.elts.len() as f64),
         _ => None,
@@ -212,7 +213,7 @@ fn turns(module: &Module<'_>, around: &Loop<'_>) -> Option<f64> {
 }
 
 fn finding(module: &Module<'_>, what: What, range: TextRange, id: LoopId) -> Finding {
-    let when = every_step(module, Some(id));
+    let when = every_step_label(module, Some(id));
     let (message, label, help) = match what {
         What::Variable => (
             format!(

@@ -31,8 +31,8 @@
 //! Unsafe: as many workers as there are cores, where the number is written in the call.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
-use crate::model::{FrameId, Kind, Module};
-use crate::questions::loaders::{calls_of, loaders, workers};
+use crate::model::{FrameId, Module, ValueKind};
+use crate::queries::loaders::{find_loaders, reachable_functions, worker_count};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_text_size::Ranged;
 
@@ -46,12 +46,12 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    let Some(cores) = module.here.cores.map(f64::from) else {
+    let Some(cores) = module.target.cores.map(f64::from) else {
         return;
     };
-    for loader in loaders(module) {
-        if let Some((each, written)) = workers(module, loader) {
-            let processes = processes(module, loader.place.frame);
+    for loader in find_loaders(module) {
+        if let Some((each, written)) = worker_count(module, loader) {
+            let processes = processes(module, loader.context.frame);
             if each * processes > cores && each >= 1.0 {
                 let mut finding = finding(each, processes, cores);
                 finding.range = written.map_or(loader.expr.range(), Ranged::range);
@@ -82,10 +82,10 @@ fn processes(module: &Module<'_>, frame: FrameId) -> f64 {
         call.path
             .filter(|path| path.is("torch.multiprocessing.spawn"))?;
         let number = module.argument(call, 2, "nprocs")?.as_number()?;
-        let Kind::Function(id) = module.argument(call, 0, "fn")?.kind else {
+        let ValueKind::Function(id) = module.argument(call, 0, "fn")?.kind else {
             return None;
         };
-        calls_of(module, FrameId(id), 3)
+        reachable_functions(module, FrameId(id), 3)
             .contains(&frame)
             .then_some(number)
     });

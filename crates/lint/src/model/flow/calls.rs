@@ -3,19 +3,19 @@
 use super::{Flow, adds, says_no_grad, turns_grad_off};
 use crate::model::facts::Call;
 use crate::model::path::Path;
-use crate::model::value::{Device, Kind, Value};
-use crate::model::{form, known, sizes};
+use crate::model::value::{Device, Value, ValueKind};
+use crate::model::{activation, known_apis, sizes};
 use ruff_python_ast::{Expr, ExprCall};
 
 impl<'a> Flow<'a> {
-    pub(super) fn call(&mut self, call: &'a ExprCall) -> Value {
+    pub(super) fn eval_call(&mut self, call: &'a ExprCall) -> Value {
         let path = self.imports.resolve(&call.func);
         let (receiver, callee) = match &*call.func {
             Expr::Attribute(attribute) if path.is_none() => {
                 let receiver = self.eval(&attribute.value);
                 (
                     Some(receiver),
-                    self.named(&call.func).unwrap_or(Value::UNKNOWN),
+                    self.resolve_name(&call.func).unwrap_or(Value::UNKNOWN),
                 )
             }
             func if path.is_none() => (None, self.eval(func)),
@@ -30,20 +30,20 @@ impl<'a> Flow<'a> {
         for keyword in &call.arguments.keywords {
             given.push(self.eval(&keyword.value));
         }
-        self.last_own = None;
+        self.last_local_function = None;
         let result = self
-            .result(call, path, receiver, callee, &given)
-            .at(call.range_start);
-        let result = self.formed(call, path, receiver, callee, &given, result);
-        let own = self.last_own.take();
+            .call_result(call, path, receiver, callee, &given)
+            .with_site(call.range_start);
+        let result = self.with_activation(call, path, receiver, callee, &given, result);
+        let own = self.last_local_function.take();
         if self.recording {
             let first = self.values.len().max(first) as u32;
             self.values.extend_from_slice(&given);
-            let carried = match &*call.func {
+            let outlived_loop = match &*call.func {
                 Expr::Attribute(attribute) if own.is_some() || adds(attribute.attr.as_str()) => {
-                    self.outlives(&attribute.value)
+                    self.find_outlived_loop(&attribute.value)
                 }
-                function if own.is_some() => self.outlives(function),
+                function if own.is_some() => self.find_outlived_loop(function),
                 _ => None,
             };
             self.calls.push(Call {
@@ -51,18 +51,18 @@ impl<'a> Flow<'a> {
                 path,
                 receiver,
                 callee,
-                own,
+                local_function: own,
                 result,
-                carried,
-                place: self.place,
+                outlived_loop,
+                context: self.context,
                 arguments: (first, self.values.len() as u32),
             });
         }
-        self.effects(call, path, receiver, &given);
+        self.apply_side_effects(call, path, receiver, &given);
         result
     }
 
-    pub(super) fn result(
+    pub(super) fn call_result(
         &mut self,
         call: &'a ExprCall,
         path: Option<Path<'a>>,
@@ -70,96 +70,101 @@ impl<'a> Flow<'a> {
         callee: Value,
         given: &[Value],
     ) -> Value {
-        let grad = !self.place.no_grad;
+        let grad = !self.context.no_grad;
         let any_graph = given.iter().any(|value| value.graph);
         let any_predicted = given.iter().any(|value| value.predicted || value.graph);
         if let Some(path) = path {
-            return self.returned(call, &path, given);
+            return self.library_call_result(call, &path, given);
         }
         match callee.kind {
-            Kind::Function(id) => return self.call_own(id, call, given, receiver.is_some()),
-            Kind::Class(id) => {
+            ValueKind::Function(id) => {
+                return self.call_local_function(id, call, given, receiver.is_some());
+            }
+            ValueKind::Class(id) => {
                 if let Some(init) = self.classes[id as usize].methods.get("__init__").copied() {
-                    self.note_caller(init.0, call, given, true);
+                    self.record_caller(init.0, call, given, true);
                 } else {
-                    self.fill_fields(id, call, given);
+                    self.join_field_arguments(id, call, given);
                 }
-                return self.instance(id);
+                return self.instance_of(id);
             }
-            Kind::Model => return self.put_out(callee, call, given),
-            Kind::Instance(id) => {
+            ValueKind::Model => return self.call_model(callee, call, given),
+            ValueKind::Instance(id) => {
                 if let Some(method) = self.classes[id as usize].methods.get("__call__").copied() {
-                    return self.call_own(method.0, call, given, true);
+                    return self.call_local_function(method.0, call, given, true);
                 }
             }
-            Kind::Criterion => {
-                let own = self.called_of(callee).map(|id| {
+            ValueKind::Criterion => {
+                let own = self.method_run_by_call(callee).map(|id| {
                     self.learn_arguments(id.0, call, given, true);
                     self.frames[id.0 as usize].returns
                 });
                 let known_plain = !given.is_empty()
                     && given.iter().all(|value| {
                         !value.graph
-                            && matches!(value.kind, Kind::Tensor | Kind::Array | Kind::Number)
+                            && matches!(
+                                value.kind,
+                                ValueKind::Tensor | ValueKind::Array | ValueKind::Number
+                            )
                     });
                 return Value {
                     predicted: true,
                     unreduced: callee.unreduced || own.is_some_and(|own| own.unreduced),
-                    apart: own.is_some_and(|own| own.apart),
+                    elementwise: own.is_some_and(|own| own.elementwise),
                     ..Value::tensor(grad && !known_plain)
                 };
             }
             _ => {}
         }
         let Some(receiver) = receiver else {
-            return self.builtin(call, given);
+            return self.builtin_result(call, given);
         };
         let method = match &*call.func {
             Expr::Attribute(attribute) => attribute.attr.as_str(),
             _ => "",
         };
         match receiver.kind {
-            Kind::Instance(class) => {
+            ValueKind::Instance(class) => {
                 if let Some(id) = self.classes[class as usize].methods.get(method).copied() {
-                    return self.call_own(id.0, call, given, true);
+                    return self.call_local_function(id.0, call, given, true);
                 }
             }
-            Kind::Model => match method {
-                "forward" | "__call__" => return self.put_out(receiver, call, given),
+            ValueKind::Model => match method {
+                "forward" | "__call__" => return self.call_model(receiver, call, given),
                 "to" | "cuda" | "cpu" | "train" | "eval" | "half" | "float" | "double"
                 | "bfloat16" | "requires_grad_" | "apply" | "compile" => return receiver,
-                "parameters" => return Value::of(Kind::Parameters),
+                "parameters" => return Value::of_kind(ValueKind::Parameters),
                 // Of a Lightning module that steps for itself.
-                "optimizers" if given.is_empty() => return Value::of(Kind::Optimizer),
+                "optimizers" if given.is_empty() => return Value::of_kind(ValueKind::Optimizer),
                 "compute_loss" | "get_loss" | "loss" | "calc_loss" => return Value::tensor(grad),
                 _ => return Value::UNKNOWN,
             },
-            Kind::Engine if method == "prepare" => {
+            ValueKind::Engine if method == "prepare" => {
                 if let [one] = given {
                     return *one;
                 }
                 let row = given.iter().map(|value| ("", *value)).collect();
-                return self.row(Kind::Tuple, row);
+                return self.push_row(ValueKind::Tuple, row);
             }
-            Kind::Scaler if method == "scale" => {
+            ValueKind::Scaler if method == "scale" => {
                 return given.first().copied().unwrap_or(Value::UNKNOWN);
             }
-            Kind::Parameter if !known::ends_the_graph(method) && method != "copy_" => {
+            ValueKind::Parameter if !known_apis::ends_the_graph(method) && method != "copy_" => {
                 return Value::tensor(grad);
             }
-            Kind::Tensor | Kind::Unknown | Kind::Array => {
-                return self.method_of(receiver, method, call, any_graph, any_predicted);
+            ValueKind::Tensor | ValueKind::Unknown | ValueKind::Array => {
+                return self.tensor_method_result(receiver, method, call, any_graph, any_predicted);
             }
-            Kind::List if receiver.graph && method == "pop" => return Value::tensor(true),
-            Kind::Dataset if self.speaks_tensorflow => {
-                return self.piped(receiver, method, call, given);
+            ValueKind::List if receiver.graph && method == "pop" => return Value::tensor(true),
+            ValueKind::Dataset if self.speaks_tensorflow => {
+                return self.dataset_method_result(receiver, method, call, given);
             }
             _ => {}
         }
         Value::UNKNOWN
     }
 
-    pub(super) fn method_of(
+    pub(super) fn tensor_method_result(
         &mut self,
         receiver: Value,
         method: &'a str,
@@ -167,12 +172,12 @@ impl<'a> Flow<'a> {
         any_graph: bool,
         any_predicted: bool,
     ) -> Value {
-        let grad = !self.place.no_grad;
+        let grad = !self.context.no_grad;
         match method {
             "item" => {
                 return Value {
                     predicted: receiver.predicted,
-                    ..Value::of(Kind::Number)
+                    ..Value::of_kind(ValueKind::Number)
                 };
             }
             "detach" | "detach_" | "data" => return receiver.detached(),
@@ -193,7 +198,7 @@ impl<'a> Flow<'a> {
                     .arguments
                     .args
                     .first()
-                    .is_some_and(|device| self.means_gpu(device));
+                    .is_some_and(|device| self.is_gpu_device(device));
                 let device = if gpu { Device::Gpu } else { receiver.device };
                 return Value { device, ..receiver };
             }
@@ -203,63 +208,69 @@ impl<'a> Flow<'a> {
                     "half" => 2.0,
                     _ => 8.0,
                 };
-                return self.retyped(receiver, Some(each));
+                return self.with_dtype(receiver, Some(each));
             }
             "clone" | "contiguous" | "float" | "half" | "double" | "requires_grad_"
             | "pin_memory" => {
                 return receiver;
             }
-            "astype" if receiver.kind == Kind::Array => {
+            "astype" if receiver.kind == ValueKind::Array => {
                 let each = call.arguments.args.first().and_then(sizes::element);
-                return self.retyped(receiver, each);
+                return self.with_dtype(receiver, each);
             }
             "random" | "standard_normal" | "integers" | "normal" | "uniform"
-                if receiver.kind == Kind::Array =>
+                if receiver.kind == ValueKind::Array =>
             {
-                let drawn = sizes::drawn_by(method, call, |expression| self.lengths(expression));
-                return self.sized(Value::of(Kind::Array), drawn);
+                let drawn =
+                    sizes::drawn_by(method, call, |expression| self.parse_shape(expression));
+                return self.with_array_size(Value::of_kind(ValueKind::Array), drawn);
             }
             "size" if receiver.shape != 0 && call.arguments.len() == 1 => {
                 let length = self.shape(receiver).and_then(|lengths| {
                     let index = sizes::index(call.arguments.args.first()?, lengths.len())?;
                     lengths.get(index).copied()
                 });
-                return length.map_or(Value::of(Kind::Number), Value::number);
+                return length.map_or(Value::of_kind(ValueKind::Number), Value::number);
             }
             _ => {}
         }
         let predicted = receiver.predicted || (receiver.graph || any_graph) || any_predicted;
-        if known::ends_the_graph(method) {
+        if known_apis::ends_the_graph(method) {
             return Value {
                 predicted: receiver.predicted,
                 ..Value::UNKNOWN
             };
         }
-        if receiver.graph && known::returns_values_and_indices(method) && !call.arguments.is_empty()
+        if receiver.graph
+            && known_apis::returns_values_and_indices(method)
+            && !call.arguments.is_empty()
         {
-            let row = vec![("", Value::tensor(grad)), ("", Value::of(Kind::Tensor))];
-            return self.row(Kind::Tuple, row);
+            let row = vec![
+                ("", Value::tensor(grad)),
+                ("", Value::of_kind(ValueKind::Tensor)),
+            ];
+            return self.push_row(ValueKind::Tuple, row);
         }
-        if receiver.graph || (receiver.kind == Kind::Tensor && any_graph) {
+        if receiver.graph || (receiver.kind == ValueKind::Tensor && any_graph) {
             return Value {
                 graph: true,
                 predicted,
                 unreduced: receiver.unreduced
-                    && (!known::reduces(method) || form::keeps_rows(call, 0)),
-                ..Value::of(Kind::Tensor)
+                    && (!known_apis::reduces(method) || activation::keeps_rows(call, 0)),
+                ..Value::of_kind(ValueKind::Tensor)
             };
         }
         match receiver.kind {
-            Kind::Tensor => Value {
+            ValueKind::Tensor => Value {
                 predicted,
-                ..Value::of(Kind::Tensor)
+                ..Value::of_kind(ValueKind::Tensor)
             },
             _ => Value::UNKNOWN,
         }
     }
 
     /// What a call changes besides what it returns.
-    pub(super) fn effects(
+    pub(super) fn apply_side_effects(
         &mut self,
         call: &'a ExprCall,
         path: Option<Path<'a>>,
@@ -270,7 +281,7 @@ impl<'a> Flow<'a> {
             if path.is_any(&["torch.set_grad_enabled", "torch.autograd.set_grad_enabled"])
                 && let Some(Expr::BooleanLiteral(on)) = call.arguments.args.first()
             {
-                self.place.no_grad = !on.value;
+                self.context.no_grad = !on.value;
             }
             return;
         }
@@ -278,25 +289,26 @@ impl<'a> Flow<'a> {
             return;
         };
         if attribute.attr.as_str() == "add"
-            && receiver.is_some_and(|receiver| receiver.is(Kind::Model))
+            && receiver.is_some_and(|receiver| receiver.is(ValueKind::Model))
             && let [layer] = given
-            && let Some(key) = self.key(&attribute.value)
+            && let Some(key) = self.dotted_name(&attribute.value)
         {
-            self.scope.revise(key, |model| model.form = layer.form);
+            self.scope
+                .update_value(key, |model| model.activation = layer.activation);
         }
         // Whatever gradients are computed of has a graph.
         if attribute.attr.as_str() == "backward"
             && call.arguments.args.is_empty()
-            && !self.place.no_grad
+            && !self.context.no_grad
         {
             let of = match &*attribute.value {
                 Expr::Call(scaled) => scaled.arguments.args.first().unwrap_or(&attribute.value),
                 plain => plain,
             };
-            if let Some(key) = self.key(of) {
-                self.scope.revise(key, |value| {
-                    if matches!(value.kind, Kind::Unknown | Kind::Tensor) {
-                        value.kind = Kind::Tensor;
+            if let Some(key) = self.dotted_name(of) {
+                self.scope.update_value(key, |value| {
+                    if matches!(value.kind, ValueKind::Unknown | ValueKind::Tensor) {
+                        value.kind = ValueKind::Tensor;
                         value.graph = true;
                         value.predicted = true;
                     }
@@ -306,20 +318,20 @@ impl<'a> Flow<'a> {
         if adds(attribute.attr.as_str())
             && receiver.is_some()
             && given.iter().any(|value| value.graph)
-            && let Some(key) = self.key(&attribute.value)
+            && let Some(key) = self.dotted_name(&attribute.value)
         {
-            self.scope.revise(key, |whole| whole.graph = true);
+            self.scope.update_value(key, |whole| whole.graph = true);
         }
     }
 
     /// Whether gradients are off inside a `with`.
-    pub(super) fn grad_after(&self, context: &'a Expr) -> bool {
+    pub(super) fn is_grad_off_inside(&self, context: &'a Expr) -> bool {
         let (function, call) = match context {
             Expr::Call(call) => (&*call.func, Some(call)),
             other => (other, None),
         };
         let Some(path) = self.imports.resolve(function) else {
-            return self.place.no_grad || says_no_grad(function);
+            return self.context.no_grad || says_no_grad(function);
         };
         if path.last() == "enable_grad" {
             return false;
@@ -332,10 +344,10 @@ impl<'a> Flow<'a> {
                 _ => true,
             };
         }
-        self.place.no_grad || turns_grad_off(&path)
+        self.context.no_grad || turns_grad_off(&path)
     }
 
-    pub(super) fn means_gpu(&self, device: &'a Expr) -> bool {
+    pub(super) fn is_gpu_device(&self, device: &'a Expr) -> bool {
         match device {
             Expr::StringLiteral(text) => text.value.to_str().starts_with("cuda"),
             Expr::Name(name) => name.id.contains("device") || name.id.contains("gpu"),
@@ -344,16 +356,16 @@ impl<'a> Flow<'a> {
                 .arguments
                 .args
                 .first()
-                .is_some_and(|inner| self.means_gpu(inner)),
+                .is_some_and(|inner| self.is_gpu_device(inner)),
             Expr::NumberLiteral(_) => true,
             _ => false,
         }
     }
 
-    pub(super) fn all_plain(&self, given: &[Value]) -> bool {
+    pub(super) fn all_without_graph(&self, given: &[Value]) -> bool {
         !given.is_empty()
-            && given
-                .iter()
-                .all(|value| !value.graph && matches!(value.kind, Kind::Tensor | Kind::Array))
+            && given.iter().all(|value| {
+                !value.graph && matches!(value.kind, ValueKind::Tensor | ValueKind::Array)
+            })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Flow, elements};
 use crate::model::facts::Division;
-use crate::model::value::{Form, Kind, Size, Value};
-use crate::model::{form, known, sizes};
+use crate::model::value::{Activation, Size, Value, ValueKind};
+use crate::model::{activation, known_apis, sizes};
 use ruff_python_ast::{Expr, ExprCall, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
@@ -11,17 +11,19 @@ impl<'a> Flow<'a> {
     /// What an expression would be, without noting that it was gone through.
     pub(super) fn peek(&self, expression: &'a Expr) -> Value {
         match expression {
-            Expr::Name(_) => self.named(expression).unwrap_or(Value::UNKNOWN),
-            Expr::Attribute(attribute) => self.named(expression).unwrap_or_else(|| {
+            Expr::Name(_) => self.resolve_name(expression).unwrap_or(Value::UNKNOWN),
+            Expr::Attribute(attribute) => self.resolve_name(expression).unwrap_or_else(|| {
                 let whole = self.peek(&attribute.value);
-                let number = self.number_in(&attribute.value, whole.kind, &attribute.attr);
+                let number = self.number_attribute(&attribute.value, whole.kind, &attribute.attr);
                 number.unwrap_or(Value::UNKNOWN)
             }),
             Expr::Subscript(subscript) => {
-                let length = self.length_at(&subscript.value, &subscript.slice);
-                let value = length.map(Value::number).or_else(|| self.named(expression));
+                let length = self.shape_element(&subscript.value, &subscript.slice);
+                let value = length
+                    .map(Value::number)
+                    .or_else(|| self.resolve_name(expression));
                 value.unwrap_or_else(|| {
-                    let value = self.element_of(self.peek(&subscript.value), &subscript.slice);
+                    let value = self.element_value(self.peek(&subscript.value), &subscript.slice);
                     value.as_number().map_or(Value::UNKNOWN, Value::number)
                 })
             }
@@ -50,31 +52,31 @@ impl<'a> Flow<'a> {
 
     pub(super) fn peek_call(&self, call: &'a ExprCall) -> Value {
         match self.imports.resolve(&call.func) {
-            Some(path) => known::returned_by(&path).map_or(Value::UNKNOWN, Value::of),
+            Some(path) => known_apis::returned_by(&path).map_or(Value::UNKNOWN, Value::of_kind),
             None => Value::UNKNOWN,
         }
     }
 
     /// A name, dotted or not, that is bound or suggests something.
-    pub(super) fn named(&self, expression: &'a Expr) -> Option<Value> {
-        let key = self.key(expression)?;
-        if let Some(value) = self.look_up(key) {
+    pub(super) fn resolve_name(&self, expression: &'a Expr) -> Option<Value> {
+        let key = self.dotted_name(expression)?;
+        if let Some(value) = self.look_up_binding(key) {
             return Some(value);
         }
         if let Some(attribute) = key.strip_prefix("self.")
-            && let Some(class) = self.own_class()
+            && let Some(class) = self.enclosing_class()
         {
             if let Some(value) = class.attributes.get(attribute) {
                 return Some(match value.kind {
-                    Kind::Unknown if !value.graph => Value {
-                        kind: self.suggested(attribute).kind,
+                    ValueKind::Unknown if !value.graph => Value {
+                        kind: self.suggest_by_name(attribute).kind,
                         ..*value
                     },
                     _ => *value,
                 });
             }
             if let Some(method) = class.methods.get(attribute) {
-                return Some(Value::of(Kind::Function(method.0)));
+                return Some(Value::of_kind(ValueKind::Function(method.0)));
             }
         }
         None
@@ -82,11 +84,11 @@ impl<'a> Flow<'a> {
 
     pub(super) fn eval(&mut self, expression: &'a Expr) -> Value {
         match expression {
-            Expr::Name(name) => self.named(expression).unwrap_or_else(|| {
+            Expr::Name(name) => self.resolve_name(expression).unwrap_or_else(|| {
                 if self.imports.resolve(expression).is_some() {
                     Value::UNKNOWN
                 } else {
-                    self.suggested(name.id.as_str())
+                    self.suggest_by_name(name.id.as_str())
                 }
             }),
             Expr::Attribute(attribute) => {
@@ -94,16 +96,17 @@ impl<'a> Flow<'a> {
                     return Value::UNKNOWN;
                 }
                 let whole = self.eval(&attribute.value);
-                if let Some(value) = self.named(expression) {
+                if let Some(value) = self.resolve_name(expression) {
                     return value;
                 }
-                if let Some(number) = self.number_in(&attribute.value, whole.kind, &attribute.attr)
+                if let Some(number) =
+                    self.number_attribute(&attribute.value, whole.kind, &attribute.attr)
                 {
                     return number;
                 }
-                self.attribute_of(whole, attribute.attr.as_str())
+                self.attribute_value(whole, attribute.attr.as_str())
             }
-            Expr::Call(call) => self.call(call),
+            Expr::Call(call) => self.eval_call(call),
             Expr::NumberLiteral(number) => sizes::literal(&number.value),
             Expr::StringLiteral(_) | Expr::FString(_) | Expr::BytesLiteral(_) => {
                 if let Expr::FString(text) = expression {
@@ -113,27 +116,27 @@ impl<'a> Flow<'a> {
                         }
                     }
                 }
-                Value::of(Kind::Text)
+                Value::of_kind(ValueKind::Text)
             }
-            Expr::NoneLiteral(_) => Value::of(Kind::None),
-            Expr::BooleanLiteral(_) => Value::of(Kind::Number),
+            Expr::NoneLiteral(_) => Value::of_kind(ValueKind::None),
+            Expr::BooleanLiteral(_) => Value::of_kind(ValueKind::Number),
             Expr::BinOp(operation) => {
                 let left = self.eval(&operation.left);
                 let right = self.eval(&operation.right);
                 let value = Value {
-                    form: form::operated(operation.op, left, right),
-                    apart: form::stays_apart(operation.op, left, right),
-                    ..sizes::operated(operation.op, left, right).at(expression.start())
+                    activation: activation::operated(operation.op, left, right),
+                    elementwise: activation::stays_elementwise(operation.op, left, right),
+                    ..sizes::operated(operation.op, left, right).with_site(expression.start())
                 };
-                if self.recording && operation.op == Operator::Div && !right.is(Kind::Number) {
+                if self.recording && operation.op == Operator::Div && !right.is(ValueKind::Number) {
                     self.divisions.push(Division {
                         above: &operation.left,
                         below: &operation.right,
                         by: right,
-                        place: self.place,
+                        context: self.context,
                     });
                 }
-                if self.place.no_grad {
+                if self.context.no_grad {
                     value.detached()
                 } else {
                     value
@@ -142,7 +145,7 @@ impl<'a> Flow<'a> {
             Expr::UnaryOp(operation) => {
                 let value = self.eval(&operation.operand);
                 match (operation.op, value.size) {
-                    (UnaryOp::Not, _) => Value::of(Kind::Number),
+                    (UnaryOp::Not, _) => Value::of_kind(ValueKind::Number),
                     (UnaryOp::USub, Size::Number(number)) => Value::number(-number),
                     _ => value,
                 }
@@ -156,17 +159,17 @@ impl<'a> Flow<'a> {
                 comparison.comparators.iter().for_each(|value| {
                     self.eval(value);
                 });
-                Value::of(Kind::Unknown)
+                Value::of_kind(ValueKind::Unknown)
             }
             Expr::If(choice) => {
                 self.eval(&choice.test);
                 let one = self.eval(&choice.body);
                 let two = self.eval(&choice.orelse);
-                self.join_deep(one, two)
+                self.join_with_tuples(one, two)
             }
             Expr::Named(named) => {
                 let value = self.eval(&named.value);
-                self.assign_quietly(&named.target, value);
+                self.assign_without_recording(&named.target, value);
                 value
             }
             Expr::Tuple(_) => {
@@ -174,7 +177,7 @@ impl<'a> Flow<'a> {
                     .iter()
                     .map(|element| ("", self.eval(element)))
                     .collect();
-                self.row(Kind::Tuple, row)
+                self.push_row(ValueKind::Tuple, row)
             }
             Expr::List(_) | Expr::Set(_) => {
                 let mut graph = false;
@@ -183,9 +186,9 @@ impl<'a> Flow<'a> {
                 }
                 Value {
                     graph,
-                    ..Value::of(Kind::List)
+                    ..Value::of_kind(ValueKind::List)
                 }
-                .at(expression.start())
+                .with_site(expression.start())
             }
             Expr::Dict(dict) => {
                 let mut row = Vec::new();
@@ -199,46 +202,50 @@ impl<'a> Flow<'a> {
                         row.push((&self.text[key.range()], value));
                     }
                 }
-                self.row(Kind::Fields, row).at(expression.start())
+                self.push_row(ValueKind::Fields, row)
+                    .with_site(expression.start())
             }
             Expr::ListComp(comprehension) => self
-                .listed(&comprehension.generators, &comprehension.elt)
-                .at(expression.start()),
+                .comprehension_list(&comprehension.generators, &comprehension.elt)
+                .with_site(expression.start()),
             Expr::Generator(comprehension) => {
-                self.listed(&comprehension.generators, &comprehension.elt)
+                self.comprehension_list(&comprehension.generators, &comprehension.elt)
             }
             Expr::SetComp(comprehension) => {
-                self.inline(|flow| {
-                    flow.generators(&comprehension.generators);
+                self.eval_nested(|flow| {
+                    flow.eval_generators(&comprehension.generators);
                     flow.eval(&comprehension.elt)
                 });
-                Value::of(Kind::List)
+                Value::of_kind(ValueKind::List)
             }
             Expr::DictComp(comprehension) => {
-                self.inline(|flow| {
-                    flow.generators(&comprehension.generators);
+                self.eval_nested(|flow| {
+                    flow.eval_generators(&comprehension.generators);
                     if let Some(key) = &comprehension.key {
                         flow.eval(key);
                     }
                     flow.eval(&comprehension.value)
                 });
-                Value::of(Kind::Dict)
+                Value::of_kind(ValueKind::Dict)
             }
             Expr::Subscript(subscript) => {
                 let whole = self.eval(&subscript.value);
                 self.eval(&subscript.slice);
-                if let Some(value) = self.key(expression).and_then(|key| self.look_up(key)) {
+                if let Some(value) = self
+                    .dotted_name(expression)
+                    .and_then(|key| self.look_up_binding(key))
+                {
                     return value;
                 }
-                if let Some(length) = self.length_at(&subscript.value, &subscript.slice) {
+                if let Some(length) = self.shape_element(&subscript.value, &subscript.slice) {
                     return Value::number(length);
                 }
-                let form = match whole.kind {
-                    Kind::Tensor | Kind::Unknown => whole.form,
-                    _ => Form::Unknown,
+                let activation = match whole.kind {
+                    ValueKind::Tensor | ValueKind::Unknown => whole.activation,
+                    _ => Activation::Unknown,
                 };
-                match self.element_of(whole, &subscript.slice) {
-                    part if part.form == Form::Unknown => Value { form, ..part },
+                match self.element_value(whole, &subscript.slice) {
+                    part if part.activation == Activation::Unknown => Value { activation, ..part },
                     part => part,
                 }
             }
@@ -249,9 +256,9 @@ impl<'a> Flow<'a> {
                     .value
                     .as_ref()
                     .map_or(Value::UNKNOWN, |value| self.eval(value));
-                let frame = self.place.frame.0 as usize;
+                let frame = self.context.frame.0 as usize;
                 let before = self.frames[frame].yields;
-                let joined = before.map_or(value, |before| self.join_deep(before, value));
+                let joined = before.map_or(value, |before| self.join_with_tuples(before, value));
                 self.frames[frame].yields = Some(joined);
                 Value::UNKNOWN
             }
@@ -260,7 +267,7 @@ impl<'a> Flow<'a> {
                 Value::UNKNOWN
             }
             Expr::Lambda(lambda) => {
-                self.inline(|flow| flow.eval(&lambda.body));
+                self.eval_nested(|flow| flow.eval(&lambda.body));
                 Value::UNKNOWN
             }
             Expr::Slice(slice) => {
@@ -276,54 +283,58 @@ impl<'a> Flow<'a> {
         }
     }
 
-    pub(super) fn inline(&mut self, body: impl FnOnce(&mut Flow<'a>) -> Value) -> Value {
-        let before = std::mem::replace(&mut self.place.inline, true);
+    pub(super) fn eval_nested(&mut self, body: impl FnOnce(&mut Flow<'a>) -> Value) -> Value {
+        let before = std::mem::replace(&mut self.context.inline, true);
         let value = body(self);
-        self.place.inline = before;
+        self.context.inline = before;
         value
     }
 
     /// The list that a comprehension makes.
-    fn listed(
+    fn comprehension_list(
         &mut self,
         generators: &'a [ruff_python_ast::Comprehension],
         each: &'a Expr,
     ) -> Value {
-        let value = self.inline(|flow| {
-            flow.generators(generators);
+        let value = self.eval_nested(|flow| {
+            flow.eval_generators(generators);
             flow.eval(each)
         });
         Value {
             graph: value.graph,
-            ..Value::of(Kind::List)
+            ..Value::of_kind(ValueKind::List)
         }
     }
 
-    pub(super) fn generators(&mut self, generators: &'a [ruff_python_ast::Comprehension]) {
+    pub(super) fn eval_generators(&mut self, generators: &'a [ruff_python_ast::Comprehension]) {
         for generator in generators {
             let over = self.eval(&generator.iter);
-            let item = self.item_of(&generator.iter, over);
-            self.assign_quietly(&generator.target, item);
+            let item = self.loop_item(&generator.iter, over);
+            self.assign_without_recording(&generator.target, item);
             generator.ifs.iter().for_each(|condition| {
                 self.eval(condition);
             });
         }
     }
 
-    pub(super) fn row(&mut self, kind: fn(u32) -> Kind, row: Vec<(&'a str, Value)>) -> Value {
+    pub(super) fn push_row(
+        &mut self,
+        kind: fn(u32) -> ValueKind,
+        row: Vec<(&'a str, Value)>,
+    ) -> Value {
         let graph = row.iter().any(|(_, value)| value.graph);
         let index = self.rows.len() as u32;
         self.rows.push(row);
         Value {
             graph,
-            ..Value::of(kind(index))
+            ..Value::of_kind(kind(index))
         }
     }
 
     /// As [`Value::join`]; tuples of one length part by part.
-    pub(super) fn join_deep(&mut self, one: Value, two: Value) -> Value {
+    pub(super) fn join_with_tuples(&mut self, one: Value, two: Value) -> Value {
         match (one.kind, two.kind) {
-            (Kind::Tuple(first), Kind::Tuple(second)) if first != second => {
+            (ValueKind::Tuple(first), ValueKind::Tuple(second)) if first != second => {
                 let (first, second) = (&self.rows[first as usize], &self.rows[second as usize]);
                 if first.len() != second.len() {
                     return Value::UNKNOWN;
@@ -333,28 +344,32 @@ impl<'a> Flow<'a> {
                     .zip(second)
                     .map(|((_, one), (_, two))| ("", one.join(*two)))
                     .collect();
-                self.row(Kind::Tuple, row)
+                self.push_row(ValueKind::Tuple, row)
             }
             _ => one.join(two),
         }
     }
 
-    pub(super) fn attribute_of(&self, whole: Value, name: &str) -> Value {
+    pub(super) fn attribute_value(&self, whole: Value, name: &str) -> Value {
         match whole.kind {
-            Kind::Tensor | Kind::Unknown | Kind::Array if known::is_plain_attribute(name) => {
+            ValueKind::Tensor | ValueKind::Unknown | ValueKind::Array
+                if known_apis::is_plain_attribute(name) =>
+            {
                 match name {
                     "data" => whole.detached(),
                     _ => Value::UNKNOWN,
                 }
             }
-            Kind::Tensor | Kind::Unknown if whole.graph => Value::tensor(true).at(whole.site),
-            _ => self.suggested(name),
+            ValueKind::Tensor | ValueKind::Unknown if whole.graph => {
+                Value::tensor(true).with_site(whole.site)
+            }
+            _ => self.suggest_by_name(name),
         }
     }
 
-    pub(super) fn element_of(&self, whole: Value, index: &'a Expr) -> Value {
+    pub(super) fn element_value(&self, whole: Value, index: &'a Expr) -> Value {
         match whole.kind {
-            Kind::Fields(row) => {
+            ValueKind::Fields(row) => {
                 let Expr::StringLiteral(key) = index else {
                     return Value::UNKNOWN;
                 };
@@ -365,16 +380,18 @@ impl<'a> Flow<'a> {
                     .find(|(name, _)| name.trim_matches(['"', '\'']) == key);
                 found.map_or(Value::UNKNOWN, |(_, value)| *value)
             }
-            Kind::Tuple(row) => {
+            ValueKind::Tuple(row) => {
                 let row = &self.rows[row as usize];
                 let index = sizes::index(index, row.len());
                 index.map_or(Value::UNKNOWN, |index| row[index].1)
             }
-            Kind::Tensor | Kind::List | Kind::Bounded | Kind::Unknown if whole.graph => {
-                Value::tensor(true).at(whole.site)
+            ValueKind::Tensor | ValueKind::List | ValueKind::Bounded | ValueKind::Unknown
+                if whole.graph =>
+            {
+                Value::tensor(true).with_site(whole.site)
             }
-            Kind::Tensor => Value::of(Kind::Tensor),
-            Kind::Batch if sizes::index(index, 1) == Some(0) => self.first_of(whole),
+            ValueKind::Tensor => Value::of_kind(ValueKind::Tensor),
+            ValueKind::Batch if sizes::index(index, 1) == Some(0) => self.first_of_batch(whole),
             _ => Value::UNKNOWN,
         }
     }

@@ -1,62 +1,62 @@
 //! Loops: what they go over, and their turns.
 
 use super::{Flow, counted};
-use crate::model::facts::{Feed, Loop, LoopId};
-use crate::model::value::{Kind, Value};
+use crate::model::facts::{Loop, LoopId, LoopSource};
+use crate::model::value::{Value, ValueKind};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
 
 impl<'a> Flow<'a> {
-    pub(super) fn enter(
+    pub(super) fn enter_loop(
         &mut self,
         statement: &'a Stmt,
         body: &'a [Stmt],
         over: Option<(&'a Expr, &'a Expr)>,
-        feed: Feed,
+        feed: LoopSource,
     ) -> LoopId {
         if let Some(id) = self.known_loops.get(&statement.start()) {
             let known = &mut self.loops[id.0 as usize];
-            known.feed = feed;
-            known.no_grad = self.place.no_grad;
+            known.loop_source = feed;
+            known.no_grad = self.context.no_grad;
             return *id;
         }
         let id = LoopId(self.loops.len() as u32);
         self.known_loops.insert(statement.start(), id);
         self.loops.push(Loop {
-            parent: self.place.within,
-            frame: self.place.frame,
+            parent: self.context.innermost_loop,
+            frame: self.context.frame,
             statement,
             body,
-            over,
-            feed,
-            no_grad: self.place.no_grad,
+            for_clause: over,
+            loop_source: feed,
+            no_grad: self.context.no_grad,
         });
         id
     }
 
     /// The body, twice where it counts: quietly first, so that the second turn finds what
     /// the first one left.
-    pub(super) fn turns(&mut self, id: LoopId, body: impl Fn(&mut Flow<'a>)) {
-        let outer = self.place.within.replace(id);
+    pub(super) fn run_loop_body(&mut self, id: LoopId, body: impl Fn(&mut Flow<'a>)) {
+        let outer = self.context.innermost_loop.replace(id);
         if self.recording {
-            let before = self.scope.fork();
+            let before = self.scope.snapshot();
             self.recording = false;
             body(self);
             self.recording = true;
-            self.scope.meet(&before);
+            self.scope.merge(&before);
         }
-        let before = self.scope.fork();
+        let before = self.scope.snapshot();
         body(self);
-        self.scope.meet(&before);
-        self.place.within = outer;
+        self.scope.merge(&before);
+        self.context.innermost_loop = outer;
     }
 
     /// What a `for` goes over, behind `enumerate`, `tqdm`, `zip` and the like.
-    pub(super) fn feed(&self, iter: &'a Expr, over: Value) -> Feed {
+    pub(super) fn classify_loop_source(&self, iter: &'a Expr, over: Value) -> LoopSource {
         let Expr::Call(call) = iter else {
             return match over.kind {
-                Kind::Loader | Kind::Dataset => Feed::Batches,
-                _ => Feed::Other,
+                ValueKind::Loader | ValueKind::Dataset => LoopSource::Batches,
+                _ => LoopSource::Other,
             };
         };
         if let Expr::Name(name) = &*call.func
@@ -66,46 +66,52 @@ impl<'a> Flow<'a> {
                 [times] | [_, times] => self.peek(times).as_number(),
                 _ => None,
             };
-            return Feed::Times(times);
+            return LoopSource::Times(times);
         }
-        let is_batches = over.kind == Kind::Loader
-            || call
-                .arguments
-                .args
-                .iter()
-                .any(|argument| self.feed(argument, self.peek(argument)) == Feed::Batches);
+        let is_batches = over.kind == ValueKind::Loader
+            || call.arguments.args.iter().any(|argument| {
+                self.classify_loop_source(argument, self.peek(argument)) == LoopSource::Batches
+            });
         if is_batches {
-            Feed::Batches
+            LoopSource::Batches
         } else {
-            Feed::Other
+            LoopSource::Other
         }
     }
 
     /// What one turn of a `for` gets.
-    pub(super) fn item_of(&mut self, iter: &'a Expr, over: Value) -> Value {
+    pub(super) fn loop_item(&mut self, iter: &'a Expr, over: Value) -> Value {
         if let Some(counted) = counted(iter) {
-            let item = self.item_of(counted, over);
-            return self.row(Kind::Tuple, vec![("", Value::of(Kind::Number)), ("", item)]);
+            let item = self.loop_item(counted, over);
+            return self.push_row(
+                ValueKind::Tuple,
+                vec![("", Value::of_kind(ValueKind::Number)), ("", item)],
+            );
         }
         if let Expr::Call(call) = iter
-            && let Some(Kind::Function(id)) = self.named(&call.func).map(|callee| callee.kind)
+            && let Some(ValueKind::Function(id)) =
+                self.resolve_name(&call.func).map(|callee| callee.kind)
             && let Some(item) = self.frames[id as usize].yields
         {
             return item;
         }
-        if over.shape != 0 && matches!(over.kind, Kind::Loader | Kind::Dataset) {
+        if over.shape != 0 && matches!(over.kind, ValueKind::Loader | ValueKind::Dataset) {
             return Value {
                 device: over.device,
                 shape: over.shape,
-                ..Value::of(Kind::Batch)
+                ..Value::of_kind(ValueKind::Batch)
             };
         }
-        if over.kind == Kind::Parameters {
-            return Value::of(Kind::Parameter);
+        if over.kind == ValueKind::Parameters {
+            return Value::of_kind(ValueKind::Parameter);
         }
         Value {
             device: over.device,
-            graph: over.graph && matches!(over.kind, Kind::List | Kind::Tensor | Kind::Tuple(_)),
+            graph: over.graph
+                && matches!(
+                    over.kind,
+                    ValueKind::List | ValueKind::Tensor | ValueKind::Tuple(_)
+                ),
             ..Value::UNKNOWN
         }
     }

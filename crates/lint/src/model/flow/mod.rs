@@ -5,20 +5,20 @@
 //! were seen to return. The text is gone through once to learn what functions return and
 //! attributes hold, and once more to note what the rules ask for.
 
-mod callers;
 mod calls;
+mod declarations;
 mod expressions;
-mod lengths;
-mod library;
+mod library_calls;
+mod local_calls;
 mod loops;
 mod names;
-mod passing;
-mod survey;
+mod shapes;
+mod statements;
 
-use super::facts::{Call, Class, Division, Frame, FrameId, Loop, LoopId, Place, Store};
+use super::facts::{Call, Class, CodeContext, Division, Frame, FrameId, Loop, LoopId, Store};
 use super::path::{Imports, Path};
 use super::scope::Scope;
-use super::value::{Kind, Value};
+use super::value::{Value, ValueKind};
 use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::{TextRange, TextSize};
 use rustc_hash::FxHashMap;
@@ -47,12 +47,12 @@ pub struct Flow<'a> {
     /// How functions are called, by frame: with a graph, without, and with what.
     callers: Vec<Callers>,
     scope: Scope<'a>,
-    place: Place,
+    context: CodeContext,
     recording: bool,
     speaks_torch: bool,
     speaks_tensorflow: bool,
     /// The function of this text that the call at hand turned out to be.
-    last_own: Option<FrameId>,
+    last_local_function: Option<FrameId>,
 }
 
 #[derive(Clone, Default)]
@@ -69,7 +69,7 @@ struct Callers {
 const TEXT: FrameId = FrameId(0);
 
 impl<'a> Flow<'a> {
-    pub fn of(text: &'a str, body: &'a [Stmt]) -> Flow<'a> {
+    pub fn analyze(text: &'a str, body: &'a [Stmt]) -> Flow<'a> {
         let mut flow = Flow {
             text,
             imports: Imports::default(),
@@ -88,22 +88,23 @@ impl<'a> Flow<'a> {
             known_loops: FxHashMap::default(),
             callers: vec![Callers::default()],
             scope: Scope::default(),
-            place: at(TEXT),
+            context: at(TEXT),
             recording: false,
             speaks_torch: false,
             speaks_tensorflow: false,
-            last_own: None,
+            last_local_function: None,
         };
-        flow.survey(body, TEXT, None);
+        flow.collect_declarations(body, TEXT, None);
         flow.speaks_torch = ["torch", "lightning", "accelerate", "transformers", "timm"]
             .iter()
-            .any(|package| flow.imports.has(package));
-        flow.speaks_tensorflow = flow.imports.has("tensorflow") || flow.imports.has("keras");
+            .any(|package| flow.imports.has_package(package));
+        flow.speaks_tensorflow =
+            flow.imports.has_package("tensorflow") || flow.imports.has_package("keras");
         flow.assign_roles();
-        flow.run_all();
+        flow.run_all_frames();
         flow.learn_from_callers();
         flow.recording = true;
-        flow.run_all();
+        flow.run_all_frames();
         flow
     }
 }
@@ -205,16 +206,16 @@ fn frame<'a>(
         def,
         body,
         no_grad: false,
-        returns: Value::of(Kind::None),
+        returns: Value::of_kind(ValueKind::None),
         yields: None,
         names: FxHashMap::default(),
     }
 }
 
-fn at(frame: FrameId) -> Place {
-    Place {
+fn at(frame: FrameId) -> CodeContext {
+    CodeContext {
         frame,
-        within: None,
+        innermost_loop: None,
         no_grad: false,
         handler: None::<TextRange>,
         inline: false,

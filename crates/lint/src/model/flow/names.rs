@@ -2,15 +2,15 @@
 
 use super::{Flow, elements};
 use crate::model::facts::{Class, FrameId, LoopId, Role, Store};
-use crate::model::scope::Slot;
+use crate::model::scope::Binding;
 use crate::model::sizes;
-use crate::model::value::{Form, Kind, Size, Value};
+use crate::model::value::{Activation, Size, Value, ValueKind};
 use ruff_python_ast::{Expr, ExprCall, Operator, Stmt};
 use ruff_text_size::Ranged;
 
 impl<'a> Flow<'a> {
     /// The text of a plain name, a dotted one, or one with a literal index.
-    pub fn key(&self, expression: &'a Expr) -> Option<&'a str> {
+    pub fn dotted_name(&self, expression: &'a Expr) -> Option<&'a str> {
         let is_plain = |expression: &Expr| -> bool {
             let mut rest = expression;
             loop {
@@ -30,10 +30,10 @@ impl<'a> Flow<'a> {
         is_plain(expression).then(|| &self.text[expression.range()])
     }
 
-    pub(super) fn bind(&mut self, name: &'a str, value: Value) {
-        let slot = Slot {
+    pub(super) fn bind_name(&mut self, name: &'a str, value: Value) {
+        let slot = Binding {
             value,
-            bound_in: self.place.within,
+            bound_in: self.context.innermost_loop,
         };
         self.scope.set(name, slot);
     }
@@ -49,7 +49,7 @@ impl<'a> Flow<'a> {
             let parts = elements(target);
             let sources = source.map(elements).filter(|s| s.len() == parts.len());
             for (index, part) in parts.iter().enumerate() {
-                let value = self.part(value, index, parts.len());
+                let value = self.unpacked_part(value, index, parts.len());
                 self.assign(
                     statement,
                     part,
@@ -59,45 +59,45 @@ impl<'a> Flow<'a> {
             }
             return;
         }
-        self.note_store(statement, target, source, value, None);
-        match self.key(target) {
+        self.record_store(statement, target, source, value, None);
+        match self.dotted_name(target) {
             // `total = total + loss` goes on with the old total; it is no new one.
-            Some(key) if source.is_some_and(|source| self.continues(key, source)) => {
-                self.scope.revise(key, |known| *known = value);
+            Some(key) if source.is_some_and(|source| self.extends_own_value(key, source)) => {
+                self.scope.update_value(key, |known| *known = value);
             }
-            _ => self.assign_quietly(target, value),
+            _ => self.assign_without_recording(target, value),
         }
     }
 
     /// Whether an expression adds to what this name stands for, and the name is bound.
-    pub(super) fn continues(&self, key: &str, source: &'a Expr) -> bool {
+    pub(super) fn extends_own_value(&self, key: &str, source: &'a Expr) -> bool {
         let Expr::BinOp(operation) = source else {
             return false;
         };
-        let is_name = |side: &'a Expr| self.key(side) == Some(key);
+        let is_name = |side: &'a Expr| self.dotted_name(side) == Some(key);
         self.scope.get(key).is_some() && (is_name(&operation.left) || is_name(&operation.right))
     }
 
-    pub(super) fn assign_quietly(&mut self, target: &'a Expr, value: Value) {
+    pub(super) fn assign_without_recording(&mut self, target: &'a Expr, value: Value) {
         match target {
             Expr::Tuple(_) | Expr::List(_) => {
                 let parts = elements(target);
                 for (index, part) in parts.iter().enumerate() {
-                    let value = self.part(value, index, parts.len());
-                    self.assign_quietly(part, value);
+                    let value = self.unpacked_part(value, index, parts.len());
+                    self.assign_without_recording(part, value);
                 }
             }
-            Expr::Starred(starred) => self.assign_quietly(&starred.value, Value::UNKNOWN),
+            Expr::Starred(starred) => self.assign_without_recording(&starred.value, Value::UNKNOWN),
             _ => {
-                if let Some(key) = self.key(target) {
-                    self.bind(key, value);
+                if let Some(key) = self.dotted_name(target) {
+                    self.bind_name(key, value);
                 } else if let Expr::Subscript(subscript) = target {
                     // What was put in is in the whole.
                     self.eval(&subscript.slice);
                     if value.graph
-                        && let Some(key) = self.key(&subscript.value)
+                        && let Some(key) = self.dotted_name(&subscript.value)
                     {
-                        self.scope.revise(key, |whole| whole.graph = true);
+                        self.scope.update_value(key, |whole| whole.graph = true);
                     }
                 }
             }
@@ -105,25 +105,27 @@ impl<'a> Flow<'a> {
     }
 
     /// One of the parts that a value is taken apart into.
-    pub(super) fn part(&self, value: Value, index: usize, count: usize) -> Value {
+    pub(super) fn unpacked_part(&self, value: Value, index: usize, count: usize) -> Value {
         match value.kind {
-            Kind::Tuple(row) => {
+            ValueKind::Tuple(row) => {
                 let row = &self.rows[row as usize];
                 match row.get(index) {
                     Some((_, value)) if row.len() == count => *value,
                     _ => Value::UNKNOWN,
                 }
             }
-            Kind::Batch if index == 0 => self.first_of(value),
-            Kind::Tensor | Kind::Unknown if value.graph => Value::tensor(true).at(value.site),
+            ValueKind::Batch if index == 0 => self.first_of_batch(value),
+            ValueKind::Tensor | ValueKind::Unknown if value.graph => {
+                Value::tensor(true).with_site(value.site)
+            }
             _ => Value::UNKNOWN,
         }
     }
 
     /// What a loader gives first: by custom the input of the model.
-    pub(super) fn first_of(&self, batch: Value) -> Value {
+    pub(super) fn first_of_batch(&self, batch: Value) -> Value {
         Value {
-            kind: Kind::Tensor,
+            kind: ValueKind::Tensor,
             size: self.shape(batch).map_or(Size::Unknown, |lengths| {
                 let lengths = lengths.to_vec();
                 sizes::Array { lengths, each: 4.0 }.size()
@@ -132,7 +134,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    pub(super) fn note_store(
+    pub(super) fn record_store(
         &mut self,
         statement: &'a Stmt,
         target: &'a Expr,
@@ -141,43 +143,43 @@ impl<'a> Flow<'a> {
         operator: Option<Operator>,
     ) {
         if self.recording {
-            let carried = self.outlives(target);
+            let outlived_loop = self.find_outlived_loop(target);
             self.stores.push(Store {
                 statement,
                 target,
                 source,
                 value,
                 operator,
-                carried,
-                place: self.place,
+                outlived_loop,
+                context: self.context,
             });
         }
     }
 
     /// The innermost loop that a name outlives: bound before it, and not anew in its turns.
-    pub fn outlives(&self, target: &'a Expr) -> Option<LoopId> {
-        let within = self.place.within?;
+    pub fn find_outlived_loop(&self, target: &'a Expr) -> Option<LoopId> {
+        let innermost_loop = self.context.innermost_loop?;
         let mut whole = target;
         loop {
-            if let Some(slot) = self.key(whole).and_then(|key| self.scope.get(key)) {
-                return (slot.bound_in < Some(within)).then_some(within);
+            if let Some(slot) = self.dotted_name(whole).and_then(|key| self.scope.get(key)) {
+                return (slot.bound_in < Some(innermost_loop)).then_some(innermost_loop);
             }
             match whole {
                 Expr::Attribute(attribute) => whole = &attribute.value,
                 Expr::Subscript(subscript) => whole = &subscript.value,
                 // Bound by an outer function or the text itself, if at all.
-                Expr::Name(_) => return Some(within),
+                Expr::Name(_) => return Some(innermost_loop),
                 _ => return None,
             }
         }
     }
 
     /// What a name stands for.
-    pub(super) fn look_up(&self, key: &'a str) -> Option<Value> {
+    pub(super) fn look_up_binding(&self, key: &'a str) -> Option<Value> {
         if let Some(slot) = self.scope.get(key) {
             return Some(slot.value);
         }
-        let mut frame = self.frames[self.place.frame.0 as usize].parent;
+        let mut frame = self.frames[self.context.frame.0 as usize].parent;
         while let Some(id) = frame {
             let outer = &self.frames[id.0 as usize];
             if let Some(value) = outer.names.get(key) {
@@ -188,21 +190,21 @@ impl<'a> Flow<'a> {
         None
     }
 
-    pub(super) fn instance(&self, class: u32) -> Value {
-        let kind = match self.classes[class as usize].is {
-            Role::Model | Role::Lightning | Role::Keras => Kind::Model,
-            Role::Criterion => Kind::Criterion,
-            Role::Dataset => Kind::Dataset,
-            Role::Other => Kind::Instance(class),
+    pub(super) fn instance_of(&self, class: u32) -> Value {
+        let kind = match self.classes[class as usize].role {
+            Role::Model | Role::Lightning | Role::Keras => ValueKind::Model,
+            Role::Criterion => ValueKind::Criterion,
+            Role::Dataset => ValueKind::Dataset,
+            Role::Other => ValueKind::Instance(class),
         };
         Value {
             class: Some(class),
-            ..Value::of(kind)
+            ..Value::of_kind(kind)
         }
     }
 
     /// The method that runs when an object of a class of this text is called.
-    pub(super) fn called_of(&self, object: Value) -> Option<FrameId> {
+    pub(super) fn method_run_by_call(&self, object: Value) -> Option<FrameId> {
         let class = self.classes.get(object.class? as usize)?;
         ["forward", "call", "__call__"]
             .iter()
@@ -210,38 +212,46 @@ impl<'a> Flow<'a> {
     }
 
     /// What a model puts out.
-    pub(super) fn put_out(&mut self, model: Value, call: &'a ExprCall, given: &[Value]) -> Value {
-        let tensor = Value::tensor(!self.place.no_grad);
-        let Some(id) = self.called_of(model) else {
-            let form = match model.form {
-                Form::Unknown => Form::Output,
+    pub(super) fn call_model(
+        &mut self,
+        model: Value,
+        call: &'a ExprCall,
+        given: &[Value],
+    ) -> Value {
+        let tensor = Value::tensor(!self.context.no_grad);
+        let Some(id) = self.method_run_by_call(model) else {
+            let activation = match model.activation {
+                Activation::Unknown => Activation::ModelOutput,
                 known => known,
             };
-            return Value { form, ..tensor };
+            return Value {
+                activation,
+                ..tensor
+            };
         };
         self.learn_arguments(id.0, call, given, true);
         let returns = self.frames[id.0 as usize].returns;
         let like = |value: Value| Value {
-            form: value.form,
+            activation: value.activation,
             unreduced: value.unreduced,
-            apart: value.apart,
+            elementwise: value.elementwise,
             ..tensor
         };
         match returns.kind {
-            Kind::Tuple(row) => {
+            ValueKind::Tuple(row) => {
                 let row = self.rows[row as usize]
                     .iter()
                     .map(|(_, part)| ("", like(*part)))
                     .collect();
-                self.row(Kind::Tuple, row)
+                self.push_row(ValueKind::Tuple, row)
             }
             _ => like(returns),
         }
     }
 
     /// The class that `self` is of, where we are.
-    pub(super) fn own_class(&self) -> Option<&Class<'a>> {
-        let mut frame = Some(self.place.frame);
+    pub(super) fn enclosing_class(&self) -> Option<&Class<'a>> {
+        let mut frame = Some(self.context.frame);
         while let Some(id) = frame {
             let here = &self.frames[id.0 as usize];
             if let Some(class) = here.class {

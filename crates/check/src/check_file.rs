@@ -1,0 +1,182 @@
+//! One file from its bytes to its report.
+
+use crate::fix::{self, Fixed};
+use crate::lint_source::SourceLinter;
+use crate::position::PositionMap;
+use crate::replace_file;
+use crate::settings::RuleSelection;
+use crate::source::{self, Source};
+use antifreeze_lint::finding::{Finding, Safety};
+use antifreeze_lint::target_machine::TargetMachine;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// What to do with every file.
+pub struct CheckOptions<'a> {
+    pub selection: &'a RuleSelection,
+    pub target: TargetMachine,
+    pub fixes: FixMode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FixMode {
+    /// Make no fixes.
+    Off,
+    /// Write the fixes of this safety to the file.
+    Apply(Safety),
+    /// Compute the fixes of this safety and return the change.
+    Preview(Safety),
+}
+
+/// What there is to say about one file.
+#[derive(Debug, Default)]
+pub struct FileReport {
+    pub path: PathBuf,
+    pub findings: Vec<Finding>,
+    /// The text of the findings, if there are any.
+    pub places: Option<PositionMap>,
+    /// How many fixes were made, or would be.
+    pub fixed: usize,
+    /// What could not be done, and why, as sentences without their subject, the file.
+    pub troubles: Vec<String>,
+    /// What was left undone on purpose, in the same way.
+    pub notes: Vec<String>,
+    /// The file before and after its fixes, where they are to be shown.
+    pub change: Option<Change>,
+}
+
+#[derive(Debug)]
+pub struct Change {
+    pub before: Vec<u8>,
+    pub after: Vec<u8>,
+}
+
+/// Examines a file of the disk, and fixes it there.
+pub fn check_file(path: &Path, options: &CheckOptions) -> FileReport {
+    let mut report = match source::read_file(path) {
+        Ok(bytes) => check_bytes(bytes, path, options),
+        Err(trouble) => failed_report(path, trouble),
+    };
+    if let FixMode::Apply(_) = options.fixes
+        && let Some(change) = report.change.take()
+        && let Err(trouble) = replace_file::replace_file(path, &change.before, &change.after)
+    {
+        report.fixed = 0;
+        report.troubles.push(trouble);
+    }
+    report
+}
+
+/// Examines bytes that are called `path`. What would be fixed is in the report's change.
+pub fn check_bytes(bytes: Vec<u8>, path: &Path, options: &CheckOptions) -> FileReport {
+    // A mistake of ours in one file must not cost the answers for the others.
+    catch_unwind(AssertUnwindSafe(|| check_bytes_inner(bytes, path, options))).unwrap_or_else(
+        |panic| {
+            let reason = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("for an unknown reason");
+            failed_report(
+                path,
+                format!(
+                    "could not be checked: antifreeze itself failed ({reason}); please report it"
+                ),
+            )
+        },
+    )
+}
+
+fn check_bytes_inner(bytes: Vec<u8>, path: &Path, options: &CheckOptions) -> FileReport {
+    let safety = match options.fixes {
+        FixMode::Off => None,
+        FixMode::Apply(safety) | FixMode::Preview(safety) => Some(safety),
+    };
+    let before = safety.map(|_| bytes.clone());
+    let source = match Source::decode(bytes, path) {
+        Ok(Some(source)) => source,
+        Ok(None) => return empty_report(path),
+        Err(trouble) => return failed_report(path, trouble),
+    };
+    let linter = SourceLinter {
+        target: options.target,
+        rules: options.selection.rules_for(path),
+    };
+    match (safety, before) {
+        (Some(safety), Some(before)) => fix_source(source, path, &linter, safety, before),
+        _ => report_findings(linter.lint(&source), source, path),
+    }
+}
+
+fn fix_source(
+    source: Source,
+    path: &Path,
+    linter: &SourceLinter,
+    safety: Safety,
+    before: Vec<u8>,
+) -> FileReport {
+    let original = source.clone();
+    let Fixed {
+        source,
+        findings,
+        count,
+        refused,
+    } = fix::apply_fixes(source, linter, safety);
+    if count == 0 {
+        return add_refused_fixes(report_findings(findings, source, path), &refused);
+    }
+    // Byte by byte, or not at all.
+    let after = match original.bytes() {
+        Ok(same) if same == before => source.bytes(),
+        _ => Err("is encoded in a way that cannot be written back, so it was not fixed".into()),
+    };
+    match after {
+        Ok(after) => {
+            let mut report = add_refused_fixes(report_findings(findings, source, path), &refused);
+            report.fixed = count;
+            report.change = Some(Change { before, after });
+            report
+        }
+        Err(trouble) => {
+            let mut report = report_findings(linter.lint(&original), original, path);
+            report.troubles.push(trouble);
+            report
+        }
+    }
+}
+
+fn report_findings(findings: Vec<Finding>, source: Source, path: &Path) -> FileReport {
+    let is_clean = findings.is_empty();
+    let cells = source.cells().cloned();
+    FileReport {
+        findings,
+        places: (!is_clean).then(|| PositionMap::new(source.text, cells)),
+        ..empty_report(path)
+    }
+}
+
+fn add_refused_fixes(mut report: FileReport, refused: &[Finding]) -> FileReport {
+    for finding in refused {
+        let Some(places) = &report.places else { break };
+        let place = places.position_of(finding.range.start());
+        report.notes.push(format!(
+            "was not fixed at {place}: the fix of {} would leave no Python; please report it",
+            finding.rule.name
+        ));
+    }
+    report
+}
+
+fn empty_report(path: &Path) -> FileReport {
+    FileReport {
+        path: path.to_owned(),
+        ..FileReport::default()
+    }
+}
+
+fn failed_report(path: &Path, trouble: String) -> FileReport {
+    FileReport {
+        troubles: vec![trouble],
+        ..empty_report(path)
+    }
+}

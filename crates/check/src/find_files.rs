@@ -1,0 +1,200 @@
+//! Arguments to files. Folders are walked as a person would: without what git ignores,
+//! hidden files, and installed or built code. What is named is taken, whatever it is.
+
+use ignore::{WalkBuilder, WalkState};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Folders of code that other people wrote or programs made.
+const SKIPPED_FOLDERS: [&str; 10] = [
+    ".git",
+    ".venv",
+    "venv",
+    "node_modules",
+    "site-packages",
+    "__pycache__",
+    "__pypackages__",
+    "build",
+    "_build",
+    "dist",
+];
+
+/// What the arguments come to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct FoundFiles {
+    /// Sorted, each once.
+    pub paths: Vec<PathBuf>,
+    /// What could not be looked at, and why.
+    pub troubles: Vec<String>,
+}
+
+/// The files of these arguments. What `is_excluded` is passed over, unless it is named.
+pub fn find_files(arguments: &[PathBuf], is_excluded: impl Fn(&Path) -> bool + Sync) -> FoundFiles {
+    let mut files = FoundFiles::default();
+    for argument in arguments {
+        match std::fs::metadata(argument) {
+            Ok(about) if about.is_dir() => walk(argument, &is_excluded, &mut files),
+            Ok(_) => files.paths.push(argument.clone()),
+            Err(error) => files
+                .troubles
+                .push(format!("{}: {error}", argument.display())),
+        }
+    }
+    for path in &mut files.paths {
+        if let Ok(plain) = path.strip_prefix(".") {
+            *path = plain.to_owned();
+        }
+    }
+    files.paths.sort_unstable();
+    if arguments.len() > 1 {
+        let mut seen = HashSet::new();
+        files.paths.retain(|path| seen.insert(resolved(path)));
+    }
+    files
+}
+
+fn walk(folder: &Path, is_excluded: &(impl Fn(&Path) -> bool + Sync), files: &mut FoundFiles) {
+    // Who asks for the inside of installed code wants it, though git does not.
+    let is_inside = resolved(folder).ancestors().any(is_installed);
+    let found = Mutex::new(files);
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    // What is excluded is not entered, so its filter cannot be one of the walker's: those
+    // must live as long as the program.
+    let walker = WalkBuilder::new(folder)
+        .standard_filters(!is_inside)
+        .require_git(false)
+        .threads(cores)
+        .build_parallel();
+    walker.run(|| {
+        Box::new(|entry| {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    if let Ok(mut found) = found.lock() {
+                        found.troubles.push(error.to_string());
+                    }
+                    return WalkState::Continue;
+                }
+            };
+            let path = entry.path();
+            let kind = entry.file_type();
+            let is_folder = kind.is_some_and(|kind| kind.is_dir());
+            if entry.depth() > 0
+                && ((is_folder && !is_inside && is_skipped(path)) || is_excluded(path))
+            {
+                return WalkState::Skip;
+            }
+            let is_file = kind.is_some_and(|kind| kind.is_file());
+            if is_file
+                && is_python(path)
+                && let Ok(mut found) = found.lock()
+            {
+                found.paths.push(entry.into_path());
+            }
+            WalkState::Continue
+        })
+    });
+}
+
+fn is_skipped(folder: &Path) -> bool {
+    is_called(folder, &SKIPPED_FOLDERS) || is_installed(folder)
+}
+
+/// An environment of Python is known by its file, whatever it is called.
+fn is_installed(folder: &Path) -> bool {
+    is_called(folder, &["site-packages", "node_modules"]) || folder.join("pyvenv.cfg").exists()
+}
+
+fn is_called(folder: &Path, names: &[&str]) -> bool {
+    folder
+        .file_name()
+        .is_some_and(|own| names.iter().any(|name| own == *name))
+}
+
+fn is_python(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "py" || extension == "ipynb")
+}
+
+/// Without links, so that two ways to a file are one.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize()
+        .unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        folder
+    }
+
+    fn found(folder: &Path, arguments: &[&str]) -> Vec<String> {
+        let arguments: Vec<_> = arguments.iter().map(|name| folder.join(name)).collect();
+        let files = find_files(&arguments, |path| path.ends_with("excluded"));
+        assert_eq!(files.troubles, [""; 0]);
+        let name = |path: &PathBuf| path.strip_prefix(folder).unwrap().display().to_string();
+        files.paths.iter().map(name).collect()
+    }
+
+    #[test]
+    fn folders_are_walked_without_what_is_skipped() {
+        let folder = folder(&[
+            "b.py",
+            "a.py",
+            "n.ipynb",
+            "a.pyi",
+            "a.txt",
+            "sub/c.py",
+            "venv/x.py",
+            ".hidden/x.py",
+            "lib/site-packages/x.py",
+            "build/x.py",
+            "excluded/x.py",
+            "ignored/x.py",
+            "my/x.py",
+            "my/pyvenv.cfg",
+        ]);
+        std::fs::write(folder.path().join(".gitignore"), "ignored/\n").unwrap();
+        let found = found(folder.path(), &[""]);
+        assert_eq!(found, ["a.py", "b.py", "n.ipynb", "sub/c.py"]);
+    }
+
+    #[test]
+    fn who_names_it_gets_it_once() {
+        let folder = folder(&["venv/pyvenv.cfg", "venv/lib/build/a.py", "script", "a.py"]);
+        std::fs::write(folder.path().join("venv/.gitignore"), "*\n").unwrap();
+        assert_eq!(found(folder.path(), &["venv"]), ["venv/lib/build/a.py"]);
+        assert_eq!(
+            found(folder.path(), &["a.py", "script", "", "./a.py"]),
+            ["a.py", "script"]
+        );
+    }
+
+    #[test]
+    fn a_project_below_a_folder_of_such_a_name_is_walked_as_any_other() {
+        let folder = folder(&["build/project/a.py", "build/project/dist/b.py"]);
+        assert_eq!(
+            found(folder.path(), &["build/project"]),
+            ["build/project/a.py"]
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_said_and_the_rest_goes_on() {
+        let folder = folder(&["a.py"]);
+        let files = find_files(&[folder.path().join("b.py"), folder.path().into()], |_| {
+            false
+        });
+        assert_eq!(files.paths.len(), 1);
+        assert!(files.troubles[0].contains("b.py: No such file"));
+    }
+}

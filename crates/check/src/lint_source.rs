@@ -1,0 +1,126 @@
+//! One look at one source: what the rules find that no comment ignores.
+
+use crate::position::PositionMap;
+use crate::python2;
+use crate::rules::{self, SYNTAX_ERROR, UNKNOWN_RULE_IN_IGNORE, UNUSED_IGNORE};
+use crate::source::Source;
+use crate::statements::Statements;
+use crate::suppressions::Suppressions;
+use antifreeze_lint::finding::Finding;
+use antifreeze_lint::rule::Rule;
+use antifreeze_lint::target_machine::TargetMachine;
+use antifreeze_lint::{LintResult, ParseError};
+use ruff_text_size::TextRange;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// What to look for, and for which machine.
+pub struct SourceLinter {
+    pub target: TargetMachine,
+    /// By code.
+    pub rules: Vec<&'static Rule>,
+}
+
+/// A machine on which everything is too large.
+const SMALLEST_MACHINE: TargetMachine = TargetMachine {
+    ram_bytes: Some(1),
+    vram_bytes: Some(1),
+    cores: Some(1),
+};
+
+impl SourceLinter {
+    /// What is found, in the order of the text.
+    pub fn lint(&self, source: &Source) -> Vec<Finding> {
+        let mut findings = match memchr::memmem::find(source.text.as_bytes(), b"antifreeze:") {
+            None => self.lint_without_suppressions(source),
+            Some(_) => self.lint_with_suppressions(source),
+        };
+        findings.sort_by_key(|finding| (finding.range.start(), finding.rule.code));
+        findings
+    }
+
+    fn lint_without_suppressions(&self, source: &Source) -> Vec<Finding> {
+        let checked = run_rules(source, &self.target, &self.rules);
+        let syntax_error = self.syntax_error_finding(source, &checked.parse_errors);
+        let mut findings = checked.findings;
+        findings.extend(syntax_error);
+        findings
+    }
+
+    /// Every rule has to look, for a comment is not unused because its rule is off.
+    fn lint_with_suppressions(&self, source: &Source) -> Vec<Finding> {
+        let all: Vec<_> = rules::all_rules().collect();
+        let checked = run_rules(source, &self.target, &all);
+        let is_whole = checked.parse_errors.is_empty();
+        let places = PositionMap::new(source.text.clone(), source.cells().cloned());
+        let statements = match is_whole {
+            true => Statements::parse(&places, source.dialect()),
+            false => Statements::default(),
+        };
+        let mut suppressions =
+            Suppressions::parse_all(&places, &checked.antifreeze_comments, statements);
+        let syntax_error = self.syntax_error_finding(source, &checked.parse_errors);
+        let mut findings: Vec<_> = checked.findings;
+        findings.retain(|finding| !suppressions.ignore(finding) && self.wants(finding.rule));
+        findings.extend(syntax_error);
+        if is_whole && (self.wants(&UNUSED_IGNORE) || self.wants(&UNKNOWN_RULE_IN_IGNORE)) {
+            if suppressions.has_unused() {
+                for finding in run_rules(source, &SMALLEST_MACHINE, &all).findings {
+                    suppressions.ignore(&finding);
+                }
+            }
+            let complaints = suppressions.findings_about_comments().into_iter();
+            findings.extend(complaints.filter(|finding| self.wants(finding.rule)));
+        }
+        findings
+    }
+
+    /// The first mistake: those after it are mostly its consequences.
+    fn syntax_error_finding(
+        &self,
+        source: &Source,
+        parse_errors: &[ParseError],
+    ) -> Option<Finding> {
+        let first = parse_errors.first().filter(|_| self.wants(&SYNTAX_ERROR))?;
+        let mut finding = Finding {
+            rule: &SYNTAX_ERROR,
+            range: first.range,
+            message: first.message.clone(),
+            label: String::new(),
+            help: String::new(),
+            fix: None,
+        };
+        if let Some((range, sign)) = python2::find_python2_syntax(&source.text, parse_errors) {
+            finding.range = range;
+            finding.message = format!("looks like Python 2 ({sign}), which is not checked");
+        } else if parse_errors.len() > 1 {
+            let more = parse_errors.len() - 1;
+            finding.label = format!("and {more} more after it");
+        }
+        Some(finding)
+    }
+
+    fn wants(&self, rule: &Rule) -> bool {
+        self.rules.iter().any(|wanted| wanted.code == rule.code)
+    }
+}
+
+/// What the linter makes of a source. Its parser has bugs that end in a panic; for whoever
+/// wrote the file that is a file that cannot be parsed, and no more.
+pub fn run_rules(source: &Source, target: &TargetMachine, rules: &[&'static Rule]) -> LintResult {
+    let with = |rules: &[&'static Rule]| {
+        catch_unwind(AssertUnwindSafe(|| {
+            antifreeze_lint::check(&source.text, source.dialect(), target, rules)
+        }))
+    };
+    with(rules).unwrap_or_else(|panic| match with(&[]) {
+        // It parses, so the fault is a rule's, which is no fault of the file.
+        Ok(_) => resume_unwind(panic),
+        Err(_) => LintResult {
+            parse_errors: vec![ParseError {
+                range: TextRange::default(),
+                message: "this cannot be parsed".to_owned(),
+            }],
+            ..LintResult::default()
+        },
+    })
+}

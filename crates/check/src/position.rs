@@ -1,0 +1,149 @@
+//! Where in a file an offset is, as a person counts: from one, in characters, and in a
+//! notebook by cell.
+
+use crate::notebook::Cells;
+use antifreeze_lint::Cell;
+use ruff_source_file::{LineIndex, OneIndexed};
+use ruff_text_size::TextSize;
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The number of the cell among all cells of the notebook.
+    pub cell: Option<usize>,
+    /// Within the cell, if there is one.
+    pub line: usize,
+    pub column: usize,
+}
+
+/// The line, as a sentence names it.
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(cell) = self.cell {
+            write!(f, "cell {cell}, ")?;
+        }
+        write!(f, "line {}", self.line)
+    }
+}
+
+/// A text whose offsets can be placed.
+#[derive(Debug)]
+pub struct PositionMap {
+    text: String,
+    lines: LineIndex,
+    cells: Option<Cells>,
+}
+
+impl PositionMap {
+    pub fn new(text: String, cells: Option<Cells>) -> PositionMap {
+        PositionMap {
+            lines: LineIndex::from_source_text(&text),
+            text,
+            cells,
+        }
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn position_of(&self, offset: TextSize) -> Position {
+        let offset = self.on_a_character(offset);
+        let at = self.lines.line_column(offset, &self.text);
+        let row = at.line.to_zero_indexed();
+        Position {
+            cell: self.cell_of_row(row).map(|(number, _)| number),
+            line: self.number_of_row(row),
+            column: at.column.get(),
+        }
+    }
+
+    /// The cell an offset is in, if this is a notebook.
+    pub fn cell(&self, offset: TextSize) -> Option<&Cell> {
+        self.cells.as_ref()?.containing(offset)
+    }
+
+    /// The line an offset is on, counted from zero through the whole text.
+    pub fn row(&self, offset: TextSize) -> usize {
+        let offset = self.on_a_character(offset);
+        self.lines.line_index(offset).to_zero_indexed()
+    }
+
+    /// The text of a row, without its end.
+    pub fn line(&self, row: usize) -> &str {
+        let row = OneIndexed::from_zero_indexed(row);
+        self.text
+            .get(self.lines.line_range(row, &self.text).to_std_range())
+            .unwrap_or_default()
+            .trim_end_matches(['\n', '\r'])
+    }
+
+    pub fn start_of_row(&self, row: usize) -> TextSize {
+        let row = OneIndexed::from_zero_indexed(row);
+        self.lines.line_start(row, &self.text)
+    }
+
+    /// What a person calls the row: its line in the file, or in the cell.
+    pub fn number_of_row(&self, row: usize) -> usize {
+        row + 1 - self.cell_of_row(row).map_or(0, |(_, first)| first)
+    }
+
+    /// Whether the row begins the file or a cell.
+    pub fn is_first(&self, row: usize) -> bool {
+        self.number_of_row(row) == 1
+    }
+
+    /// The cell of a row: its number, and the row it begins with.
+    fn cell_of_row(&self, row: usize) -> Option<(usize, usize)> {
+        let cells = self.cells.as_ref()?;
+        let cell = cells.containing(self.start_of_row(row))?;
+        let first = self.lines.line_index(cell.start).to_zero_indexed();
+        Some((cell.number, first))
+    }
+
+    /// Offsets beyond the text, or within a character, are nobody's to fail on.
+    fn on_a_character(&self, offset: TextSize) -> TextSize {
+        let within = self.text.floor_char_boundary(offset.to_usize());
+        TextSize::try_from(within).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters_and_lines_count_any_line_end() {
+        let places = PositionMap::new("a\r\nbé👩c\rd\n".to_owned(), None);
+        let at = |text: &str| {
+            let offset = places.text().find(text).unwrap();
+            let place = places.position_of(TextSize::try_from(offset).unwrap());
+            (place.line, place.column)
+        };
+        assert_eq!(at("a"), (1, 1));
+        assert_eq!(at("c"), (2, 4));
+        assert_eq!(at("d"), (3, 1));
+        assert_eq!(places.line(1), "bé👩c");
+        assert_eq!(places.position_of(TextSize::new(999)).line, 4);
+    }
+
+    #[test]
+    fn an_offset_of_a_notebook_is_placed_in_its_cell() {
+        let all = [(2, 0), (5, 4)].map(|(number, start)| Cell {
+            number,
+            start: TextSize::new(start),
+        });
+        let cells = Cells::new(all.to_vec(), TextSize::new(10));
+        let places = PositionMap::new("a\nb\nc\ndd\n\n".to_owned(), Some(cells));
+        let place = places.position_of(TextSize::new(7));
+        assert_eq!(
+            place,
+            Position {
+                cell: Some(5),
+                line: 2,
+                column: 2
+            }
+        );
+        assert!(places.is_first(2));
+    }
+}

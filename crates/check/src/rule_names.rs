@@ -1,0 +1,112 @@
+//! Rules by what people call them, and what they may have meant.
+
+use crate::rules;
+use antifreeze_lint::rule::Rule;
+
+/// What a name stands for.
+#[derive(Debug)]
+pub enum RuleMatch {
+    One(&'static Rule),
+    /// `ALL`, or all codes that begin with this.
+    Many(Vec<&'static Rule>),
+}
+
+/// The rules of a name: a code, a name, the beginning of codes such as `AF1`, or `ALL`.
+/// The error names what may have been meant.
+pub fn resolve_rules(name: &str) -> Result<RuleMatch, String> {
+    let name = name.trim();
+    if let Some(rule) = rules::find_rule(name) {
+        return Ok(RuleMatch::One(rule));
+    }
+    let is_all = name.eq_ignore_ascii_case("all");
+    let prefix = name.to_ascii_uppercase();
+    let many: Vec<_> = rules::all_rules()
+        .filter(|rule| is_all || (prefix.starts_with("AF") && rule.code.starts_with(&prefix)))
+        .collect();
+    match many.is_empty() {
+        false => Ok(RuleMatch::Many(many)),
+        true => Err(unknown_rule_message(name)),
+    }
+}
+
+/// "there is no rule `x`; did you mean `y`?"
+pub fn unknown_rule_message(name: &str) -> String {
+    match nearest_rule(name) {
+        Some(rule) => format!("there is no rule `{name}`; did you mean `{}`?", rule.name),
+        None => format!("there is no rule `{name}`; `antifreeze check --explain` lists them"),
+    }
+}
+
+/// The rule whose name is a few slips of the hand away.
+pub fn nearest_rule(name: &str) -> Option<&'static Rule> {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    let distance = |rule: &&'static Rule| edit_distance(&name, rule.name);
+    let by_slips = rules::all_rules()
+        .min_by_key(distance)
+        .filter(|rule| distance(rule) <= name.chars().count() / 3);
+    let is_part = |rule: &&'static Rule| name.len() >= 4 && rule.name.contains(&name);
+    by_slips.or_else(|| rules::all_rules().find(is_part))
+}
+
+/// How many characters must be added, left out or exchanged to make one of the other.
+fn edit_distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, character) in one.chars().enumerate() {
+        let mut left = index + 1;
+        let mut diagonal = index;
+        row[0] = left;
+        for (column, wanted) in other.iter().enumerate() {
+            let exchanged = diagonal + usize::from(character != *wanted);
+            diagonal = row[column + 1];
+            left = exchanged.min(left + 1).min(diagonal + 1);
+            row[column + 1] = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_counted() {
+        for (one, other, count) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+            ("graph", "graph", 0),
+        ] {
+            assert_eq!(edit_distance(one, other), count, "{one} {other}");
+            assert_eq!(edit_distance(other, one), count, "{other} {one}");
+        }
+    }
+
+    #[test]
+    fn rules_are_found_by_code_name_and_beginning() {
+        for name in ["AF001", "af001", "unused-ignore"] {
+            assert!(
+                matches!(resolve_rules(name), Ok(RuleMatch::One(rule)) if rule.code == "AF001")
+            );
+        }
+        assert!(matches!(resolve_rules("AF00"), Ok(RuleMatch::Many(many)) if many.len() == 3));
+        assert!(matches!(resolve_rules("ALL"), Ok(RuleMatch::Many(many)) if many.len() >= 3));
+    }
+
+    #[test]
+    fn a_slip_of_the_hand_is_answered_with_the_name() {
+        for name in ["unused-ignor", "unused_ignore", "unusedignore"] {
+            assert!(
+                resolve_rules(name).unwrap_err().contains("`unused-ignore`"),
+                "{name}"
+            );
+        }
+        for name in ["quux", "", "A", "AF999"] {
+            assert!(
+                resolve_rules(name).unwrap_err().contains("--explain"),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Where a thing comes from: what a name was bound to, behind other names, functions of the
+//! same text and moves to a device.
+
+use crate::model::{FrameId, Module, Role, ValueKind, each_block};
+use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// An expression, the function it stands in, and which part of what it gives is meant.
+#[derive(Clone, Copy)]
+pub struct BoundExpr<'a> {
+    pub expr: &'a Expr,
+    pub frame: FrameId,
+    pub part: Option<usize>,
+}
+
+/// What a name was bound to last before a place in a function; what an attribute of `self` was
+/// bound to anywhere in its class; what a name of an outer function was bound to at all.
+pub fn find_binding<'a>(
+    module: &Module<'a>,
+    name: &str,
+    frame: FrameId,
+    before: TextSize,
+) -> Option<BoundExpr<'a>> {
+    let own_class = module
+        .frame(frame)
+        .class
+        .filter(|_| name.starts_with("self."));
+    let mut here = Some(frame);
+    while let Some(at) = here {
+        let found = module.stores().iter().rev().find(|store| {
+            let in_reach = match own_class {
+                Some(class) => module.frame(store.context.frame).class == Some(class),
+                None => {
+                    store.context.frame == at && (at != frame || store.statement.end() <= before)
+                }
+            };
+            in_reach && store.operator.is_none() && module.dotted_name(store.target) == Some(name)
+        });
+        if let Some(store) = found {
+            let frame = store.context.frame;
+            if let Some(expr) = store.source {
+                return Some(BoundExpr {
+                    expr,
+                    frame,
+                    part: None,
+                });
+            }
+            let Stmt::Assign(assign) = store.statement else {
+                return None;
+            };
+            let part = assign
+                .targets
+                .iter()
+                .find_map(|target| position_in_target(target, store.target.range()))?;
+            return Some(BoundExpr {
+                expr: &assign.value,
+                frame,
+                part: Some(part),
+            });
+        }
+        if own_class.is_some() || module.frame(at).names.contains_key(name) {
+            // A parameter, or what a loop gave it.
+            return None;
+        }
+        here = module.frame(at).parent;
+    }
+    None
+}
+
+fn position_in_target(target: &Expr, part: TextRange) -> Option<usize> {
+    let parts = match target {
+        Expr::Tuple(tuple) => &tuple.elts,
+        Expr::List(list) => &list.elts,
+        _ => return None,
+    };
+    parts.iter().position(|other| other.range() == part)
+}
+
+/// The expression itself, or what its name was bound to, a few names deep.
+pub fn resolve_names<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId) -> BoundExpr<'a> {
+    let mut origin = BoundExpr {
+        expr,
+        frame,
+        part: None,
+    };
+    for _ in 0..4 {
+        let bound = module
+            .dotted_name(origin.expr)
+            .and_then(|key| find_binding(module, key, origin.frame, origin.expr.start()));
+        match bound {
+            Some(bound) if bound.part.is_none() && bound.expr.range() != origin.expr.range() => {
+                origin = bound
+            }
+            _ => break,
+        }
+    }
+    origin
+}
+
+/// What a function of this text returns, if it returns in one place only.
+pub fn single_return_value<'a>(module: &Module<'a>, frame: FrameId) -> Option<&'a Expr> {
+    match return_values(module, frame)[..] {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// All that a function of this text may return.
+pub fn return_values<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a Expr> {
+    fn collect<'a>(body: &'a [Stmt], found: &mut Vec<&'a Expr>) {
+        for statement in body {
+            match statement {
+                Stmt::Return(result) => found.extend(result.value.as_deref()),
+                _ => each_block(statement, |block| collect(block, found)),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(module.frame(frame).body, &mut found);
+    found
+}
+
+/// The function of this text that a call is of.
+pub fn find_local_function<'a>(
+    module: &Module<'a>,
+    call: &'a ExprCall,
+    frame: FrameId,
+) -> Option<FrameId> {
+    match module.final_value(&call.func, frame).kind {
+        ValueKind::Function(id) => Some(FrameId(id)),
+        _ => None,
+    }
+}
+
+/// What a chain of methods and attributes begins with: `a` of `a.b().c`.
+pub fn chain_root(mut expr: &Expr) -> &Expr {
+    loop {
+        expr = match expr {
+            Expr::Attribute(attribute) => &attribute.value,
+            Expr::Call(call) => match &*call.func {
+                Expr::Attribute(attribute) => &attribute.value,
+                _ => return expr,
+            },
+            Expr::Subscript(subscript) => &subscript.value,
+            _ => return expr,
+        }
+    }
+}
+
+/// The statement in a block, or in the blocks inside it, that a place lies in, with the block
+/// it stands in.
+pub fn find_statement(body: &[Stmt], place: TextRange) -> Option<(&[Stmt], usize)> {
+    let index = body
+        .iter()
+        .position(|statement| statement.range().contains_range(place))?;
+    let mut inner = None;
+    each_block(&body[index], |block| {
+        inner = inner.or_else(|| find_statement(block, place))
+    });
+    inner.or(Some((body, index)))
+}
+
+/// Whether this text trains: a model is fitted, gradients are computed, or a loader is made.
+pub fn is_training_script(module: &Module<'_>) -> bool {
+    module.calls().iter().any(|call| {
+        matches!(
+            call.method(),
+            Some("fit" | "backward" | "apply_gradients" | "train_on_batch" | "fit_generator")
+        ) || call.result.is(ValueKind::Loader)
+    }) || module
+        .classes()
+        .iter()
+        .any(|class| class.role == Role::Dataset)
+}
