@@ -34,7 +34,7 @@ pub struct FileReport {
     pub path: PathBuf,
     pub findings: Vec<Finding>,
     /// The text of the findings, if there are any.
-    pub places: Option<PositionMap>,
+    pub positions: Option<PositionMap>,
     /// How many fixes were made, or would be.
     pub fixed: usize,
     /// What could not be done, and why, as sentences without their subject, the file.
@@ -150,15 +150,17 @@ fn report_findings(findings: Vec<Finding>, source: Source, path: &Path) -> FileR
     let cells = source.cells().cloned();
     FileReport {
         findings,
-        places: (!is_clean).then(|| PositionMap::new(source.text, cells)),
+        positions: (!is_clean).then(|| PositionMap::new(source.text, cells)),
         ..empty_report(path)
     }
 }
 
 fn add_refused_fixes(mut report: FileReport, refused: &[Finding]) -> FileReport {
     for finding in refused {
-        let Some(places) = &report.places else { break };
-        let place = places.position_of(finding.range.start());
+        let Some(positions) = &report.positions else {
+            break;
+        };
+        let place = positions.position_of(finding.range.start());
         report.notes.push(format!(
             "was not fixed at {place}: the fix of {} would leave no Python; please report it",
             finding.rule.name

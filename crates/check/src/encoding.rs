@@ -123,8 +123,8 @@ fn cookie(bytes: &[u8]) -> Option<&str> {
 
 fn cookie_of(line: &[u8]) -> Option<&str> {
     let comment = line.strip_prefix(b"#")?;
-    let mut places = memchr::memmem::find_iter(comment, b"coding");
-    places.find_map(|at| {
+    let mut positions = memchr::memmem::find_iter(comment, b"coding");
+    positions.find_map(|at| {
         let rest = comment.get(at + b"coding".len()..)?;
         let value = rest
             .strip_prefix(b":")

@@ -51,13 +51,13 @@ impl SourceLinter {
         let all: Vec<_> = rules::all_rules().collect();
         let checked = run_rules(source, &self.target, &all);
         let is_whole = checked.parse_errors.is_empty();
-        let places = PositionMap::new(source.text.clone(), source.cells().cloned());
+        let positions = PositionMap::new(source.text.clone(), source.cells().cloned());
         let statements = match is_whole {
-            true => Statements::parse(&places, source.dialect()),
+            true => Statements::parse(&positions, source.dialect()),
             false => Statements::default(),
         };
         let mut suppressions =
-            Suppressions::parse_all(&places, &checked.antifreeze_comments, statements);
+            Suppressions::parse_all(&positions, &checked.antifreeze_comments, statements);
         let syntax_error = self.syntax_error_finding(source, &checked.parse_errors);
         let mut findings: Vec<_> = checked.findings;
         findings.retain(|finding| !suppressions.ignore(finding) && self.wants(finding.rule));
@@ -109,7 +109,7 @@ impl SourceLinter {
 pub fn run_rules(source: &Source, target: &TargetMachine, rules: &[&'static Rule]) -> LintResult {
     let with = |rules: &[&'static Rule]| {
         catch_unwind(AssertUnwindSafe(|| {
-            antifreeze_lint::check(&source.text, source.dialect(), target, rules)
+            antifreeze_lint::check_source(&source.text, source.dialect(), target, rules)
         }))
     };
     with(rules).unwrap_or_else(|panic| match with(&[]) {

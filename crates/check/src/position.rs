@@ -114,17 +114,17 @@ mod tests {
 
     #[test]
     fn columns_count_characters_and_lines_count_any_line_end() {
-        let places = PositionMap::new("a\r\nbé👩c\rd\n".to_owned(), None);
+        let positions = PositionMap::new("a\r\nbé👩c\rd\n".to_owned(), None);
         let at = |text: &str| {
-            let offset = places.text().find(text).unwrap();
-            let place = places.position_of(TextSize::try_from(offset).unwrap());
+            let offset = positions.text().find(text).unwrap();
+            let place = positions.position_of(TextSize::try_from(offset).unwrap());
             (place.line, place.column)
         };
         assert_eq!(at("a"), (1, 1));
         assert_eq!(at("c"), (2, 4));
         assert_eq!(at("d"), (3, 1));
-        assert_eq!(places.line(1), "bé👩c");
-        assert_eq!(places.position_of(TextSize::new(999)).line, 4);
+        assert_eq!(positions.line(1), "bé👩c");
+        assert_eq!(positions.position_of(TextSize::new(999)).line, 4);
     }
 
     #[test]
@@ -134,8 +134,8 @@ mod tests {
             start: TextSize::new(start),
         });
         let cells = Cells::new(all.to_vec(), TextSize::new(10));
-        let places = PositionMap::new("a\nb\nc\ndd\n\n".to_owned(), Some(cells));
-        let place = places.position_of(TextSize::new(7));
+        let positions = PositionMap::new("a\nb\nc\ndd\n\n".to_owned(), Some(cells));
+        let place = positions.position_of(TextSize::new(7));
         assert_eq!(
             place,
             Position {
@@ -144,6 +144,6 @@ mod tests {
                 column: 2
             }
         );
-        assert!(places.is_first(2));
+        assert!(positions.is_first(2));
     }
 }

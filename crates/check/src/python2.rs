@@ -70,7 +70,8 @@ mod tests {
     use antifreeze_lint::target_machine::TargetMachine;
 
     fn sign_in(text: &str) -> Option<&'static str> {
-        let checked = antifreeze_lint::check(text, Dialect::Python, &TargetMachine::default(), &[]);
+        let checked =
+            antifreeze_lint::check_source(text, Dialect::Python, &TargetMachine::default(), &[]);
         find_python2_syntax(text, &checked.parse_errors).map(|(_, sign)| sign)
     }
 

@@ -13,9 +13,9 @@ pub struct Statements(Vec<(usize, usize)>);
 impl Statements {
     /// To be called only for a text that was checked and has no mistakes: others may be
     /// nested deeper than the stack is.
-    pub fn parse(places: &PositionMap, dialect: Dialect) -> Statements {
+    pub fn parse(positions: &PositionMap, dialect: Dialect) -> Statements {
         let kind = dialect.source_type();
-        let parsed = ruff_python_parser::parse_unchecked_source(places.text(), kind);
+        let parsed = ruff_python_parser::parse_unchecked_source(positions.text(), kind);
         let mut rows = Vec::new();
         let mut first = None;
         for token in parsed.tokens() {
@@ -25,7 +25,7 @@ impl Statements {
                 | TokenKind::Indent
                 | TokenKind::Dedent => {}
                 TokenKind::Newline => {
-                    let last = places.row(token.start());
+                    let last = positions.row(token.start());
                     rows.extend(
                         first
                             .take()
@@ -33,7 +33,7 @@ impl Statements {
                             .map(|first| (first, last)),
                     );
                 }
-                _ => first = first.or_else(|| Some(places.row(token.start()))),
+                _ => first = first.or_else(|| Some(positions.row(token.start()))),
             }
         }
         Statements(rows)
@@ -57,8 +57,8 @@ mod tests {
     #[test]
     fn a_statement_is_held_by_its_first_and_last_row() {
         let text = "a = 1\nfor x in f(\n    y,\n):\n    g('''\n\n''')\nb = \\\n  2\n";
-        let places = PositionMap::new(text.to_owned(), None);
-        let statements = Statements::parse(&places, Dialect::Python);
+        let positions = PositionMap::new(text.to_owned(), None);
+        let statements = Statements::parse(&positions, Dialect::Python);
         assert_eq!(statements.0, [(1, 3), (4, 6), (7, 8)]);
         assert!(statements.is_boundary_of(1, 2) && statements.is_boundary_of(3, 2));
         assert!(!statements.is_boundary_of(2, 2) && !statements.is_boundary_of(4, 2));

@@ -13,7 +13,7 @@ use antifreeze_lint::rule::Rule;
 use ruff_text_size::{TextRange, TextSize};
 
 pub struct Suppressions<'a> {
-    places: &'a PositionMap,
+    positions: &'a PositionMap,
     statements: Statements,
     suppressions: Vec<Suppression>,
 }
@@ -48,16 +48,16 @@ struct Name {
 impl<'a> Suppressions<'a> {
     /// `comments` are the comments with an `antifreeze:` in them.
     pub fn parse_all(
-        places: &'a PositionMap,
+        positions: &'a PositionMap,
         comments: &[TextRange],
         statements: Statements,
     ) -> Suppressions<'a> {
         let suppressions = comments
             .iter()
-            .filter_map(|comment| parse_comment(places, *comment))
+            .filter_map(|comment| parse_comment(positions, *comment))
             .collect();
         Suppressions {
-            places,
+            positions,
             statements,
             suppressions,
         }
@@ -65,8 +65,8 @@ impl<'a> Suppressions<'a> {
 
     /// Whether a remark ignores this finding; the remark is then of use.
     pub fn ignore(&mut self, finding: &Finding) -> bool {
-        let first = self.places.row(finding.range.start());
-        let last = self.places.row(finding.range.end());
+        let first = self.positions.row(finding.range.start());
+        let last = self.positions.row(finding.range.end());
         let mut ignored = false;
         for suppression in &mut self.suppressions {
             let is_reached = match suppression.scope {
@@ -206,14 +206,14 @@ impl<'a> Suppressions<'a> {
     /// Takes the remark out: with its line if nothing else is on it, else with the space
     /// before it.
     fn remove_suppression(&self, suppression: &Suppression) -> Edit {
-        let row = self.places.row(suppression.range.start());
-        let line_start = self.places.start_of_row(row);
-        let line = self.places.line(row);
+        let row = self.positions.row(suppression.range.start());
+        let line_start = self.positions.start_of_row(row);
+        let line = self.positions.line(row);
         let line_end = line_start + TextSize::of(line);
         let before = self.between(line_start, suppression.range.start());
         let after = self.between(suppression.range.end(), line_end);
         let range = match (before.trim().is_empty(), after.trim().is_empty()) {
-            (true, true) => TextRange::new(line_start, self.places.start_of_row(row + 1)),
+            (true, true) => TextRange::new(line_start, self.positions.start_of_row(row + 1)),
             (false, true) => TextRange::new(line_start + TextSize::of(before.trim_end()), line_end),
             _ => suppression.range,
         };
@@ -224,7 +224,7 @@ impl<'a> Suppressions<'a> {
     }
 
     fn between(&self, start: TextSize, end: TextSize) -> &str {
-        let text = self.places.text();
+        let text = self.positions.text();
         text.get(start.to_usize()..end.to_usize())
             .unwrap_or_default()
     }
@@ -258,8 +258,8 @@ impl Suppression {
 }
 
 /// The remark of a comment, if it has one for us.
-fn parse_comment(places: &PositionMap, comment: TextRange) -> Option<Suppression> {
-    let text = places.text().get(comment.to_std_range())?;
+fn parse_comment(positions: &PositionMap, comment: TextRange) -> Option<Suppression> {
+    let text = positions.text().get(comment.to_std_range())?;
     let (start, after) = text.match_indices('#').find_map(|(start, _)| {
         let rest = text.get(start + 1..)?.trim_start();
         Some((start, rest.strip_prefix("antifreeze:")?.trim_start()))
@@ -308,17 +308,17 @@ fn parse_comment(places: &PositionMap, comment: TextRange) -> Option<Suppression
     let start = comment.start() + TextSize::try_from(start).unwrap_or_default();
     Some(Suppression {
         range: TextRange::new(start, end),
-        scope: suppression_scope(places, comment, is_for_file),
+        scope: suppression_scope(positions, comment, is_for_file),
         names,
         is_used: false,
         parse_error,
     })
 }
 
-fn suppression_scope(places: &PositionMap, comment: TextRange, is_for_file: bool) -> Scope {
-    let row = places.row(comment.start());
+fn suppression_scope(positions: &PositionMap, comment: TextRange, is_for_file: bool) -> Scope {
+    let row = positions.row(comment.start());
     let is_code = |row: usize| {
-        let line = places.line(row).trim_start();
+        let line = positions.line(row).trim_start();
         !line.is_empty() && !line.starts_with('#')
     };
     match is_for_file {
@@ -326,7 +326,7 @@ fn suppression_scope(places: &PositionMap, comment: TextRange, is_for_file: bool
         true => Scope::File,
         false if is_code(row) => Scope::Row(row),
         false => {
-            let last = places.row(TextSize::of(places.text()));
+            let last = positions.row(TextSize::of(positions.text()));
             Scope::Row((row..=last).find(|row| is_code(*row)).unwrap_or(row))
         }
     }

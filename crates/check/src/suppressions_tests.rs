@@ -8,12 +8,13 @@ use antifreeze_lint::target_machine::TargetMachine;
 /// what is said about the comments.
 fn judged(text: &str) -> (usize, Vec<Finding>) {
     let rule = rules::find_rule("graph-in-accumulator").unwrap();
-    let checked = antifreeze_lint::check(text, Dialect::Python, &TargetMachine::default(), &[]);
+    let checked =
+        antifreeze_lint::check_source(text, Dialect::Python, &TargetMachine::default(), &[]);
     assert_eq!(checked.parse_errors, []);
-    let places = PositionMap::new(text.to_owned(), None);
-    let statements = Statements::parse(&places, Dialect::Python);
+    let positions = PositionMap::new(text.to_owned(), None);
+    let statements = Statements::parse(&positions, Dialect::Python);
     let mut suppressions =
-        Suppressions::parse_all(&places, &checked.antifreeze_comments, statements);
+        Suppressions::parse_all(&positions, &checked.antifreeze_comments, statements);
     let findings = text.match_indices('X');
     let left = findings
         .filter(|(at, _)| !suppressions.ignore(&finding(rule, range(*at, at + 1))))

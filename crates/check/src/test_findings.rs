@@ -20,8 +20,8 @@ pub static BAD: Rule = Rule {
 };
 
 fn find_bad(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    let places = module.text.match_indices("bad");
-    findings.extend(places.map(|(start, word)| {
+    let positions = module.text.match_indices("bad");
+    findings.extend(positions.map(|(start, word)| {
         let range = range(start, start + word.len());
         with_fix(finding(&BAD, range), &[(range, "good")])
     }));
@@ -66,7 +66,7 @@ pub fn report(path: &str, text: &str, cells: Option<Cells>, findings: Vec<Findin
     FileReport {
         path: PathBuf::from(path),
         findings,
-        places: Some(PositionMap::new(text.to_owned(), cells)),
+        positions: Some(PositionMap::new(text.to_owned(), cells)),
         ..FileReport::default()
     }
 }

@@ -56,7 +56,7 @@ Examples:
   antifreeze run --retries 3 python train.py
   antifreeze run --resume python train.py
 
-RuleFlags of antifreeze stand before the command. Everything from the command's name on belongs to
+Flags of antifreeze stand before the command. Everything from the command's name on belongs to
 the command.
 
 {}

@@ -3,7 +3,7 @@
 
 use antifreeze_check::check_file::{self, CheckOptions, FileReport, FixMode};
 use antifreeze_check::parallel;
-use antifreeze_check::settings::Flags;
+use antifreeze_check::settings::RuleFlags;
 use antifreeze_diagnose::{Cause, Code, Evidence, Facts, Location, Remedy, Verdict};
 use antifreeze_lint::finding::Finding;
 use antifreeze_lint::rule::Severity;
@@ -62,12 +62,12 @@ fn add(cause: &mut Cause, file: &str, report: &FileReport, known: &mut Vec<(&'st
     let Some(location) = cause.location.as_ref().filter(|place| place.file == file) else {
         return;
     };
-    let Some(places) = &report.places else {
+    let Some(positions) = &report.positions else {
         return;
     };
-    let line = |finding: &Finding| places.position_of(finding.range.start()).line;
+    let line = |finding: &Finding| positions.position_of(finding.range.start()).line;
     let holds = |finding: &&Finding| {
-        let last = places.position_of(finding.range.end()).line;
+        let last = positions.position_of(finding.range.end()).line;
         (line(finding)..=last).contains(&(location.line as usize))
     };
     let serious = || {
@@ -91,7 +91,7 @@ fn add(cause: &mut Cause, file: &str, report: &FileReport, known: &mut Vec<(&'st
         from: None,
         to: None,
     });
-    let last = places.position_of(finding.range.end()).line;
+    let last = positions.position_of(finding.range.end()).line;
     let changes_it = |known: &Remedy| {
         let mut edits = known.edits.iter().filter(|edit| edit.file == file);
         edits.any(|edit| (line(finding)..=last).contains(&(edit.line as usize)))

@@ -1,15 +1,16 @@
-//! How deep a text is nested, found without recursion: whoever walks or drops a tree that is
-//! too deep overflows the stack, which no program survives.
+//! Measures how deeply a text is nested without recursion, because walking or dropping a tree that
+//! is too deep overflows the stack and aborts the process.
 
 use crate::ParseError;
 use ruff_python_ast::token::{Token, TokenKind};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// Far beyond what a person writes, and what [`crate::STACK`] has room for.
+/// The largest nesting depth that is checked. It is far beyond handwritten code, and a stack of
+/// [`crate::STACK_BYTES`] has room for it.
 const MAX_DEPTH: usize = 2_000;
 
-/// Brackets inside brackets, as the parser would have to descend. Brackets in strings count
-/// too; a text with so many of them is no program either.
+/// Returns an error if brackets are nested deeper than the parser can descend. Brackets in strings
+/// are counted too.
 pub fn bracket_depth_error(text: &str) -> Option<ParseError> {
     let mut depth = 0usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -26,8 +27,8 @@ pub fn bracket_depth_error(text: &str) -> Option<ParseError> {
     None
 }
 
-/// An upper bound of the depth of the tree: within one bracket each operator, dot, call or
-/// keyword may be one level more, until a comma or a new line ends what they belong to.
+/// Returns an error if the syntax tree may be too deep to walk. The depth is an upper bound: within
+/// one bracket each operator, dot, call or keyword may add one level, until a comma or a newline.
 pub fn tree_depth_error(tokens: &[Token]) -> Option<ParseError> {
     let mut outer: Vec<usize> = Vec::new();
     let mut depth = 0usize;
@@ -69,7 +70,7 @@ pub fn tree_depth_error(tokens: &[Token]) -> Option<ParseError> {
     None
 }
 
-/// Names, literals and comments are leaves.
+/// Returns whether a token may add a level to the tree. Names, literals and comments are leaves.
 fn deepens(kind: TokenKind) -> bool {
     !matches!(
         kind,

@@ -1,18 +1,19 @@
-//! What a rule has to say: where, why, and the way out.
+//! A finding of a rule: where it is, why it matters and how to fix it.
 
 use crate::rule::Rule;
 use ruff_text_size::TextRange;
 
-/// One place that will give trouble.
+/// One place in the code that will cause a problem.
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub rule: &'static Rule,
     pub range: TextRange,
-    /// One sentence: the thing by its name, and what it does to the machine.
+    /// One sentence that names the variable or call and its effect.
     pub message: String,
-    /// A few words beside the marked source, such as "grows every step of the loop at line 8".
+    /// A short note shown beside the marked source, such as "grows every step of the loop at line
+    /// 8".
     pub label: String,
-    /// The way out, with the code to paste where there is one.
+    /// How to fix it, with code to paste where possible.
     pub help: String,
     pub fix: Option<Fix>,
 }
@@ -20,10 +21,10 @@ pub struct Finding {
 /// A change that removes the finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// In order, none overlapping another.
+    /// The edits, sorted by position and without overlap.
     pub edits: Vec<Edit>,
     pub safety: Safety,
-    /// What it does, in the imperative: "Keep the value, not the graph".
+    /// What the fix does, in the imperative: "Keep the value, not the graph".
     pub title: String,
 }
 
@@ -35,8 +36,8 @@ pub struct Edit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Safety {
-    /// The program computes the same as before, with less memory.
+    /// The program computes the same result with less memory.
     Safe,
-    /// The program may compute something else.
+    /// The program may compute a different result.
     Unsafe,
 }

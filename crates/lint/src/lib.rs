@@ -1,8 +1,8 @@
-//! Finds what will freeze the machine in training code, without running it.
+//! Finds code that will freeze the machine in training scripts, without running them.
 //!
-//! [`check`] takes the text of one Python file and returns what the rules found. A text is
-//! parsed once; [`model`] then works out what its names stand for, and each rule of [`rules`]
-//! asks the model. Nothing here reads a file, and no input makes it panic or abort.
+//! [`check_source`] takes the text of one Python file and returns the findings of the given rules.
+//! The text is parsed once, [`model`] works out what its names stand for, and each rule in
+//! [`rules`] queries the model. Nothing here reads a file, and no input makes it panic or abort.
 
 mod depth;
 pub mod finding;
@@ -20,30 +20,30 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use rule::Rule;
 use target_machine::TargetMachine;
 
-/// What one text came to.
+/// The result of checking one text.
 #[derive(Debug, Default)]
 pub struct LintResult {
-    /// In the order of the text.
+    /// The findings, sorted by position.
     pub findings: Vec<Finding>,
-    /// Why it is no Python, first mistake first. Findings may still be there for what could
-    /// be read.
+    /// Why the text is not valid Python, first error first. There may still be findings for the
+    /// part that was parsed.
     pub parse_errors: Vec<ParseError>,
-    /// Comments with an `antifreeze:` in them.
+    /// The comments that contain `antifreeze:`.
     pub antifreeze_comments: Vec<TextRange>,
 }
 
-/// Something that is no Python.
+/// A reason why a text is not valid Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     pub range: TextRange,
     pub message: String,
 }
 
-/// The language a text is written in.
+/// The Python dialect of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect<'a> {
     Python,
-    /// With magic commands, in cells, in the order of the text.
+    /// A notebook with magic commands. The cells are in the order of the text.
     Notebook(&'a [Cell]),
 }
 
@@ -56,25 +56,25 @@ impl Dialect<'_> {
     }
 }
 
-/// A cell of a notebook.
+/// A code cell of a notebook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Counted from one, among cells of all kinds.
+    /// The number of the cell, from one, counting cells of all types.
     pub number: usize,
-    /// Where it begins in the text of all cells.
+    /// The offset of the cell in the text of all cells.
     pub start: TextSize,
 }
 
 impl Cell {
-    /// The cell that an offset lies in.
+    /// Returns the cell that contains an offset.
     pub fn at(cells: &[Cell], offset: TextSize) -> Option<&Cell> {
         let after = cells.partition_point(|cell| cell.start <= offset);
         cells.get(after.checked_sub(1)?)
     }
 }
 
-/// Checks one text. It should be called on a thread with a stack of [`STACK`] bytes.
-pub fn check(
+/// Checks one text. The calling thread needs a stack of [`STACK_BYTES`].
+pub fn check_source(
     text: &str,
     dialect: Dialect,
     target: &TargetMachine,
@@ -86,7 +86,7 @@ pub fn check(
             ..LintResult::default()
         };
     }
-    // The parser has been seen to panic on text that is no Python at all.
+    // The parser can panic on text that is not Python at all.
     let parse = || ruff_python_parser::parse_unchecked_source(text, dialect.source_type());
     let Ok(parsed) = std::panic::catch_unwind(parse) else {
         return LintResult {
@@ -117,7 +117,7 @@ pub fn check(
     };
     if let Some(mistake) = depth::tree_depth_error(parsed.tokens()) {
         checked.parse_errors.push(mistake);
-        // Dropping what is too deep to walk would overflow the stack as well.
+        // Dropping a tree that is too deep to walk would overflow the stack as well.
         std::mem::forget(parsed);
         return checked;
     }
@@ -133,5 +133,5 @@ pub fn check(
     checked
 }
 
-/// The stack that [`check`] needs for the deepest text it accepts.
+/// The stack size that [`check_source`] needs for the deepest text it accepts.
 pub const STACK_BYTES: usize = 64 << 20;

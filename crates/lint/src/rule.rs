@@ -1,4 +1,4 @@
-//! A rule: its names, how bad what it finds is, whether it has earned its place, its page.
+//! The definition of a rule: its names, severity, stage and documentation page.
 
 use crate::finding::Finding;
 use crate::model::Module;
@@ -10,23 +10,23 @@ pub enum Severity {
     Error,
 }
 
-/// How far a rule can be trusted.
+/// How well a rule is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Proven precise on real code: on unless it is ignored.
+    /// Proven precise on real code, and on by default.
     Stable,
-    /// Asked for with `--preview`.
+    /// On only with `--preview`, or when selected by name.
     Preview,
 }
 
 pub struct Rule {
-    /// Such as `AF101`. Never given to another rule.
+    /// A unique code such as `AF101`, never reused for another rule.
     pub code: &'static str,
-    /// Such as `graph-in-accumulator`.
+    /// A unique name such as `graph-in-accumulator`.
     pub name: &'static str,
     pub severity: Severity,
     pub stage: Stage,
-    /// The source of the rule's own file, whose first comment is its page.
+    /// The source of the rule's file, whose first comment is its page.
     pub source: &'static str,
     pub check: fn(&Module<'_>, &mut Vec<Finding>),
 }
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// The page of the rule: the `//!` lines its file begins with, as Markdown.
+    /// Returns the rule's page as Markdown: the `//!` lines at the head of its file.
     pub fn page(&self) -> String {
         self.source
             .lines()
@@ -48,7 +48,7 @@ impl Rule {
             .collect()
     }
 
-    /// The first sentence of the page after its title.
+    /// Returns the first paragraph of the page after its title.
     pub fn summary(&self) -> String {
         let page = self.page();
         let mut paragraphs = page.split("\n\n").filter(|part| !part.starts_with('#'));

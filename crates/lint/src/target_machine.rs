@@ -1,11 +1,11 @@
-//! The machine that sizes are held against.
+//! The machine that sizes are compared with.
 
-/// What is there; None where it is not known, or not there.
+/// The size of the machine. A field is `None` if it is unknown or there is no such device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TargetMachine {
-    /// Memory in bytes.
+    /// Main memory in bytes.
     pub ram_bytes: Option<u64>,
-    /// Memory of the largest graphics card in bytes.
+    /// Memory of the largest GPU in bytes.
     pub vram_bytes: Option<u64>,
     pub cores: Option<u32>,
 }

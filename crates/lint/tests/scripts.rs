@@ -8,7 +8,7 @@
 use antifreeze_lint::rule::Rule;
 use antifreeze_lint::rules::RULES;
 use antifreeze_lint::target_machine::TargetMachine;
-use antifreeze_lint::{Dialect, STACK_BYTES, check};
+use antifreeze_lint::{Dialect, STACK_BYTES, check_source};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[path = "support/cases.rs"]
@@ -130,7 +130,7 @@ fn all_reported(scripts: &[Script]) -> Vec<Vec<Reported>> {
 }
 
 fn reported(script: &Script, rules: &[&'static Rule]) -> Vec<Reported> {
-    let checked = check(&script.text, script.dialect, &TARGET, rules);
+    let checked = check_source(&script.text, script.dialect, &TARGET, rules);
     assert!(
         checked.parse_errors.is_empty(),
         "{} is no Python: {:?}",

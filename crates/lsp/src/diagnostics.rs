@@ -64,11 +64,11 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
 
     fn quick_fixes(&self, document: &Document, asked: &CodeActionParams) -> Vec<CodeAction> {
         let report = self.examined(document, FixMode::Off);
-        let Some(places) = &report.places else {
+        let Some(positions) = &report.positions else {
             return Vec::new();
         };
         let fixes = report.findings.iter().filter_map(|finding| {
-            let place = self.place(document, finding.range, places)?;
+            let place = self.place(document, finding.range, positions)?;
             let is_meant =
                 place.uri == asked.text_document.uri && touches(place.range, asked.range);
             let fix = finding.fix.as_ref().filter(|_| is_meant)?;
@@ -80,7 +80,7 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
                 title,
                 kind: Some(CodeActionKind::QUICKFIX),
                 diagnostics: Some(vec![diagnostic(finding, place.range)]),
-                edit: Some(self.workspace_edit(document, &fix.edits, places)?),
+                edit: Some(self.workspace_edit(document, &fix.edits, positions)?),
                 is_preferred: Some(fix.safety == Safety::Safe),
                 ..CodeAction::default()
             })
@@ -98,7 +98,7 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
             let old = &part.text.content;
             if *old != new {
                 let whole = TextRange::up_to(old.len().try_into().ok()?);
-                let range = part.text.places().range(whole, self.encoding);
+                let range = part.text.lines().range(whole, self.encoding);
                 changes.insert(part.uri.clone(), vec![TextEdit::new(range, new)]);
             }
         }
@@ -116,11 +116,11 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
         &self,
         document: &Document,
         edits: &[Edit],
-        places: &PositionMap,
+        positions: &PositionMap,
     ) -> Option<WorkspaceEdit> {
         let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
         for edit in edits {
-            let place = self.place(document, edit.range, places)?;
+            let place = self.place(document, edit.range, positions)?;
             let edit = TextEdit::new(place.range, edit.content.clone());
             changes.entry(place.uri).or_default().push(edit);
         }
@@ -129,13 +129,13 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
 
     fn found(&self, document: &Document) -> Vec<(Location, Finding)> {
         let report = self.examined(document, FixMode::Off);
-        let Some(places) = &report.places else {
+        let Some(positions) = &report.positions else {
             return Vec::new();
         };
         let found = report
             .findings
             .into_iter()
-            .filter_map(|finding| Some((self.place(document, finding.range, places)?, finding)));
+            .filter_map(|finding| Some((self.place(document, finding.range, positions)?, finding)));
         found.collect()
     }
 
@@ -144,10 +144,10 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
         &self,
         document: &Document,
         range: TextRange,
-        places: &PositionMap,
+        positions: &PositionMap,
     ) -> Option<Location> {
-        let (part, range) = document.locate(range, places)?;
-        let range = part.text.places().range(range, self.encoding);
+        let (part, range) = document.locate(range, positions)?;
+        let range = part.text.lines().range(range, self.encoding);
         Some(Location::new(part.uri.clone(), range))
     }
 

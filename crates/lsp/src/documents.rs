@@ -178,8 +178,12 @@ impl Document<'_> {
     }
 
     /// The part that a range lies in, and where in it.
-    pub fn locate(&self, range: TextRange, places: &PositionMap) -> Option<(Part<'_>, TextRange)> {
-        match places.cell(range.start()) {
+    pub fn locate(
+        &self,
+        range: TextRange,
+        positions: &PositionMap,
+    ) -> Option<(Part<'_>, TextRange)> {
+        match positions.cell(range.start()) {
             None => Some((*self.parts.first()?, range)),
             Some(cell) => {
                 let part = self.parts.get(cell.number.checked_sub(1)?)?;

@@ -35,7 +35,7 @@ pub struct Text {
 }
 
 impl Text {
-    pub fn places(&self) -> Lines<'_> {
+    pub fn lines(&self) -> Lines<'_> {
         Lines {
             text: &self.content,
             index: LineIndex::from_source_text(&self.content),
@@ -118,7 +118,7 @@ impl OpenTexts {
             match change.range {
                 None => text.content.clone_from(&change.text),
                 Some(range) => {
-                    let lines = text.places();
+                    let lines = text.lines();
                     let start = lines.offset(range.start, encoding);
                     let end = lines.offset(range.end, encoding).max(start);
                     text.content.replace_range(start..end, &change.text);

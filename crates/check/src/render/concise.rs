@@ -6,10 +6,10 @@ use antifreeze_text::sanitize;
 
 pub fn concise(reports: &[FileReport]) -> String {
     each_finding(reports)
-        .map(|(report, places, finding)| {
+        .map(|(report, positions, finding)| {
             format!(
                 "{}: {}[{}]: {}\n",
-                format_location(&report.path, places.position_of(finding.range.start())),
+                format_location(&report.path, positions.position_of(finding.range.start())),
                 severity_name(finding.rule.severity),
                 finding.rule.name,
                 sanitize::escape(finding.message.as_bytes()),

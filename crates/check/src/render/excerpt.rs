@@ -12,14 +12,14 @@ const MAX_WHOLE_ROWS: usize = 6;
 const MIN_WIDTH: usize = 40;
 
 pub fn excerpt(
-    places: &PositionMap,
+    positions: &PositionMap,
     finding: &Finding,
     gutter: usize,
     colour: &str,
     style: &TermStyle,
 ) -> String {
-    let (start, end) = span(places, finding);
-    let (first, last) = (places.row(start), places.row(end));
+    let (start, end) = span(positions, finding);
+    let (first, last) = (positions.row(start), positions.row(end));
     let room = style.width.max(MIN_WIDTH).saturating_sub(gutter + 5);
     let bar = style.paint("2", "|");
     let mut out = format!("{:gutter$} {bar}\n", "");
@@ -29,27 +29,27 @@ pub fn excerpt(
         out.push_str(format!("{number} {bar} {text}").trim_end());
         out.push('\n');
     };
-    let number = |row: usize| Some(places.number_of_row(row));
+    let number = |row: usize| Some(positions.number_of_row(row));
     let label = match finding.label.is_empty() {
         true => String::new(),
         false => format!(" {}", sanitize::escape(finding.label.as_bytes())),
     };
     let before = first
         .checked_sub(1)
-        .filter(|_| !places.is_first(first))
-        .filter(|row| !places.line(*row).trim().is_empty());
+        .filter(|_| !positions.is_first(first))
+        .filter(|row| !positions.line(*row).trim().is_empty());
     let column = |row: usize, offset: TextSize| {
-        let start = places.start_of_row(row);
-        width_until(places.line(row), (offset - start).to_usize())
+        let start = positions.start_of_row(row);
+        width_until(positions.line(row), (offset - start).to_usize())
     };
     if first == last {
         let (from, to) = (column(first, start), column(first, end));
         let to = to.max(from + 1);
-        let window = Window::around(places.line(first), from, to, room);
+        let window = Window::around(positions.line(first), from, to, room);
         if let Some(row) = before {
-            line(number(row), &window.through(places.line(row)));
+            line(number(row), &window.through(positions.line(row)));
         }
-        line(number(first), &window.through(places.line(first)));
+        line(number(first), &window.through(positions.line(first)));
         let (from, to) = (window.column(from), window.column(to));
         let marks = "^".repeat(to.saturating_sub(from).max(1));
         let marks = style.paint(colour, &format!("{marks}{label}"));
@@ -57,11 +57,11 @@ pub fn excerpt(
         return out;
     }
     let room = room.saturating_sub(2);
-    let window = Window::around(places.line(last), 0, column(last, end), room);
+    let window = Window::around(positions.line(last), 0, column(last, end), room);
     if let Some(row) = before {
         line(
             number(row),
-            &format!("  {}", window.through(places.line(row))),
+            &format!("  {}", window.through(positions.line(row))),
         );
     }
     let side = style.paint(colour, "|");
@@ -78,7 +78,7 @@ pub fn excerpt(
         };
         line(
             number(row),
-            &format!("{side} {}", window.through(places.line(row))),
+            &format!("{side} {}", window.through(positions.line(row))),
         );
     }
     let reach = window.column(column(last, end)).saturating_sub(1);
@@ -89,8 +89,8 @@ pub fn excerpt(
 
 /// Where the finding begins and ends, without white space at its end, so that a span that
 /// takes its line break in does not reach into the next line.
-fn span(places: &PositionMap, finding: &Finding) -> (TextSize, TextSize) {
-    let text = places.text();
+fn span(positions: &PositionMap, finding: &Finding) -> (TextSize, TextSize) {
+    let text = positions.text();
     let start = text.floor_char_boundary(finding.range.start().to_usize());
     let end = text.floor_char_boundary(finding.range.end().to_usize());
     let marked = text.get(start..end).unwrap_or_default();

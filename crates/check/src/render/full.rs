@@ -8,15 +8,15 @@ use antifreeze_text::{TermStyle, sanitize};
 
 pub fn full(reports: &[FileReport], style: &TermStyle) -> String {
     let mut text = String::new();
-    for (report, places, finding) in each_finding(reports) {
+    for (report, positions, finding) in each_finding(reports) {
         let colour = colour(finding.rule.severity);
         let kind = format!(
             "{}[{}]",
             severity_name(finding.rule.severity),
             finding.rule.name
         );
-        let gutter = places
-            .number_of_row(places.row(finding.range.end()))
+        let gutter = positions
+            .number_of_row(positions.row(finding.range.end()))
             .to_string()
             .len();
         if !text.is_empty() {
@@ -25,12 +25,12 @@ pub fn full(reports: &[FileReport], style: &TermStyle) -> String {
         text.push_str(&format!(
             "{} {}: {}\n",
             style.paint("1",
-                &format_location(&report.path, places.position_of(finding.range.start()))
+                &format_location(&report.path, positions.position_of(finding.range.start()))
             ),
             style.paint(colour, &kind),
             sanitize::escape(finding.message.as_bytes()),
         ));
-        text.push_str(&excerpt(places, finding, gutter, colour, style));
+        text.push_str(&excerpt(positions, finding, gutter, colour, style));
         let mut help = finding.help.lines();
         if let Some(first) = help.next() {
             let equals = style.paint("2", "=");

@@ -6,13 +6,13 @@ use antifreeze_lint::rule::Severity;
 
 pub fn github(reports: &[FileReport]) -> String {
     each_finding(reports)
-        .map(|(report, places, finding)| {
+        .map(|(report, positions, finding)| {
             let kind = match finding.rule.severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
                 Severity::Info => "notice",
             };
-            let (start, end) = start_and_end(places, finding);
+            let (start, end) = start_and_end(positions, finding);
             let mut properties = vec![
                 format!(
                     "title={}",

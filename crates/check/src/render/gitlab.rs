@@ -11,13 +11,13 @@ use std::collections::HashMap;
 
 pub fn gitlab(reports: &[FileReport]) -> String {
     let mut fingerprints = Fingerprints::default();
-    let issues = each_finding(reports).map(|(report, places, finding)| {
-        let (start, end) = start_and_end(places, finding);
+    let issues = each_finding(reports).map(|(report, positions, finding)| {
+        let (start, end) = start_and_end(positions, finding);
         let cell = start.cell.map(|cell| format!("cell {cell}: "));
         json!({
             "description": format!("{}{}", cell.unwrap_or_default(), finding.message),
             "check_name": finding.rule.name,
-            "fingerprint": fingerprints.of(report, places, finding),
+            "fingerprint": fingerprints.of(report, positions, finding),
             "severity": match finding.rule.severity {
                 Severity::Error => "major",
                 Severity::Warning => "minor",
@@ -42,8 +42,13 @@ pub fn gitlab(reports: &[FileReport]) -> String {
 pub struct Fingerprints(HashMap<u64, u32>);
 
 impl Fingerprints {
-    pub fn of(&mut self, report: &FileReport, places: &PositionMap, finding: &Finding) -> String {
-        let line = places.line(places.row(finding.range.start()));
+    pub fn of(
+        &mut self,
+        report: &FileReport,
+        positions: &PositionMap,
+        finding: &Finding,
+    ) -> String {
+        let line = positions.line(positions.row(finding.range.start()));
         let parts = [&escape_path(&report.path), finding.rule.name, line.trim()];
         let hash = parts.iter().fold(FNV_BASIS, |hash, part| {
             fnv(fnv(hash, part.as_bytes()), &[0])

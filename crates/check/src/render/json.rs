@@ -47,14 +47,14 @@ struct Replacement<'a> {
 
 pub fn json(reports: &[FileReport]) -> String {
     let items: Vec<_> = each_finding(reports)
-        .map(|(report, places, finding)| item(report, places, finding))
+        .map(|(report, positions, finding)| item(report, positions, finding))
         .collect();
     // Strings and numbers are always JSON.
     serde_json::to_string_pretty(&items).unwrap_or_default() + "\n"
 }
 
-fn item<'a>(report: &FileReport, places: &PositionMap, finding: &'a Finding) -> Item<'a> {
-    let (start, end) = start_and_end(places, finding);
+fn item<'a>(report: &FileReport, positions: &PositionMap, finding: &'a Finding) -> Item<'a> {
+    let (start, end) = start_and_end(positions, finding);
     Item {
         code: finding.rule.code,
         name: finding.rule.name,
@@ -66,15 +66,15 @@ fn item<'a>(report: &FileReport, places: &PositionMap, finding: &'a Finding) -> 
         cell: start.cell,
         start: position(start),
         end: position(end),
-        fix: finding.fix.as_ref().map(|fix| change(places, fix)),
+        fix: finding.fix.as_ref().map(|fix| change(positions, fix)),
     }
 }
 
-fn change<'a>(places: &PositionMap, fix: &'a Fix) -> Change<'a> {
+fn change<'a>(positions: &PositionMap, fix: &'a Fix) -> Change<'a> {
     let replacement = |range: TextRange, content: &'a str| Replacement {
-        cell: places.position_of(range.start()).cell,
-        start: position(places.position_of(range.start())),
-        end: position(places.position_of(range.end())),
+        cell: positions.position_of(range.start()).cell,
+        start: position(positions.position_of(range.start())),
+        end: position(positions.position_of(range.end())),
         content,
     };
     Change {

@@ -60,11 +60,11 @@ fn each_finding(
 ) -> impl Iterator<Item = (&FileReport, &PositionMap, &Finding)> {
     reports.iter().flat_map(|report| {
         let findings = report.findings.iter();
-        let places = report.places.iter();
-        places.flat_map(move |places| {
+        let positions = report.positions.iter();
+        positions.flat_map(move |positions| {
             findings
                 .clone()
-                .map(move |finding| (report, places, finding))
+                .map(move |finding| (report, positions, finding))
         })
     })
 }
@@ -94,10 +94,10 @@ fn format_location(path: &Path, place: Position) -> String {
     )
 }
 
-fn start_and_end(places: &PositionMap, finding: &Finding) -> (Position, Position) {
+fn start_and_end(positions: &PositionMap, finding: &Finding) -> (Position, Position) {
     let range = finding.range;
     (
-        places.position_of(range.start()),
-        places.position_of(range.end()),
+        positions.position_of(range.start()),
+        positions.position_of(range.end()),
     )
 }

@@ -18,8 +18,8 @@ pub fn sarif(reports: &[FileReport]) -> String {
     rules.sort_unstable_by_key(|rule| rule.code);
     rules.dedup_by_key(|rule| rule.code);
     let mut fingerprints = Fingerprints::default();
-    let results = each_finding(reports).map(|(report, places, finding)| {
-        let (start, end) = start_and_end(places, finding);
+    let results = each_finding(reports).map(|(report, positions, finding)| {
+        let (start, end) = start_and_end(positions, finding);
         let artifact = json!({"uri": uri(&report.path)});
         let help = match finding.help.is_empty() {
             true => String::new(),
@@ -37,11 +37,11 @@ pub fn sarif(reports: &[FileReport]) -> String {
             "message": {"text": format!("{cell}{}{help}", finding.message)},
             "locations": [{"physicalLocation": {"artifactLocation": artifact, "region": region}}],
             "partialFingerprints": {
-                "antifreeze/v1": fingerprints.of(report, places, finding),
+                "antifreeze/v1": fingerprints.of(report, positions, finding),
             },
         });
         if let (Some(fix), None) = (&finding.fix, start.cell) {
-            result["fixes"] = json!([self::fix(fix, places, &artifact)]);
+            result["fixes"] = json!([self::fix(fix, positions, &artifact)]);
         }
         result
     });
@@ -73,10 +73,10 @@ fn rule(rule: &Rule) -> Value {
     })
 }
 
-fn fix(fix: &Fix, places: &PositionMap, artifact: &Value) -> Value {
+fn fix(fix: &Fix, positions: &PositionMap, artifact: &Value) -> Value {
     let replacements = fix.edits.iter().map(|edit| {
         json!({
-            "deletedRegion": region(places.position_of(edit.range.start()), places.position_of(edit.range.end())),
+            "deletedRegion": region(positions.position_of(edit.range.start()), positions.position_of(edit.range.end())),
             "insertedContent": {"text": edit.content},
         })
     });

@@ -50,7 +50,7 @@ pub fn warnings(
 }
 
 fn told(report: &FileReport, script: &Path) -> Vec<String> {
-    let Some(places) = &report.places else {
+    let Some(positions) = &report.positions else {
         return Vec::new();
     };
     let mut serious: Vec<&Finding> = report
@@ -61,7 +61,7 @@ fn told(report: &FileReport, script: &Path) -> Vec<String> {
     serious.sort_by_key(|finding| std::cmp::Reverse(finding.rule.severity));
     let name = script.display();
     let line = |finding: &&Finding| {
-        let place = places.position_of(finding.range.start());
+        let place = positions.position_of(finding.range.start());
         format!("{name}:{}: {}", place.line, finding.message)
     };
     if serious.len() <= LINES {

@@ -1,11 +1,11 @@
-//! What numbers are like after layers, functions and operators: raw, or from an activation.
+//! The range of values after layers, functions and operators, by the last activation function.
 
 use super::path::Path;
 use super::sizes::keyword;
 use super::value::{Activation, Value, ValueKind};
 use ruff_python_ast::{Expr, ExprCall, Number, Operator};
 
-/// What a layer puts out that is made by this call.
+/// Returns the activation of the output of a layer created by this call.
 pub fn of_layer<'a>(path: &Path<'a>, call: &'a ExprCall, given: &[Value]) -> Activation {
     match path.segments() {
         ["torch", "nn", "Sequential"] => given
@@ -65,7 +65,7 @@ fn of_keras_layer(name: &str, call: &ExprCall) -> Activation {
     activated(name).unwrap_or(Activation::Unknown)
 }
 
-/// What a criterion makes of what it is given, before anything else.
+/// Returns the activation that a criterion applies to its input.
 pub fn of_criterion(path: &Path<'_>, call: &ExprCall) -> Activation {
     let takes_logits =
         matches!(keyword(call, "from_logits"), Some(Expr::BooleanLiteral(yes)) if yes.value);
@@ -82,7 +82,7 @@ pub fn of_criterion(path: &Path<'_>, call: &ExprCall) -> Activation {
     }
 }
 
-/// What a library function makes of its numbers.
+/// Returns the activation of the result of a library function.
 pub fn of_function(path: &Path<'_>, given: &[Value]) -> Activation {
     let name = match path.segments() {
         ["torch" | "tensorflow", name]
@@ -105,14 +105,14 @@ pub fn of_function(path: &Path<'_>, given: &[Value]) -> Activation {
         );
     match name {
         "linear" | "conv1d" | "conv2d" | "conv3d" if path.first() == "torch" => Activation::Linear,
-        // All of them may be zero.
+        // The sum of ReLU outputs may still be zero.
         "sum" | "mean" | "reduce_sum" | "reduce_mean" if first == Activation::Relu => first,
         _ if only_moves => first,
         _ => Activation::Unknown,
     }
 }
 
-/// What a method of a tensor makes of its numbers.
+/// Returns the activation of the result of a tensor method.
 pub fn of_method(name: &str, receiver: Value) -> Activation {
     match activated(name) {
         Some(activation) => activation,
@@ -133,7 +133,7 @@ fn activated(name: &str) -> Option<Activation> {
     })
 }
 
-/// Functions and methods after which the numbers are the same ones, elsewhere.
+/// Whether a function or method only moves, copies or selects values.
 fn only_moves(name: &str) -> bool {
     matches!(
         name,
@@ -170,7 +170,7 @@ fn only_moves(name: &str) -> bool {
     )
 }
 
-/// What an operator makes of its numbers: `1 - p` is again from zero to one.
+/// Returns the activation of the result of an operator: `1 - p` of a probability is a probability.
 pub fn operated(operator: Operator, left: Value, right: Value) -> Activation {
     match right.activation {
         Activation::Softmax | Activation::Sigmoid
@@ -182,8 +182,8 @@ pub fn operated(operator: Operator, left: Value, right: Value) -> Activation {
     }
 }
 
-/// Whether an operator gives as many values as a layer put out: what it put out against
-/// something else, or what came of that.
+/// Whether the result of an operator has one value per output of a layer: the output minus
+/// something, or a value computed from that.
 pub fn stays_elementwise(operator: Operator, left: Value, right: Value) -> bool {
     let is_output =
         |value: Value| value.is(ValueKind::Tensor) && value.activation == Activation::Linear;
@@ -198,7 +198,7 @@ pub fn stays_elementwise(operator: Operator, left: Value, right: Value) -> bool 
     }
 }
 
-/// Functions and methods that give a value for each one they are given.
+/// Whether a function or method works element by element.
 pub fn is_elementwise(name: &str) -> bool {
     matches!(
         name,
@@ -223,7 +223,7 @@ pub fn is_elementwise(name: &str) -> bool {
     ) || only_moves(name)
 }
 
-/// Whether a sum or mean goes over a later dimension only: the rows stay.
+/// Whether a sum or mean reduces only a later dimension and keeps the rows.
 pub fn keeps_rows(call: &ExprCall, place: usize) -> bool {
     let dimension = keyword(call, "dim")
         .or_else(|| keyword(call, "axis"))

@@ -1,4 +1,4 @@
-//! What the model found out, for the rules to ask.
+//! What the model found out about a text, for the rules to query.
 
 use super::path::Path;
 use super::value::Value;
@@ -12,24 +12,24 @@ pub struct FrameId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoopId(pub u32);
 
-/// The text itself, or a function in it.
+/// A function, or the module itself.
 pub struct Frame<'a> {
     pub parent: Option<FrameId>,
     pub class: Option<u32>,
     pub def: Option<&'a StmtFunctionDef>,
     pub body: &'a [Stmt],
-    /// Nothing in it records a graph: by its decorator, by the engine that calls it, or
-    /// because all who call it see to that.
+    /// Whether gradient tracking is off: by a decorator, by the engine that calls the function, or
+    /// in all of its callers.
     pub no_grad: bool,
     pub returns: Value,
-    /// What a generator gives in one turn.
+    /// The value that a generator yields in one iteration.
     pub yields: Option<Value>,
-    /// What its names stand for in the end.
+    /// The final values of the frame's names.
     pub names: FxHashMap<&'a str, Value>,
 }
 
 impl<'a> Frame<'a> {
-    /// The function's name; empty for the text itself.
+    /// The function's name; empty for the module itself.
     pub fn name(&self) -> &'a str {
         self.def.map_or("", |def| def.name.as_str())
     }
@@ -38,16 +38,16 @@ impl<'a> Frame<'a> {
 pub struct Class<'a> {
     pub def: &'a StmtClassDef,
     pub role: Role,
-    /// What is kept in `self.…`, by the name after the dot.
+    /// The attributes on `self`, by name without `self.`.
     pub attributes: FxHashMap<&'a str, Value>,
     pub methods: FxHashMap<&'a str, FrameId>,
 }
 
-/// What a class is made to be.
+/// The role of a class, by its base classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Model,
-    /// A Lightning module: an engine runs its steps.
+    /// A Lightning module, whose steps are called by an engine.
     Lightning,
     Criterion,
     Dataset,
@@ -61,54 +61,53 @@ pub struct Loop<'a> {
     pub frame: FrameId,
     pub statement: &'a Stmt,
     pub body: &'a [Stmt],
-    /// What a `for` binds, and goes over.
+    /// The target and the iterable of a `for` loop.
     pub for_clause: Option<(&'a Expr, &'a Expr)>,
     pub loop_source: LoopSource,
     pub no_grad: bool,
 }
 
-/// What a loop goes over.
+/// What a loop iterates over.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoopSource {
     /// The batches of a loader.
     Batches,
-    /// So many times, where that is known.
+    /// A range with this number of iterations, if it is known.
     Times(Option<f64>),
     Other,
 }
 
-/// Where something happens.
+/// The context of a call or an assignment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CodeContext {
     pub frame: FrameId,
     pub innermost_loop: Option<LoopId>,
     pub no_grad: bool,
-    /// Inside an `except`.
+    /// The range of the `except` block it is in.
     pub handler: Option<TextRange>,
-    /// Inside a comprehension, or a lambda.
+    /// Whether it is in a comprehension or a lambda.
     pub inline: bool,
 }
 
 pub struct Call<'a> {
     pub expr: &'a ExprCall,
-    /// What is called, if it was imported.
+    /// The imported name that is called.
     pub path: Option<Path<'a>>,
-    /// What a method is called on.
+    /// The value that a method is called on.
     pub receiver: Option<Value>,
-    /// What is called, if it is a value.
+    /// The value that is called, if it is one.
     pub callee: Value,
-    /// The function of this text that is called; of a class its `__init__`.
+    /// The function in this text that is called; for a class its `__init__`.
     pub local_function: Option<FrameId>,
     pub result: Value,
-    /// Of a method that adds to what it is called on, and of functions of this text: the
-    /// innermost loop that this, or the function, outlives.
+    /// The innermost loop that the receiver of an adding method, or the called function, outlives.
     pub outlived_loop: Option<LoopId>,
     pub context: CodeContext,
     pub(super) arguments: (u32, u32),
 }
 
 impl<'a> Call<'a> {
-    /// The name of the method, where it is one.
+    /// The method name, if this calls a method.
     pub fn method(&self) -> Option<&'a str> {
         match &*self.expr.func {
             Expr::Attribute(attribute) if self.path.is_none() => Some(attribute.attr.as_str()),
@@ -116,7 +115,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What stands before the dot of a method.
+    /// The expression before the dot of a method call.
     pub fn object(&self) -> Option<&'a Expr> {
         match &*self.expr.func {
             Expr::Attribute(attribute) if self.path.is_none() => Some(&attribute.value),
@@ -124,7 +123,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// An argument by its place or its name.
+    /// Returns an argument by position or keyword.
     pub fn argument(&self, place: usize, name: &str) -> Option<&'a Expr> {
         self.keyword(name).or_else(|| {
             let arguments = &self.expr.arguments.args;
@@ -145,7 +144,7 @@ impl<'a> Call<'a> {
             .map(|keyword| &keyword.value)
     }
 
-    /// Some arguments are not spelled out: `*args`, `**options`.
+    /// Whether some arguments are unpacked: `*args`, `**options`.
     pub fn is_open(&self) -> bool {
         let arguments = &self.expr.arguments;
         arguments.args.iter().any(Expr::is_starred_expr)
@@ -156,11 +155,11 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A division: `/`, and `//` not.
+/// A division with `/` (not `//`).
 pub struct Division<'a> {
     pub above: &'a Expr,
     pub below: &'a Expr,
-    /// What it is divided by.
+    /// The value of the divisor.
     pub by: Value,
     pub context: CodeContext,
 }
@@ -169,13 +168,12 @@ pub struct Division<'a> {
 pub struct Store<'a> {
     pub statement: &'a Stmt,
     pub target: &'a Expr,
-    /// The right-hand side; None where a tuple is taken apart.
+    /// The right-hand side; `None` if a tuple is unpacked.
     pub source: Option<&'a Expr>,
     pub value: Value,
-    /// With an operator: `+=`.
+    /// The operator of an augmented assignment such as `+=`.
     pub operator: Option<Operator>,
-    /// The innermost loop that the target outlives: what is put there is still there when the
-    /// loop's next turn comes.
+    /// The innermost loop that the target outlives: its value is still there in the next iteration.
     pub outlived_loop: Option<LoopId>,
     pub context: CodeContext,
 }

@@ -1,9 +1,9 @@
-//! What the libraries of the field are known to return, and what names are given to what.
+//! Return types of well-known libraries, and what common variable names stand for.
 
 use super::path::Path;
 use super::value::{Value, ValueKind};
 
-/// What a call of a library function returns, before its arguments are looked at.
+/// Returns the kind of a library function's result, before its arguments are considered.
 pub fn returned_by(path: &Path<'_>) -> Option<ValueKind> {
     let last = path.last();
     let kind = match path.segments() {
@@ -57,7 +57,7 @@ pub fn returned_by(path: &Path<'_>) -> Option<ValueKind> {
     Some(kind)
 }
 
-/// Functions of PyTorch that make a tensor without a past.
+/// Whether a PyTorch function creates a tensor without a graph.
 pub fn makes_a_leaf(path: &Path<'_>) -> bool {
     const MAKERS: [&str; 20] = [
         "rand",
@@ -84,7 +84,7 @@ pub fn makes_a_leaf(path: &Path<'_>) -> bool {
     matches!(path.segments(), ["torch", name] if MAKERS.contains(name))
 }
 
-/// Functions and methods whose result has no graph whatever they are given.
+/// Whether the result of a function or method never has a graph.
 pub fn ends_the_graph(name: &str) -> bool {
     matches!(
         name,
@@ -142,7 +142,7 @@ pub fn ends_the_graph(name: &str) -> bool {
     )
 }
 
-/// Attributes of a tensor that have no graph.
+/// Whether an attribute of a tensor has no graph.
 pub fn is_plain_attribute(name: &str) -> bool {
     matches!(
         name,
@@ -163,7 +163,7 @@ pub fn is_plain_attribute(name: &str) -> bool {
     )
 }
 
-/// Functions that return values and indices, or the like: only the first has a graph.
+/// Whether a function returns values and indices, of which only the values have a graph.
 pub fn returns_values_and_indices(name: &str) -> bool {
     matches!(
         name,
@@ -171,7 +171,7 @@ pub fn returns_values_and_indices(name: &str) -> bool {
     )
 }
 
-/// Makes one value of many.
+/// Whether a function reduces many values to one.
 pub fn reduces(name: &str) -> bool {
     matches!(
         name,
@@ -191,7 +191,7 @@ pub fn reduces(name: &str) -> bool {
     )
 }
 
-/// What people call this, if they mean anything by it.
+/// Returns what a variable name usually stands for.
 pub fn by_name(name: &str) -> ValueKind {
     let name = name.rsplit('.').next().unwrap_or(name);
     let lower = name.to_ascii_lowercase();
@@ -267,7 +267,7 @@ pub fn by_name(name: &str) -> ValueKind {
     }
 }
 
-/// A value of what a name suggests.
+/// Returns a value of the kind that a name suggests.
 pub fn suggested_by(name: &str) -> Value {
     Value::of_kind(by_name(name))
 }

@@ -1,5 +1,5 @@
-//! What the names of a text stand for, and what happens to it, as far as it can be told without
-//! running it. The model first, then the rules: a rule asks, it does not search the tree.
+//! What the names of a text stand for and what happens to them, as far as it is known without
+//! running it. Rules query the model; they do not search the syntax tree.
 
 mod activation;
 mod facts;
@@ -25,7 +25,7 @@ use flow::Flow;
 use ruff_python_ast::{Expr, ModModule};
 use ruff_text_size::{Ranged, TextRange};
 
-/// A text that was gone through.
+/// An analyzed text.
 pub struct Module<'a> {
     pub text: &'a str,
     pub target: TargetMachine,
@@ -48,17 +48,17 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// All calls, in the order they would run.
+    /// All calls, in execution order.
     pub fn calls(&self) -> &[Call<'a>] {
         &self.flow.calls
     }
 
-    /// All assignments, in the order they would run.
+    /// All assignments, in execution order.
     pub fn stores(&self) -> &[Store<'a>] {
         &self.flow.stores
     }
 
-    /// All divisions by something that is no number, in the order they would run.
+    /// All divisions by something other than a number, in execution order.
     pub fn divisions(&self) -> &[Division<'a>] {
         &self.flow.divisions
     }
@@ -83,27 +83,27 @@ impl<'a> Module<'a> {
         &self.flow.loops[id.0 as usize]
     }
 
-    /// The loop and those around it, innermost first.
+    /// Returns the loop and the loops around it, innermost first.
     pub fn enclosing_loops(&self, id: Option<LoopId>) -> impl Iterator<Item = &Loop<'a>> {
         std::iter::successors(id.map(|id| self.loop_at(id)), |inner| {
             inner.parent.map(|id| self.loop_at(id))
         })
     }
 
-    /// Whether a place lies in this loop, be it deeper.
+    /// Whether a context lies in this loop, at any depth.
     pub fn is_inside_loop(&self, context: &CodeContext, id: LoopId) -> bool {
         let outer = self.loop_at(id).statement.range();
         self.enclosing_loops(context.innermost_loop)
             .any(|around| around.statement.range() == outer)
     }
 
-    /// The values of a call's arguments: those by place, then those by name.
+    /// Returns the values of a call's arguments: positional ones first, then keywords.
     pub fn arguments(&self, call: &Call<'a>) -> &[Value] {
         let (first, end) = call.arguments;
         &self.flow.values[first as usize..end as usize]
     }
 
-    /// The value of one argument, by its place or its name.
+    /// Returns the value of one argument by position or keyword.
     pub fn argument(&self, call: &Call<'a>, place: usize, name: &str) -> Option<Value> {
         let wanted = call.argument(place, name)?.range();
         let arguments = &call.expr.arguments;
@@ -117,33 +117,32 @@ impl<'a> Module<'a> {
         self.arguments(call).get(index).copied()
     }
 
-    /// The dotted name behind an expression, from the package it was imported from.
+    /// Returns the full dotted name of an imported expression, starting with its package.
     pub fn import_path(&self, expression: &'a Expr) -> Option<Path<'a>> {
         self.flow.imports.resolve(expression)
     }
 
-    /// Whether anything of this package is imported.
+    /// Whether anything from this package is imported.
     pub fn imports(&self, package: &str) -> bool {
         self.flow.imports.has_package(package)
     }
 
-    /// A name, dotted or indexed by literals, as it is written.
+    /// Returns the source of a name that is plain, dotted or indexed by literals.
     pub fn dotted_name(&self, expression: &'a Expr) -> Option<&'a str> {
         self.flow.dotted_name(expression)
     }
 
-    /// The lengths along the axes of an array; of a dataset or loader, those of the first
-    /// thing it gives.
+    /// Returns the shape of an array; for a dataset or loader, of the first part it yields.
     pub fn shape(&self, value: Value) -> Option<&[f64]> {
         self.flow.shape(value)
     }
 
-    /// What is known of a name, number or sum of them when a function has been gone through.
+    /// Returns the value of a name, a number or their sum at the end of a function.
     pub fn final_value(&self, expression: &'a Expr, frame: FrameId) -> Value {
         self.flow.final_value(expression, frame)
     }
 
-    /// A field of a record that is written in the text.
+    /// Returns a field of a record that is written in the text.
     pub fn field(&self, record: Value, name: &str) -> Option<Value> {
         let ValueKind::Fields(row) = record.kind else {
             return None;
@@ -159,7 +158,7 @@ impl<'a> Module<'a> {
         &self.text[range.range()]
     }
 
-    /// The line that a place is on, as it is called: "line 8", "cell 3, line 2".
+    /// Returns the line of a range as messages name it: "line 8", "cell 3, line 2".
     pub fn line_label(&self, range: impl Ranged) -> String {
         let cell = match self.dialect {
             Dialect::Python => None,
@@ -174,7 +173,7 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// The head of a loop or block: what stands before its body.
+    /// Returns the range of a loop's header, before its body.
     pub fn loop_header(&self, id: LoopId) -> TextRange {
         let around = self.loop_at(id);
         let end = around
@@ -185,7 +184,7 @@ impl<'a> Module<'a> {
     }
 }
 
-/// Whether the text speaks of anything that rules know.
+/// Whether the text mentions a library that the rules know.
 pub fn mentions_training_library(text: &str) -> bool {
     [
         "torch",

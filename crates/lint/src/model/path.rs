@@ -1,13 +1,13 @@
-//! Dotted names, traced back to what was imported.
+//! Dotted names, resolved through the imports.
 
 use ruff_python_ast::{Expr, Stmt, StmtImport, StmtImportFrom};
 use rustc_hash::FxHashMap;
 
-/// More segments than any name that a rule asks for.
+/// The maximum length of a dotted name. No rule asks for a longer one.
 const MAX_SEGMENTS: usize = 8;
 
-/// A dotted name from its package on: `F.softmax` is `torch.nn.functional.softmax` where
-/// `F` was imported as such.
+/// A dotted name starting with its package: `F.softmax` is `torch.nn.functional.softmax` if `F` was
+/// imported as `torch.nn.functional`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path<'a> {
     segments: [&'a str; MAX_SEGMENTS],
@@ -22,7 +22,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// None when it would be longer than any that is known.
+    /// Appends a segment. Returns `None` if the name gets too long.
     fn join(mut self, segment: &'a str) -> Option<Path<'a>> {
         *self.segments.get_mut(usize::from(self.length))? = segment;
         self.length += 1;
@@ -45,7 +45,7 @@ impl<'a> Path<'a> {
         self.segments().last().copied().unwrap_or("")
     }
 
-    /// Whether it is this dotted name.
+    /// Whether this is the given dotted name.
     pub fn is(&self, dotted: &str) -> bool {
         self.segments().iter().copied().eq(dotted.split('.'))
     }
@@ -54,7 +54,7 @@ impl<'a> Path<'a> {
         names.iter().any(|name| self.is(name))
     }
 
-    /// Whether it lies in this package or module.
+    /// Whether this lies in the given package or module.
     pub fn is_in(&self, dotted: &str) -> bool {
         let mut own = self.segments().iter();
         dotted
@@ -63,7 +63,7 @@ impl<'a> Path<'a> {
             && own.next().is_some()
     }
 
-    /// Packages that go by several names get one.
+    /// Replaces packages that have several names by one name.
     fn canonical(self) -> Path<'a> {
         let cut = |skip: usize, head: &'static str| {
             let mut path = Path::empty();
@@ -85,14 +85,14 @@ impl<'a> Path<'a> {
     }
 }
 
-/// The names that imports have bound.
+/// The names bound by imports.
 #[derive(Default)]
 pub struct Imports<'a> {
     names: FxHashMap<&'a str, Path<'a>>,
 }
 
 impl<'a> Imports<'a> {
-    /// Takes in an import statement, wherever it stands.
+    /// Records an import statement.
     pub fn record_import(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::Import(import) => self.import(import),
@@ -116,7 +116,7 @@ impl<'a> Imports<'a> {
     }
 
     fn import_from(&mut self, import: &'a StmtImportFrom) {
-        // What a project imports from itself is not known.
+        // Relative imports of the project itself are unknown.
         let Some(module) = import.module.as_ref().filter(|_| import.level == 0) else {
             return;
         };
@@ -135,14 +135,14 @@ impl<'a> Imports<'a> {
         }
     }
 
-    /// Whether anything of this package was imported.
+    /// Whether anything from this package was imported.
     pub fn has_package(&self, package: &str) -> bool {
         self.names
             .values()
             .any(|path| path.canonical().first() == package)
     }
 
-    /// The dotted name behind an expression, if it begins with an imported name.
+    /// Returns the full dotted name of an expression that begins with an imported name.
     pub fn resolve(&self, expression: &'a Expr) -> Option<Path<'a>> {
         self.resolve_spelling(expression).map(Path::canonical)
     }

@@ -1,24 +1,25 @@
-//! The names of one frame while it is gone through.
+//! The names of one frame while it is evaluated.
 
 use super::facts::LoopId;
 use super::value::Value;
 use rustc_hash::FxHashMap;
 
-/// What a name stands for at a moment, and the innermost loop it was bound in.
+/// The current value of a name, and the innermost loop it was bound in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Binding {
     pub value: Value,
     pub bound_in: Option<LoopId>,
 }
 
-/// Names may be dotted (`self.total`) or indexed by a literal (`sums["loss"]`).
+/// The bindings of a frame. Names may be dotted (`self.total`) or indexed by a literal
+/// (`sums["loss"]`).
 #[derive(Default)]
 pub struct Scope<'a> {
     places: FxHashMap<&'a str, usize>,
     slots: Vec<Option<Binding>>,
 }
 
-/// The slots at a fork of the way.
+/// The bindings at one point, such as before a branch.
 pub struct ScopeSnapshot(Vec<Option<Binding>>);
 
 impl<'a> Scope<'a> {
@@ -35,7 +36,7 @@ impl<'a> Scope<'a> {
         self.slots[place] = Some(slot);
     }
 
-    /// Changes what a name stands for without binding it anew.
+    /// Changes the value of a name without rebinding it.
     pub fn update_value(&mut self, name: &str, revise: impl FnOnce(&mut Value)) {
         if let Some(place) = self.places.get(name)
             && let Some(Some(slot)) = self.slots.get_mut(*place)
@@ -56,13 +57,13 @@ impl<'a> Scope<'a> {
         ScopeSnapshot(self.slots.clone())
     }
 
-    /// Goes back to a fork; returns where this way had come to.
+    /// Restores a snapshot and returns the bindings it replaces.
     pub fn restore(&mut self, fork: &ScopeSnapshot) -> ScopeSnapshot {
         ScopeSnapshot(std::mem::replace(&mut self.slots, fork.0.clone()))
     }
 
-    /// Another way comes in here. What was bound in a loop on either way was: it may be new
-    /// in each turn.
+    /// Joins the bindings of another branch. A name bound in a loop in either branch counts as
+    /// bound there, because it may be new in each iteration.
     pub fn merge(&mut self, other: &ScopeSnapshot) {
         if self.slots.len() < other.0.len() {
             self.slots.resize(other.0.len(), None);

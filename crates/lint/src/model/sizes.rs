@@ -1,14 +1,14 @@
-//! Numbers and sizes that are written in the text, as far as they can be computed.
+//! Numbers and array sizes that can be computed from the text.
 
 use super::path::Path;
 use super::value::{Size, Value, ValueKind};
 use ruff_python_ast::{Expr, ExprCall, Number, Operator};
 
-/// The size of an element where the text does not say.
+/// The element size if the text does not give a type.
 const FLOAT32_BYTES: f64 = 4.0;
 const FLOAT64_BYTES: f64 = 8.0;
 
-/// A literal number.
+/// Returns the value of a number literal.
 pub fn literal(number: &Number) -> Value {
     match number {
         Number::Int(int) => int
@@ -21,7 +21,7 @@ pub fn literal(number: &Number) -> Value {
     }
 }
 
-/// An index into a row of this length; negative ones count from the end.
+/// Returns a literal index into a row of this length; negative indices count from the end.
 pub fn index(expression: &Expr, length: usize) -> Option<usize> {
     let (number, from_end) = match expression {
         Expr::NumberLiteral(number) => (&number.value, false),
@@ -45,7 +45,7 @@ pub fn index(expression: &Expr, length: usize) -> Option<usize> {
     (at < length).then_some(at)
 }
 
-/// What an operator makes of two values.
+/// Returns the result of an operator.
 pub fn operated(operator: Operator, left: Value, right: Value) -> Value {
     if let (Some(left), Some(right)) = (left.as_number(), right.as_number()) {
         let number = match operator {
@@ -87,7 +87,7 @@ pub fn operated(operator: Operator, left: Value, right: Value) -> Value {
     }
 }
 
-/// `x / 255` is as large as `x`.
+/// Returns the size of an array scaled by a number: `x / 255` is as large as `x`.
 fn sized_like(left: Value, right: Value) -> Value {
     let of = match (left.size, right.size) {
         (Size::Bytes { .. }, _) if right.is(ValueKind::Number) => left,
@@ -102,7 +102,7 @@ fn sized_like(left: Value, right: Value) -> Value {
     }
 }
 
-/// The length that a window leaves when it moves along an axis.
+/// Returns the output length of a convolution or pooling window along one axis.
 pub fn window_output_length(
     length: f64,
     kernel: f64,
@@ -113,14 +113,14 @@ pub fn window_output_length(
     ((length + 2.0 * padding - dilation * (kernel - 1.0) - 1.0) / stride.max(1.0)).floor() + 1.0
 }
 
-/// An argument by its name.
+/// Returns a keyword argument.
 pub fn keyword<'a>(call: &'a ExprCall, name: &str) -> Option<&'a Expr> {
     call.arguments
         .find_keyword(name)
         .map(|keyword| &keyword.value)
 }
 
-/// An option of the command line and the number it is by default:
+/// Returns the name and numeric default of a command-line option:
 /// `parser.add_argument("--batch-size", type=int, default=64)`.
 pub fn option(call: &ExprCall) -> Option<(String, Value)> {
     let Expr::Attribute(attribute) = &*call.func else {
@@ -138,7 +138,7 @@ pub fn option(call: &ExprCall) -> Option<(String, Value)> {
     let name = match keyword(call, "dest") {
         Some(Expr::StringLiteral(text)) => text.value.to_str(),
         Some(_) => return None,
-        // The first long one, or the first.
+        // The first long option, or the first one.
         None => {
             let names: Vec<&str> = texts.collect();
             let long = names.iter().find(|name| name.starts_with("--"));
@@ -147,17 +147,17 @@ pub fn option(call: &ExprCall) -> Option<(String, Value)> {
     };
     let value = match default {
         Some(Expr::NumberLiteral(number)) => literal(&number.value),
-        // It is there, and not known: it is no other one's default either.
+        // The option exists but its default is unknown, so another default must not be used for it.
         _ => Value::UNKNOWN,
     };
     Some((name.replace('-', "_"), value))
 }
 
-/// An array whose lengths are known.
+/// An array of known shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     pub lengths: Vec<f64>,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub each: f64,
 }
 
@@ -173,7 +173,7 @@ impl Array {
     }
 }
 
-/// The array that a library function makes from literal sizes.
+/// Returns the array that a library function creates from literal sizes.
 pub fn made_by<'a>(
     path: &Path<'a>,
     call: &'a ExprCall,
@@ -208,7 +208,7 @@ pub fn made_by<'a>(
     array(call, first, takes_many, dtype, whole, lengths)
 }
 
-/// The array that a generator of NumPy makes: `rng.random((rows, columns))`.
+/// Returns the array that a NumPy generator creates: `rng.random((rows, columns))`.
 pub fn drawn_by<'a>(
     method: &str,
     call: &'a ExprCall,
@@ -254,7 +254,7 @@ fn array<'a>(
     is_shape.then_some(Array { lengths, each })
 }
 
-/// `torch.randint(high, (shape))` against `torch.randint(low, high, (shape))`.
+/// Distinguishes `torch.randint(high, (shape))` from `torch.randint(low, high, (shape))`.
 fn second_is_shape(call: &ExprCall) -> bool {
     call.arguments
         .args
@@ -262,7 +262,7 @@ fn second_is_shape(call: &ExprCall) -> bool {
         .is_some_and(|second| second.is_tuple_expr() || second.is_list_expr())
 }
 
-/// Bytes of an element of this type, by the last part of its name.
+/// Returns the element size of a dtype in bytes, by the last part of its name.
 pub fn element(dtype: &Expr) -> Option<f64> {
     let name = match dtype {
         Expr::Attribute(attribute) => attribute.attr.as_str(),
@@ -277,7 +277,7 @@ pub fn element(dtype: &Expr) -> Option<f64> {
             8
         }
         "float" => match dtype {
-            // `torch.float` has four bytes, Python's own `float` eight.
+            // `torch.float` has four bytes, Python's `float` eight.
             Expr::Attribute(_) => 4,
             _ => 8,
         },

@@ -1,4 +1,4 @@
-//! How a name is used in a block: what a rule asks once it has a suspicion.
+//! Finds how a name is used in a block, for a rule that already suspects the name.
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
@@ -9,15 +9,15 @@ use ruff_text_size::{Ranged, TextRange};
 pub struct Use<'a> {
     /// The name itself.
     pub expr: &'a Expr,
-    /// The expressions around it, innermost first.
+    /// The enclosing expressions, innermost first.
     pub around: [Option<&'a Expr>; 4],
-    /// The statement it stands in.
+    /// The enclosing statement.
     pub statement: &'a Stmt,
     pub is_store: bool,
 }
 
 impl<'a> Use<'a> {
-    /// The method that is called on it, if one is.
+    /// Returns the method that is called on the name.
     pub fn method(&self) -> Option<&'a str> {
         match (self.around[0], self.around[1]) {
             (Some(Expr::Attribute(attribute)), Some(Expr::Call(call)))
@@ -29,7 +29,7 @@ impl<'a> Use<'a> {
         }
     }
 
-    /// It is an argument of this call.
+    /// Returns the call that the name is an argument of.
     pub fn argument_of(&self) -> Option<&'a ruff_python_ast::ExprCall> {
         match self.around[0] {
             Some(Expr::Call(call)) if call.func.range() != self.expr.range() => Some(call),
@@ -38,8 +38,7 @@ impl<'a> Use<'a> {
     }
 }
 
-/// All uses of a name (plain, or dotted as it is written) in a block, functions inside it
-/// included.
+/// Returns all uses of a plain or dotted name in a block, including nested functions.
 pub fn find_uses<'a>(text: &'a str, name: &str, block: &'a [Stmt]) -> Vec<Use<'a>> {
     let mut search = Search {
         text,
@@ -98,7 +97,7 @@ impl<'a> Visitor<'a> for Search<'a, '_> {
     }
 }
 
-/// Whether one range lies in another.
+/// Whether one range lies inside another.
 pub fn lies_in(inner: TextRange, outer: TextRange) -> bool {
     outer.contains_range(inner)
 }

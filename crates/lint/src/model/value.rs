@@ -1,8 +1,8 @@
-//! What an expression may stand for.
+//! Abstract values: what an expression may stand for.
 
 use ruff_text_size::TextSize;
 
-/// What kind of thing it is, as far as rules care.
+/// The kind of a value, as far as the rules distinguish it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ValueKind {
     #[default]
@@ -10,42 +10,41 @@ pub enum ValueKind {
     None,
     Number,
     Text,
-    /// Of PyTorch or TensorFlow.
+    /// A tensor of PyTorch or TensorFlow.
     Tensor,
-    /// Of NumPy, or a table of Pandas.
+    /// A NumPy array or a pandas table.
     Array,
     Model,
     Optimizer,
     Scheduler,
     Criterion,
-    /// One of a model's weights, and all of them: what is computed from them has a graph.
+    /// One of a model's weights. What is computed from weights has a graph.
     Parameter,
     Parameters,
     Loader,
     Dataset,
     Scaler,
-    /// What steps for itself: DeepSpeed, Fabric, Accelerate.
+    /// An engine that runs the training step itself: DeepSpeed, Fabric, Accelerate.
     Engine,
     Tape,
     List,
-    /// What a loader gives in one turn, where the lengths of it are known: the first of its
-    /// parts has the shape of the whole.
+    /// One batch of a loader whose shape is known. Its first part has that shape.
     Batch,
-    /// A list or queue that drops what is old.
+    /// A list or queue that drops old elements.
     Bounded,
     Dict,
-    /// Some values of its own, in [`super::flow::Flow::rows`].
+    /// A tuple, by its index in [`super::flow::Flow::rows`].
     Tuple(u32),
-    /// A record of names and values, in the same place.
+    /// A record of names and values, by its index in [`super::flow::Flow::rows`].
     Fields(u32),
-    /// A function or class of this text.
+    /// A function in this text.
     Function(u32),
     Class(u32),
-    /// An object of a class of this text that is nothing of the above.
+    /// An object of a class in this text that has no other kind.
     Instance(u32),
 }
 
-/// Where its memory is.
+/// The device that holds a value's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
     #[default]
@@ -53,55 +52,55 @@ pub enum Device {
     Gpu,
 }
 
-/// What its numbers are like. Of a model: those it puts out; of a criterion: what it makes of
-/// those it is given, before anything else.
+/// The range of a value, by the activation that produced it. For a model, of its output; for a
+/// criterion, the activation it applies to its input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
     #[default]
     Unknown,
-    /// What some model put out, of which no more is known.
+    /// The output of a model with an unknown last layer.
     ModelOutput,
-    /// Any number at all, as a layer without an activation puts them out.
+    /// Any number: the output of a layer without activation.
     Linear,
-    /// None below zero, and many that are zero.
+    /// Not negative, and often exactly zero.
     Relu,
-    /// From zero to one, both ends included: so close is only a matter of rounding.
+    /// Between zero and one; rounding reaches both ends.
     Softmax,
     Sigmoid,
 }
 
-/// How large it is.
+/// The size of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Size {
     #[default]
     Unknown,
-    /// It is this number itself.
+    /// A known number.
     Number(f64),
-    /// An array of so many bytes, and so many rows.
+    /// An array of known size.
     Bytes { bytes: f64, rows: f64 },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Value {
     pub kind: ValueKind,
-    /// It carries the graph it was computed by; a container: what is in it does.
+    /// Whether the value, or an element of the container, references an autograd graph.
     pub graph: bool,
-    /// It was computed from what a model said, with or without its graph.
+    /// Whether the value was computed from a model's output, with or without its graph.
     pub predicted: bool,
-    /// It has one value for each element, and no reduction has been made.
+    /// Whether a loss has one value per element because no reduction was applied.
     pub unreduced: bool,
-    /// It has a value for each one that a layer put out; how many that are, one for all I know,
-    /// is another question.
+    /// Whether the value has one element per output of a layer. The layer may have a single output.
     pub elementwise: bool,
     pub activation: Activation,
-    /// The class of this text that it is an object of, whatever its kind.
+    /// The class in this text that the value is an object of, whatever its kind.
     pub class: Option<u32>,
     pub device: Device,
     pub size: Size,
-    /// The lengths along its axes, in [`super::flow::Flow::shapes`]; of a dataset or loader,
-    /// those of the first thing it gives. 0: not known.
+    /// The index of the shape in [`super::flow::Flow::shapes`] plus one, or 0 if it is unknown. For
+    /// a dataset or loader, the shape of the first part it yields.
     pub shape: u32,
-    /// Where it was made: two values of one place are the same object.
+    /// The source offset where the value was created. Values created at one offset are the same
+    /// object.
     pub site: TextSize,
 }
 
@@ -150,7 +149,7 @@ impl Value {
         self.kind == kind
     }
 
-    /// The number it is known to be.
+    /// Returns the number, if it is known.
     pub fn as_number(&self) -> Option<f64> {
         match self.size {
             Size::Number(number) => Some(number),
@@ -172,7 +171,7 @@ impl Value {
         }
     }
 
-    /// The same without its graph.
+    /// Returns the same value without its graph.
     pub fn detached(self) -> Value {
         Value {
             graph: false,
@@ -180,7 +179,7 @@ impl Value {
         }
     }
 
-    /// What it is after two ways that meet.
+    /// Joins the values of two branches.
     pub fn join(self, other: Value) -> Value {
         if self == other {
             return self;

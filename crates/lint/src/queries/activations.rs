@@ -1,11 +1,11 @@
-//! What numbers are like where a logarithm is taken of them, or something is divided by them.
+//! Which activation produced the values that a logarithm or a division uses.
 
 use crate::model::{Activation, Call, FrameId, Module, Value, ValueKind};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
-/// What an expression's numbers are like: by what it was computed from, or, where it is a
-/// parameter, by what any call in this text gives for it.
+/// Returns the possible activations of an expression: of what it was computed from or, for a
+/// parameter, of what the calls in this text pass.
 pub fn find_activations<'a>(
     module: &Module<'a>,
     frame: FrameId,
@@ -24,7 +24,7 @@ pub fn find_activations<'a>(
     }
 }
 
-/// The place of a parameter that the function does not bind anew.
+/// Returns the index of a parameter that the function does not rebind.
 pub fn parameter_index(module: &Module<'_>, frame: FrameId, name: &str) -> Option<usize> {
     let def = module.frame(frame).def?;
     let mut parameters = def.parameters.iter_non_variadic_params();
@@ -54,7 +54,7 @@ fn passed_activations(
         .collect()
 }
 
-/// Whether a call of an object of this text runs this method.
+/// Whether a call of an object in this text runs this method.
 fn call_runs_method(module: &Module<'_>, call: &Call<'_>, frame: FrameId) -> bool {
     let class = call
         .callee
@@ -67,7 +67,7 @@ fn call_runs_method(module: &Module<'_>, call: &Call<'_>, frame: FrameId) -> boo
     })
 }
 
-/// Whether this is what a custom loss of Keras is given: `y_pred` beside `y_true`.
+/// Whether the name is the `y_pred` of a custom Keras loss.
 pub fn is_keras_prediction(module: &Module<'_>, frame: FrameId, expression: &Expr) -> bool {
     let Expr::Name(name) = expression else {
         return false;
@@ -78,7 +78,7 @@ pub fn is_keras_prediction(module: &Module<'_>, frame: FrameId, expression: &Exp
         && parameter_index(module, frame, "y_true").is_some()
 }
 
-/// Whether a call is one of these methods, of a tensor.
+/// Whether a call is one of these tensor methods.
 pub fn is_tensor_method(call: &Call<'_>, names: &[&str]) -> bool {
     call.method().is_some_and(|method| names.contains(&method))
         && call
@@ -86,7 +86,7 @@ pub fn is_tensor_method(call: &Call<'_>, names: &[&str]) -> bool {
             .is_some_and(|receiver| matches!(receiver.kind, ValueKind::Tensor | ValueKind::Unknown))
 }
 
-/// An expression as something that a dot or an operator may follow.
+/// Returns the source of an expression, in parentheses where a dot or an operator could not follow.
 pub fn parenthesized(module: &Module<'_>, expression: &Expr) -> String {
     let source = module.source(expression.range());
     match expression {

@@ -1,5 +1,4 @@
-//! What is gone back through: the names whose gradients are computed, and whether something
-//! that is kept is kept for that.
+//! Calls of `backward()`: which names it runs on, and whether a stored value is stored for it.
 
 use crate::model::uses::{Use, find_uses};
 use crate::model::{Call, FrameId, LoopId, Module, ValueKind};
@@ -20,7 +19,7 @@ pub fn is_backward_call(call: &Call<'_>) -> bool {
     }
 }
 
-/// What gradients are computed of, as it is written, within a frame.
+/// Returns the names that `backward()` runs on in a function.
 pub fn backward_names<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a str> {
     let mut names = Vec::new();
     for call in module.calls() {
@@ -32,7 +31,7 @@ pub fn backward_names<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a str> {
     names
 }
 
-/// Whether gradients are computed in this loop, or in a function that it calls.
+/// Whether this loop, or a function it calls, computes gradients.
 pub fn runs_backward_in_loop(module: &Module<'_>, id: LoopId) -> bool {
     let mut here = module
         .calls()
@@ -41,7 +40,7 @@ pub fn runs_backward_in_loop(module: &Module<'_>, id: LoopId) -> bool {
     here.any(|call| runs_backward_within(module, call, 3))
 }
 
-/// Whether gradients are computed in this function, or in one that it calls.
+/// Whether this function, or one it calls, computes gradients.
 pub fn runs_backward_in_function(module: &Module<'_>, frame: FrameId) -> bool {
     function_runs_backward(module, frame, 3)
 }
@@ -54,7 +53,7 @@ fn function_runs_backward(module: &Module<'_>, frame: FrameId, deep: u32) -> boo
     here.any(|call| runs_backward_within(module, call, deep))
 }
 
-/// Whether a call computes gradients, itself or in a function that it calls.
+/// Whether a call computes gradients, directly or through the functions it calls.
 pub fn call_runs_backward(module: &Module<'_>, call: &Call<'_>) -> bool {
     runs_backward_within(module, call, 3)
 }
@@ -67,7 +66,7 @@ fn runs_backward_within(module: &Module<'_>, call: &Call<'_>, deep: u32) -> bool
                 .is_some_and(|own| function_runs_backward(module, own, deep - 1)))
 }
 
-/// The names in an expression, plain or dotted.
+/// Collects the plain and dotted names in an expression.
 pub fn collect_names<'a>(module: &Module<'a>, expression: &'a Expr, names: &mut Vec<&'a str>) {
     struct Names<'m, 'a, 'n> {
         module: &'m Module<'a>,
@@ -78,7 +77,7 @@ pub fn collect_names<'a>(module: &Module<'a>, expression: &'a Expr, names: &mut 
             match self.module.dotted_name(expression) {
                 Some(key) => self.names.push(key),
                 None => match expression {
-                    // Of `loss.mean()` the name is `loss`.
+                    // The name in `loss.mean()` is `loss`.
                     Expr::Call(call) => {
                         if let Expr::Attribute(attribute) = &*call.func {
                             self.visit_expr(&attribute.value);
@@ -96,11 +95,11 @@ pub fn collect_names<'a>(module: &Module<'a>, expression: &'a Expr, names: &mut 
     Names { module, names }.visit_expr(expression);
 }
 
-/// Whether what is kept under this name may be gone back through later: then keeping its graph
-/// is what the author wants. Only uses that want a mere number, or a picture, say no.
+/// Whether `backward()` may later run on the values stored under this name, so that the graph is
+/// kept on purpose. Only uses that print, plot or convert a number rule it out.
 pub fn may_need_graph(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
     let mut frame = module.frame(frame);
-    // An attribute may be used by every method of its class.
+    // Every method of the class may use an attribute.
     let bodies: Vec<&[Stmt]> = match (name.strip_prefix("self."), frame.class) {
         (Some(_), Some(class)) => module
             .frames()
@@ -109,7 +108,7 @@ pub fn may_need_graph(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
             .map(|other| other.body)
             .collect(),
         _ => {
-            // A name of an outer function is that function's.
+            // A name of an outer function belongs to that function.
             while !frame.names.contains_key(name)
                 && let Some(parent) = frame.parent
             {
@@ -135,7 +134,7 @@ fn use_needs_graph<'a>(module: &Module<'a>, used: &Use<'a>, body: &'a [Stmt], de
             "item" | "detach" | "cpu" | "tolist" | "numpy" | "size" | "append" | "extend"
             | "clear" | "pop" | "popleft" | "update" | "reset" | "add" | "insert" | "items"
             | "keys" | "values" | "get" | "copy" => false,
-            // `total.mean()`: a number in the end, unless it is gone back through.
+            // `total.mean()` is just a number unless `backward()` runs on it.
             "mean" | "sum" | "max" | "min" | "std" | "div" | "mul" => {
                 surroundings_need_graph(module, used, 2, body, depth)
             }
@@ -145,7 +144,7 @@ fn use_needs_graph<'a>(module: &Module<'a>, used: &Use<'a>, body: &'a [Stmt], de
     surroundings_need_graph(module, used, 0, body, depth)
 }
 
-/// Whether what surrounds the use, from this level on, wants the graph.
+/// Whether the enclosing expressions, from this level on, need the graph.
 fn surroundings_need_graph<'a>(
     module: &Module<'a>,
     used: &Use<'a>,
@@ -170,7 +169,7 @@ fn surroundings_need_graph<'a>(
         }
     }
     match used.statement {
-        // It lives on under another name.
+        // The value gets another name.
         Stmt::Assign(assign) => assign
             .targets
             .iter()
@@ -183,7 +182,7 @@ fn surroundings_need_graph<'a>(
     }
 }
 
-/// Whether the graph of what is assigned here is wanted under this name, or one of these.
+/// Whether the graph is needed under the name, or one of the names, that the value is assigned to.
 fn target_needs_graph<'a>(
     module: &Module<'a>,
     target: &'a Expr,
@@ -207,7 +206,7 @@ fn target_needs_graph<'a>(
     })
 }
 
-/// Functions that only look at a value: they print, draw, count or convert it.
+/// Whether a function only prints, plots, counts or converts a value.
 fn only_reads_value(module: &Module<'_>, function: &Expr) -> bool {
     if let Expr::Name(name) = function
         && matches!(
@@ -232,7 +231,7 @@ fn only_reads_value(module: &Module<'_>, function: &Expr) -> bool {
                 | "sum"
         )
     {
-        // `sum(losses).backward()` is seen as a call on the sum, and rare.
+        // `sum(losses).backward()` is a call on the sum, and rare.
         return name.id != "sum" && name.id != "zip" && name.id != "enumerate" && name.id != "list";
     }
     let text = module.text.get(std::ops::Range::<usize>::from(

@@ -1,11 +1,10 @@
-//! Where a thing comes from: what a name was bound to, behind other names, functions of the
-//! same text and moves to a device.
+//! Finds what a name was bound to, through other names and functions of the same text.
 
 use crate::model::{FrameId, Module, Role, ValueKind, each_block};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// An expression, the function it stands in, and which part of what it gives is meant.
+/// An expression, the function it is in, and the part of its result that is meant.
 #[derive(Clone, Copy)]
 pub struct BoundExpr<'a> {
     pub expr: &'a Expr,
@@ -13,8 +12,8 @@ pub struct BoundExpr<'a> {
     pub part: Option<usize>,
 }
 
-/// What a name was bound to last before a place in a function; what an attribute of `self` was
-/// bound to anywhere in its class; what a name of an outer function was bound to at all.
+/// Returns the last binding of a name before a position in a function, any binding of a `self`
+/// attribute in its class, or any binding of a name in an outer function.
 pub fn find_binding<'a>(
     module: &Module<'a>,
     name: &str,
@@ -59,7 +58,7 @@ pub fn find_binding<'a>(
             });
         }
         if own_class.is_some() || module.frame(at).names.contains_key(name) {
-            // A parameter, or what a loop gave it.
+            // The name is a parameter or a loop variable.
             return None;
         }
         here = module.frame(at).parent;
@@ -76,7 +75,7 @@ fn position_in_target(target: &Expr, part: TextRange) -> Option<usize> {
     parts.iter().position(|other| other.range() == part)
 }
 
-/// The expression itself, or what its name was bound to, a few names deep.
+/// Returns the expression behind up to four names.
 pub fn resolve_names<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId) -> BoundExpr<'a> {
     let mut origin = BoundExpr {
         expr,
@@ -97,7 +96,7 @@ pub fn resolve_names<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId) ->
     origin
 }
 
-/// What a function of this text returns, if it returns in one place only.
+/// Returns the return value of a function in this text that has a single `return`.
 pub fn single_return_value<'a>(module: &Module<'a>, frame: FrameId) -> Option<&'a Expr> {
     match return_values(module, frame)[..] {
         [one] => Some(one),
@@ -105,7 +104,7 @@ pub fn single_return_value<'a>(module: &Module<'a>, frame: FrameId) -> Option<&'
     }
 }
 
-/// All that a function of this text may return.
+/// Returns all return values of a function in this text.
 pub fn return_values<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a Expr> {
     fn collect<'a>(body: &'a [Stmt], found: &mut Vec<&'a Expr>) {
         for statement in body {
@@ -120,7 +119,7 @@ pub fn return_values<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a Expr> {
     found
 }
 
-/// The function of this text that a call is of.
+/// Returns the function in this text that is called.
 pub fn find_local_function<'a>(
     module: &Module<'a>,
     call: &'a ExprCall,
@@ -132,7 +131,7 @@ pub fn find_local_function<'a>(
     }
 }
 
-/// What a chain of methods and attributes begins with: `a` of `a.b().c`.
+/// Returns the first expression of a chain of methods and attributes: `a` of `a.b().c`.
 pub fn chain_root(mut expr: &Expr) -> &Expr {
     loop {
         expr = match expr {
@@ -147,8 +146,7 @@ pub fn chain_root(mut expr: &Expr) -> &Expr {
     }
 }
 
-/// The statement in a block, or in the blocks inside it, that a place lies in, with the block
-/// it stands in.
+/// Returns the innermost block and the index of the statement in it that contains a range.
 pub fn find_statement(body: &[Stmt], place: TextRange) -> Option<(&[Stmt], usize)> {
     let index = body
         .iter()
@@ -160,7 +158,7 @@ pub fn find_statement(body: &[Stmt], place: TextRange) -> Option<(&[Stmt], usize
     inner.or(Some((body, index)))
 }
 
-/// Whether this text trains: a model is fitted, gradients are computed, or a loader is made.
+/// Whether this text trains: it fits a model, computes gradients or creates a loader.
 pub fn is_training_script(module: &Module<'_>) -> bool {
     module.calls().iter().any(|call| {
         matches!(

@@ -1,11 +1,11 @@
-//! Whether a device is a graphics card.
+//! Whether a device is a GPU.
 
 use super::bindings::find_binding;
 use crate::model::{FrameId, Module};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
-/// Whether a device is a graphics card for sure, or is one where there is one.
+/// Whether a device is a GPU, or one if there is any.
 pub fn is_gpu_device<'a>(module: &Module<'a>, device: &'a Expr, frame: FrameId) -> bool {
     is_gpu_device_within(module, device, frame, 4)
 }
@@ -47,8 +47,8 @@ fn is_gpu_device_within<'a>(
     }
 }
 
-/// Whether a parameter is a graphics card: all who call the function in this text give one, or
-/// it is one by default.
+/// Whether a parameter is a GPU, because all callers in this text pass one or because of its
+/// default.
 fn is_gpu_parameter<'a>(module: &Module<'a>, name: &str, frame: FrameId, deep: u32) -> bool {
     let Some(def) = module.frame(frame).def else {
         return false;

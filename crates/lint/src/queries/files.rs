@@ -1,11 +1,11 @@
-//! What is read from files: whole arrays, one file of many, and the names of many files.
+//! What is read from files: whole arrays, single files of a dataset, and lists of paths.
 
 use super::bindings::{find_binding, find_local_function, resolve_names, single_return_value};
 use crate::model::{FrameId, Module, Path, ValueKind};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::Ranged;
 
-/// Functions that read all of a file into memory.
+/// Whether a function reads a whole file into memory.
 pub fn reads_file(path: &Path<'_>) -> bool {
     match path.segments() {
         ["numpy", "load" | "loadtxt" | "genfromtxt" | "fromfile"] => true,
@@ -28,7 +28,7 @@ pub fn reads_file(path: &Path<'_>) -> bool {
     }
 }
 
-/// Whether a call reads a file as it is: not as a window onto it.
+/// Whether a call reads the whole file instead of mapping or chunking it.
 fn reads_whole_file(path: &Path<'_>, call: &ExprCall) -> bool {
     let is_window = call.arguments.find_keyword("mmap_mode").is_some()
         || call.arguments.find_keyword("chunksize").is_some()
@@ -38,8 +38,8 @@ fn reads_whole_file(path: &Path<'_>, call: &ExprCall) -> bool {
     reads_file(path) && !is_window
 }
 
-/// Whether an expression is all that a file of data held: loaded, converted, scaled, or one of
-/// its fields; not a part of it.
+/// Whether an expression is the whole content of a data file: loaded, converted, scaled, or one of
+/// its fields.
 pub fn holds_whole_file<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId) -> bool {
     holds_whole_file_within(module, expr, frame, 12)
 }
@@ -93,7 +93,7 @@ fn holds_whole_file_within<'a>(
                         "numpy",
                         "array" | "asarray" | "float32" | "transpose" | "ascontiguousarray",
                     ] => first(),
-                    // Weights are kept in such files as well.
+                    // Weights are stored in such files as well.
                     ["torch", "load"] => {
                         let name = module.source(expr).to_ascii_lowercase();
                         let is_weights = [
@@ -141,7 +141,7 @@ fn holds_whole_file_within<'a>(
     }
 }
 
-/// Whether one part of what a function of this text returns is all that a file held.
+/// Whether one part of a local function's return value is the whole content of a file.
 fn part_holds_whole_file<'a>(
     module: &Module<'a>,
     expr: &'a Expr,
@@ -162,8 +162,7 @@ fn part_holds_whole_file<'a>(
     }
 }
 
-/// Whether an expression is the names of many files: what a folder holds, or what matches a
-/// pattern.
+/// Whether an expression is a list of paths, from a folder or a pattern.
 pub fn is_path_list<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId) -> bool {
     is_path_list_within(module, expr, frame, 6)
 }
@@ -214,7 +213,7 @@ fn is_path_list_within<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId, 
     }
 }
 
-/// The name that a list was bound to.
+/// Returns the name that a list is bound to.
 fn name_of_list<'a>(
     module: &Module<'a>,
     origin: &super::bindings::BoundExpr<'a>,
@@ -251,8 +250,8 @@ fn is_path_join<'a>(module: &Module<'a>, expr: &'a Expr) -> bool {
         .is_some_and(|path| path.is("os.path.join"))
 }
 
-/// Whether an expression reads a file of data that is named by one of these names: by itself, or
-/// through a function of this text.
+/// Whether an expression reads a data file whose path is one of these names, directly or through a
+/// function in this text.
 pub fn reads_file_named_by<'a>(
     module: &Module<'a>,
     expr: &'a Expr,
@@ -316,7 +315,7 @@ fn mentions(expr: &Expr, names: &[&str]) -> bool {
     search.found
 }
 
-/// Whether a function reads a file and returns an array: not a number, a text or a label.
+/// Whether a function reads a file and returns an array, not a number, a string or a label.
 fn returns_file_content(module: &Module<'_>, frame: FrameId) -> bool {
     let reads = module.calls().iter().any(|call| {
         call.context.frame == frame
@@ -331,7 +330,7 @@ fn returns_file_content(module: &Module<'_>, frame: FrameId) -> bool {
         )
 }
 
-/// The names that a loop or comprehension binds.
+/// Returns the names that a loop or comprehension binds.
 pub fn target_names(target: &Expr) -> Vec<&str> {
     match target {
         Expr::Name(name) => vec![name.id.as_str()],
@@ -341,7 +340,7 @@ pub fn target_names(target: &Expr) -> Vec<&str> {
     }
 }
 
-/// Whether a statement stands in a function that gives one element or batch at a time.
+/// Whether a function yields one sample or batch at a time.
 pub fn yields_one_item(module: &Module<'_>, frame: FrameId) -> bool {
     let frame = module.frame(frame);
     frame.yields.is_some()

@@ -1,10 +1,10 @@
-//! Loaders of PyTorch: what they load, in which batches, with how many workers.
+//! PyTorch DataLoaders: their datasets and their workers.
 
 use crate::model::{Call, FrameId, Module, Value, ValueKind};
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
-/// The calls that make a `DataLoader`.
+/// Returns the calls that create a `DataLoader`.
 pub fn find_loaders<'m, 'a>(module: &'m Module<'a>) -> impl Iterator<Item = &'m Call<'a>> {
     module.calls().iter().filter(|call| is_loader(call))
 }
@@ -13,7 +13,7 @@ fn is_loader(call: &Call<'_>) -> bool {
     call.result.is(ValueKind::Loader) && call.path.is_some_and(|path| path.last() == "DataLoader")
 }
 
-/// How many workers a loader has, where that is known, and where it is said.
+/// Returns the number of workers of a loader if it is known, and the expression that gives it.
 pub fn worker_count<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<(f64, Option<&'a Expr>)> {
     if let Some(expr) = loader.argument(5, "num_workers") {
         let value = module.argument(loader, 5, "num_workers")?;
@@ -24,7 +24,7 @@ pub fn worker_count<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<(f64, 
     options.as_number().map(|number| (number, None))
 }
 
-/// Records that are spread over the arguments: `**options`.
+/// Returns the records unpacked into the arguments: `**options`.
 fn spread_records<'m, 'a>(
     module: &'m Module<'a>,
     call: &'m Call<'a>,
@@ -40,7 +40,7 @@ fn spread_records<'m, 'a>(
         .map(|(_, value)| *value)
 }
 
-/// The loaders with at least one worker that a class of this text is loaded by.
+/// Returns the loaders with at least one worker for a dataset class in this text.
 pub fn loaders_with_workers<'m, 'a>(
     module: &'m Module<'a>,
     class: u32,
@@ -52,7 +52,7 @@ pub fn loaders_with_workers<'m, 'a>(
     })
 }
 
-/// The functions that this one calls in the same text, itself first.
+/// Returns this function and the functions it calls in the same text, up to a depth.
 pub fn reachable_functions(module: &Module<'_>, frame: FrameId, deep: u32) -> Vec<FrameId> {
     let mut frames = vec![frame];
     let mut from = 0;
@@ -74,7 +74,7 @@ pub fn reachable_functions(module: &Module<'_>, frame: FrameId, deep: u32) -> Ve
     frames
 }
 
-/// The line a loader is made on.
-pub fn line_range(module: &Module<'_>, loader: &Call<'_>) -> String {
+/// Returns the line on which a loader is created.
+pub fn loader_line(module: &Module<'_>, loader: &Call<'_>) -> String {
     module.line_label(loader.expr.range())
 }

@@ -1,4 +1,4 @@
-//! What several rules ask of the model, one subject a file.
+//! Queries about the model that several rules share, one subject per file.
 
 pub mod activations;
 pub mod backward;

@@ -1,5 +1,5 @@
-//! Steps of optimizers: what moves the weights, what clears the gradients, and the `if` that
-//! lets the gradients of several batches add up before a step.
+//! Optimizer steps: the calls that update the weights or clear the gradients, and the `if` that
+//! accumulates gradients over several batches.
 
 use super::backward::is_backward_call;
 use crate::finding::Edit;
@@ -8,7 +8,7 @@ use crate::model::{Call, FrameId, LoopId, Module, ValueKind};
 use ruff_python_ast::{CmpOp, Expr, ExprBinOp, Number, Operator, Stmt, StmtIf, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// The optimizer that a call steps, as it is written: `optimizer.step()`,
+/// Returns the name of the optimizer that a call steps: `optimizer.step()`,
 /// `scaler.step(optimizer)`.
 pub fn stepped_optimizer<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<&'a str> {
     if call.method() != Some("step") {
@@ -27,7 +27,7 @@ pub fn stepped_optimizer<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<&'a
     }
 }
 
-/// What a call clears the gradients of, as it is written.
+/// Returns the name of the object whose gradients a call clears.
 pub fn cleared_object<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<&'a str> {
     match call.method() {
         Some("zero_grad") => module.dotted_name(call.object()?),
@@ -35,7 +35,7 @@ pub fn cleared_object<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<&'a st
     }
 }
 
-/// How many times a word stands in the text, comments left out.
+/// Counts how often a word occurs in the text outside comments.
 pub fn count_mentions(text: &str, word: &str) -> usize {
     let code = text
         .lines()
@@ -43,31 +43,31 @@ pub fn count_mentions(text: &str, word: &str) -> usize {
     code.map(|code| code.matches(word).count()).sum()
 }
 
-/// Gradients that are added up over some turns of a loop before the optimizer steps.
+/// Gradients accumulated over several iterations of a loop before the optimizer steps.
 pub struct Accumulation<'m, 'a> {
     pub id: LoopId,
     pub frame: FrameId,
     /// The `if` around the step.
     pub choice: &'a StmtIf,
-    /// `(i + 1) % 4`
+    /// The modulo operation, such as `(i + 1) % 4`.
     pub modulo: &'a ExprBinOp,
-    /// The comparison is all there is to the condition.
+    /// Whether the condition contains nothing but this comparison.
     pub is_plain: bool,
-    /// The optimizers that step.
+    /// The names of the optimizers that step.
     pub optimizers: Vec<&'a str>,
-    /// The calls that step them, or of functions that do.
+    /// The calls that step them, directly or through a function.
     pub steps: Vec<&'m Call<'a>>,
-    /// The calls that compute gradients, in each turn.
+    /// The calls that compute gradients in every iteration.
     pub backwards: Vec<&'m Call<'a>>,
 }
 
 impl<'a> Accumulation<'_, 'a> {
-    /// `i + 1` of `(i + 1) % 4`.
+    /// The counter: `i + 1` of `(i + 1) % 4`.
     pub fn counter(&self) -> &'a Expr {
         &self.modulo.left
     }
 
-    /// `4` of `(i + 1) % 4`.
+    /// The number of accumulated batches: `4` of `(i + 1) % 4`.
     pub fn every(&self) -> &'a Expr {
         &self.modulo.right
     }
@@ -77,7 +77,7 @@ impl<'a> Accumulation<'_, 'a> {
     }
 }
 
-/// All loops of a text that step only every so many turns.
+/// Returns all loops that step only every few iterations.
 pub fn find_accumulations<'m, 'a>(module: &'m Module<'a>) -> Vec<Accumulation<'m, 'a>> {
     let mut found: Vec<Accumulation<'m, 'a>> = Vec::new();
     let backwards: Vec<&Call<'a>> = module
@@ -124,8 +124,8 @@ pub fn find_accumulations<'m, 'a>(module: &'m Module<'a>) -> Vec<Accumulation<'m
         });
     }
     found.retain(|one| {
-        // One that goes back in the `if` trains something there, a generator for one; and where
-        // anything steps in each turn, the gradients are that one's.
+        // Excluded are an `if` that computes gradients itself, such as for a generator, and loops
+        // where another call steps in every iteration.
         let goes_back_inside = backwards.iter().any(|back| one.is_in_choice(back.expr))
             || module.calls().iter().any(|call| {
                 one.is_in_choice(call.expr)
@@ -148,7 +148,7 @@ fn is_one(expression: &Expr) -> bool {
         if matches!(&number.value, Number::Int(int) if int.as_u8().is_some_and(|int| int <= 1)))
 }
 
-/// The calls of a text that step optimizers.
+/// The calls in a text that step optimizers.
 pub struct OptimizerSteps<'m, 'a> {
     module: &'m Module<'a>,
     direct: Vec<(&'m Call<'a>, &'a str)>,
@@ -169,7 +169,8 @@ impl<'m, 'a> OptimizerSteps<'m, 'a> {
         &self.direct
     }
 
-    /// Those that step, and those of functions of the text that do, with what they step.
+    /// Returns the calls that step, directly or through a function in the text, with the optimizers
+    /// they step.
     pub fn calls(&self) -> impl Iterator<Item = (&'m Call<'a>, Vec<&'a str>)> {
         self.module.calls().iter().filter_map(|call| {
             let optimizers = self.by(call);
@@ -189,7 +190,7 @@ impl<'m, 'a> OptimizerSteps<'m, 'a> {
     }
 }
 
-/// The `if` of a loop's body that lets this place run only every so many turns.
+/// Returns the `if` in a loop body that runs this range only every few iterations.
 fn find_modulo_guard<'a>(
     module: &Module<'a>,
     id: LoopId,
@@ -218,7 +219,7 @@ fn find_modulo_guard<'a>(
     }
 }
 
-/// The remainder that a condition asks for, and whether it asks for nothing else.
+/// Returns the modulo operation of a condition, and whether the condition contains nothing else.
 fn find_modulo<'a>(
     module: &Module<'a>,
     id: LoopId,
@@ -264,8 +265,7 @@ fn find_modulo<'a>(
     }
 }
 
-/// Whether a place runs in each turn of a block that is not left early: it stands under no
-/// condition.
+/// Whether a range in a block runs unconditionally.
 pub fn is_unconditional(mut block: &[Stmt], place: TextRange) -> bool {
     loop {
         match block
@@ -279,8 +279,8 @@ pub fn is_unconditional(mut block: &[Stmt], place: TextRange) -> bool {
     }
 }
 
-/// The line on which a statement stands alone: from its first letter to the end of the line,
-/// without what ends it.
+/// Returns the line of a statement that stands alone: from its indentation to the end of the line,
+/// without the line break.
 fn line_range(text: &str, statement: TextRange) -> Option<(usize, usize)> {
     let (start, end) = (usize::from(statement.start()), usize::from(statement.end()));
     let line = text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
@@ -295,8 +295,8 @@ fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// An edit that puts a statement on a line of its own after another; None where that one does
-/// not stand alone on its lines.
+/// Returns an edit that inserts a statement on its own line after another one, or `None` if that
+/// one shares its line.
 pub fn insert_line_after(module: &Module<'_>, statement: TextRange, content: &str) -> Option<Edit> {
     let (line, end) = line_range(module.text, statement)?;
     let indent = module.text.get(line..usize::from(statement.start()))?;
@@ -306,7 +306,7 @@ pub fn insert_line_after(module: &Module<'_>, statement: TextRange, content: &st
     })
 }
 
-/// An edit that takes away a statement with its line.
+/// Returns an edit that deletes a statement together with its line.
 pub fn delete_line(module: &Module<'_>, statement: TextRange) -> Option<Edit> {
     let (line, end) = line_range(module.text, statement)?;
     let rest = module.text.get(end..)?;

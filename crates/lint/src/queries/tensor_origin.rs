@@ -1,13 +1,13 @@
-//! What a value was in the beginning: traced back through the assignments of a function.
+//! Traces a value back through the assignments of a function.
 
 use crate::model::{Call, FrameId, LoopSource, Module, ValueKind};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::Ranged;
 
 pub enum TensorOrigin<'m, 'a> {
-    /// What a model put out.
+    /// The output of a model.
     Output(&'m Call<'a>),
-    /// What a loader gave.
+    /// A batch of a loader.
     Batch,
     /// The gradients of weights.
     Gradient,
@@ -16,8 +16,8 @@ pub enum TensorOrigin<'m, 'a> {
     Other,
 }
 
-/// Traces what is done with it back to where it comes from. What has become small on the way
-/// (a mean, an index) has no origin; nor, unless `anywhere`, what was brought to the CPU.
+/// Traces an expression back to its origin. A value that was reduced (a mean, an index) has no
+/// origin, nor, unless `anywhere`, one that was moved to the CPU.
 pub fn trace_origin<'m, 'a>(
     module: &'m Module<'a>,
     frame: FrameId,
@@ -66,7 +66,7 @@ impl<'m, 'a> Tracer<'m, 'a> {
             .unwrap_or(TensorOrigin::Other)
     }
 
-    /// What was last assigned to a name before this place, or what a loop gives it.
+    /// Traces the last assignment to a name before this position, or the loop that binds it.
     fn name(&self, name: &'a Expr, steps: u32) -> TensorOrigin<'m, 'a> {
         let Some(key) = self.module.dotted_name(name) else {
             return TensorOrigin::Other;
@@ -93,7 +93,7 @@ impl<'m, 'a> Tracer<'m, 'a> {
             {
                 match (store.source, store.statement) {
                     (Some(source), _) => self.back(source, steps),
-                    // One part of what is taken apart: `logits, state = model(x, state)`.
+                    // One part of an unpacked tuple: `logits, state = model(x, state)`.
                     (None, Stmt::Assign(assign)) => self.back(&assign.value, steps),
                     _ => TensorOrigin::Other,
                 }
@@ -152,7 +152,7 @@ fn goes_to_cpu(call: &ExprCall) -> bool {
         })
 }
 
-/// Functions and methods whose result is about as large as what they are given.
+/// Whether the result of a function or method is about as large as its input.
 fn keeps_size(name: &str) -> bool {
     matches!(
         name,
@@ -186,7 +186,7 @@ fn keeps_size(name: &str) -> bool {
     )
 }
 
-/// Whether a loop's target binds this name.
+/// Whether a loop target binds this name.
 fn binds(target: &Expr, key: &str) -> bool {
     match target {
         Expr::Name(name) => name.id.as_str() == key,

@@ -1,11 +1,11 @@
-//! Pipelines of `tf.data`: whether a chain of methods is one, and what TensorFlow is called.
+//! `tf.data` pipelines, and the name under which TensorFlow is imported.
 
 use super::bindings::find_binding;
 use crate::model::{Call, FrameId, Module};
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange};
 
-/// Whether what a method is called on is a dataset of `tf.data` for sure.
+/// Whether an expression is surely a `tf.data` dataset.
 pub fn is_tf_dataset<'a>(module: &Module<'a>, expr: &'a Expr, frame: FrameId) -> bool {
     is_tf_dataset_within(module, expr, frame, 24)
 }
@@ -44,7 +44,7 @@ fn is_tf_dataset_within<'a>(
     }
 }
 
-/// Methods that make a dataset of a dataset.
+/// Whether a dataset method returns a dataset.
 fn is_dataset_method(method: &str) -> bool {
     matches!(
         method,
@@ -71,7 +71,7 @@ fn is_dataset_method(method: &str) -> bool {
     )
 }
 
-/// A method with its arguments, without what it is called on: `.batch(32)`.
+/// Returns the range of a method with its arguments: `.batch(32)`.
 pub fn method_range(call: &Call<'_>) -> TextRange {
     match &*call.expr.func {
         Expr::Attribute(attribute) => TextRange::new(attribute.attr.start(), call.expr.end()),
@@ -79,7 +79,7 @@ pub fn method_range(call: &Call<'_>) -> TextRange {
     }
 }
 
-/// What TensorFlow is called in this text: `tf`.
+/// Returns the name under which TensorFlow is imported, such as `tf`.
 pub fn tensorflow_alias<'a>(module: &Module<'a>) -> Option<&'a str> {
     module.calls().iter().find_map(|call| {
         call.path.filter(|path| path.first() == "tensorflow")?;

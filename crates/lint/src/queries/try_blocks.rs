@@ -1,4 +1,4 @@
-//! Every `try` of a text, and what is run in it.
+//! `try` statements, the calls inside them and the exceptions they catch.
 
 use super::backward::{call_runs_backward, is_backward_call};
 use crate::model::uses::lies_in;
@@ -6,7 +6,7 @@ use crate::model::{Call, FrameId, Module, ValueKind, each_block};
 use ruff_python_ast::{ExceptHandlerExceptHandler, Expr, Stmt, StmtTry};
 use ruff_text_size::{Ranged, TextRange};
 
-/// All `try` statements.
+/// Returns all `try` statements.
 pub fn find_try_statements<'a>(module: &Module<'a>) -> Vec<&'a StmtTry> {
     fn collect<'a>(block: &'a [Stmt], found: &mut Vec<&'a StmtTry>) {
         for statement in block {
@@ -26,7 +26,7 @@ pub fn find_try_statements<'a>(module: &Module<'a>) -> Vec<&'a StmtTry> {
     found
 }
 
-/// The range of a block.
+/// Returns the range of a block.
 pub fn block_range(block: &[Stmt]) -> TextRange {
     match (block.first(), block.last()) {
         (Some(first), Some(last)) => TextRange::new(first.start(), last.end()),
@@ -34,7 +34,7 @@ pub fn block_range(block: &[Stmt]) -> TextRange {
     }
 }
 
-/// The calls that stand in a block.
+/// Returns the calls inside a block.
 pub fn calls_in_block<'m, 'a>(
     module: &'m Module<'a>,
     block: &[Stmt],
@@ -46,7 +46,7 @@ pub fn calls_in_block<'m, 'a>(
         .filter(move |call| lies_in(call.expr.range(), range))
 }
 
-/// Whether a call runs a model, itself or in a function of this text.
+/// Whether a call runs a model, directly or through a function in this text.
 pub fn runs_model(module: &Module<'_>, call: &Call<'_>) -> bool {
     fn runs(module: &Module<'_>, call: &Call<'_>, deep: u32) -> bool {
         let is_forward = call.method() == Some("forward")
@@ -68,7 +68,7 @@ pub fn runs_model(module: &Module<'_>, call: &Call<'_>) -> bool {
     runs(module, call, 3) || call_runs_backward(module, call)
 }
 
-/// The names of the exceptions that a handler is for; none when it is for all.
+/// Returns the names of the exceptions that a handler catches; empty for a bare `except:`.
 pub fn caught_exceptions(handler: &ExceptHandlerExceptHandler) -> Vec<&str> {
     fn last(expression: &Expr) -> Option<&str> {
         match expression {

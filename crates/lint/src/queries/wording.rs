@@ -1,22 +1,22 @@
-//! Sentences and edits that several rules share.
+//! Phrases, number formats and edits that several rules share.
 
 use crate::finding::{Edit, Fix, Safety};
 use crate::model::{LoopId, Module};
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange};
 
-/// "every step of the loop at line 8".
+/// Returns "every step of the loop at line 8", or "in every call" outside a loop.
 pub fn every_step_label(module: &Module<'_>, id: Option<LoopId>) -> String {
     match id {
         Some(id) => format!(
             "every step of the loop at {}",
             module.line_label(module.loop_header(id))
         ),
-        None => "with every call".to_owned(),
+        None => "in every call".to_owned(),
     }
 }
 
-/// A fix that puts this text after an expression, with parentheses where they are needed.
+/// Returns a fix that appends text to an expression, with parentheses where needed.
 pub fn append_fix(expression: &Expr, suffix: &str, title: &str) -> Fix {
     let needs_parentheses = !matches!(
         expression,
@@ -46,7 +46,7 @@ pub fn append_fix(expression: &Expr, suffix: &str, title: &str) -> Fix {
     }
 }
 
-/// A statement as it reads with this text after one of its expressions.
+/// Returns the source of a statement with text appended to one of its expressions.
 pub fn source_with_suffix(
     module: &Module<'_>,
     statement: TextRange,
@@ -63,7 +63,7 @@ pub fn source_with_suffix(
     text
 }
 
-/// Bytes as people say them: 400 MB, 1.2 GB.
+/// Formats a size in bytes: 400 MB, 1.2 GB.
 pub fn format_bytes(bytes: f64) -> String {
     const UNITS: [(f64, &str); 5] = [
         (1e12, "TB"),
@@ -84,7 +84,8 @@ pub fn format_bytes(bytes: f64) -> String {
     }
 }
 
-/// The memory of a machine or GPU, in the GB (10⁹ bytes) that `--ram 16GB` is given in: 16 GB, 16.7 GB.
+/// Formats the memory of a machine or GPU in GB (10⁹ bytes), the unit of `--ram 16GB`: 16 GB, 16.7
+/// GB.
 pub fn format_memory(bytes: u64) -> String {
     let number = bytes as f64 / 1e9;
     if (number - number.round()).abs() < 0.05 {
@@ -94,7 +95,7 @@ pub fn format_memory(bytes: u64) -> String {
     }
 }
 
-/// A count with its thousands set apart: 2,000,000.
+/// Formats a count with thousands separators: 2,000,000.
 pub fn format_count(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::with_capacity(digits.len() * 4 / 3);

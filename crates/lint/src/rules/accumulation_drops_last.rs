@@ -1,13 +1,12 @@
 //! # accumulation-drops-last (AF305)
 //!
-//! The batches that are left at the end of an epoch are computed, and never used.
+//! The batches left over at the end of an epoch are computed, but their gradients are never used.
 //!
-//! ## Why it freezes
+//! ## Why it matters
 //!
-//! It does not: it wastes. When the number of batches is no multiple of the steps of
-//! accumulation, the gradients of the last ones are cleared before the next epoch begins. Up to
-//! `k - 1` batches of each epoch take their time and memory for nothing, and with few batches
-//! that is a good part of the data.
+//! It wastes work. If the number of batches is not a multiple of the accumulation steps, the last
+//! gradients are cleared before the next epoch. Up to `k - 1` batches of each epoch cost time and
+//! memory for nothing; with few batches that is a large part of the data.
 //!
 //! ## Wrong
 //!
@@ -33,12 +32,12 @@
 //!
 //! ## When it is fine
 //!
-//! When the number of batches is a multiple, or the last ones do not matter. A loop that counts
-//! on over epochs is not reported.
+//! When the number of batches is a multiple of the accumulation steps, or the last batches do not
+//! matter. A loop whose counter continues across epochs is not reported.
 //!
 //! ## Fix
 //!
-//! Unsafe, as training goes another way afterwards: the step also comes with the last batch.
+//! Unsafe, because it changes the training: the optimizer also steps on the last batch.
 
 use super::accumulation_undefined_index::{counted, enumerated};
 use super::accumulation_zeroes_every_step::clears_each_turn;
@@ -73,7 +72,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The count begins with the loop: `enumerate` of batches, and its index in the condition.
+/// Whether the counter restarts with the loop: `enumerate` over batches, with its index in the
+/// condition.
 fn counts_anew(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let around = module.loop_at(accumulation.id);
     let Some((target, iter)) = around.for_clause else {
@@ -98,8 +98,8 @@ fn counts_anew(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool
     (around.loop_source == LoopSource::Batches || is_list) && is_counted && !is_recounted
 }
 
-/// The gradients that are left are cleared before the loop comes again: where epochs are the
-/// turns of a loop around it, in each of them.
+/// Whether the remaining gradients are cleared before the loop starts again, also in a loop over
+/// epochs.
 fn clears_before(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let around = module.loop_at(accumulation.id);
     module.calls().iter().any(|call| {
@@ -110,7 +110,7 @@ fn clears_before(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bo
     })
 }
 
-/// A step after the loop, or by whoever calls the function.
+/// Whether an optimizer also steps after the loop or in a caller of the function.
 fn steps_elsewhere(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let steps = OptimizerSteps::collect(module);
     let callers: Vec<_> = module
@@ -136,13 +136,13 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Finding 
         rule: &RULE,
         range: accumulation.choice.test.range(),
         message: format!(
-            "the last batches of the loop at {} are computed for nothing where their number is no multiple of `{every}`",
+            "the last batches of the loop at {} are wasted if their number is not a multiple of `{every}`",
             module.line_label(module.loop_header(accumulation.id))
         ),
-        label: "no step with the last batch".to_owned(),
+        label: "no step after the last batch".to_owned(),
         help: match &also {
-            Some(also) => format!("step with the last batch as well: if {test} or {also}:"),
-            None => "step once more after the loop for the batches that are left".to_owned(),
+            Some(also) => format!("also step after the last batch: if {test} or {also}:"),
+            None => "step once more after the loop for the remaining batches".to_owned(),
         },
         fix: also
             .filter(|_| accumulation.choice.test.is_compare_expr())
@@ -152,12 +152,12 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Finding 
                     content: format!(" or {also}"),
                 }],
                 safety: Safety::Unsafe,
-                title: "Step with the last batch as well".to_owned(),
+                title: "Also step after the last batch".to_owned(),
             }),
     }
 }
 
-/// The condition that holds in the last turn: `i + 1 == len(loader)`.
+/// Returns the condition that holds in the last iteration: `i + 1 == len(loader)`.
 fn last_turn(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Option<String> {
     let (_, iter) = module.loop_at(accumulation.id).for_clause?;
     let Expr::Call(call) = iter else { return None };

@@ -1,12 +1,12 @@
 //! # accumulation-undefined-index (AF304)
 //!
-//! The number that counts the batches is bound nowhere.
+//! The name that counts the batches is never assigned.
 //!
 //! ## Why it crashes
 //!
-//! The first batch is loaded, computed and gone back through, then the condition of the step
-//! raises `NameError`. In a notebook it is worse: a name left over from another cell stands
-//! still, and the step comes in each turn or never.
+//! The first batch is loaded, computed and backpropagated; then the step's condition raises
+//! `NameError`. In a notebook it is worse: a value left over from another cell never changes, so
+//! the optimizer steps always or never.
 //!
 //! ## Wrong
 //!
@@ -32,11 +32,11 @@
 //!
 //! ## When it is fine
 //!
-//! Never. A name that an outer function, the file or an import binds is not reported.
+//! Never. A name bound by an outer function, at module level or by an import is not reported.
 //!
 //! ## Fix
 //!
-//! Safe: the loop counts with `enumerate`, or the name that it counts with is used.
+//! Safe: the loop counts with `enumerate`, or the condition uses the name that already counts.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::Module;
@@ -66,7 +66,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The name that counts: `i`, `i + 1`, `1 + i`.
+/// Returns the counting name of `i`, `i + 1` or `1 + i`.
 fn counter(expression: &Expr) -> Option<&ExprName> {
     match expression {
         Expr::Name(name) => Some(name),
@@ -94,14 +94,14 @@ fn is_bound(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, name: &str
         }
         frame = here.parent;
     }
-    // A name that another function declares to be everyone's.
+    // Another function may declare the name as global.
     module
         .frames()
         .iter()
         .any(|frame| Bindings::has_global(frame.body, name))
 }
 
-/// Looks for what binds a name in a block, be it in a function inside it.
+/// Finds what binds a name in a block, including nested functions.
 struct Bindings<'n> {
     name: &'n str,
     only_global: bool,
@@ -163,7 +163,7 @@ impl<'a> Visitor<'a> for Bindings<'_> {
                             .is_some_and(|name| is_name(name.as_str()))
                     })
             }
-            // A magic command may bind what it likes.
+            // A magic command may bind any name.
             Stmt::IpyEscapeCommand(command) => {
                 let value = command.value.as_ref();
                 value.starts_with("run") || value.contains(self.name)
@@ -183,7 +183,7 @@ impl<'a> Visitor<'a> for Bindings<'_> {
     }
 
     fn visit_pattern(&mut self, pattern: &'a Pattern) {
-        // What a pattern binds is not worth the list.
+        // The names that a pattern binds are not listed.
         self.found |= !self.only_global;
         visitor::walk_pattern(self, pattern);
     }
@@ -193,17 +193,17 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, name: &Expr
     let fix = fix(module, accumulation, name.id.as_str());
     let head = match &fix {
         Some((_, head)) => head.clone(),
-        None => format!("bind `{}` in the loop", name.id),
+        None => format!("assign `{}` in the loop", name.id),
     };
     Finding {
         rule: &RULE,
         range: name.range(),
         message: format!(
-            "`{}` is bound nowhere: the loop at {} fails with its first batch",
+            "`{}` is never assigned: the loop at {} fails on its first batch",
             name.id,
             module.line_label(module.loop_header(accumulation.id))
         ),
-        label: "no such name".to_owned(),
+        label: "undefined name".to_owned(),
         help: head,
         fix: fix.map(|(edits, _)| Fix {
             edits,
@@ -213,7 +213,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, name: &Expr
     }
 }
 
-/// Edits that make the loop count, and what its head reads like then.
+/// Returns edits that make the loop count, and the help that describes them.
 fn fix(
     module: &Module<'_>,
     accumulation: &Accumulation<'_, '_>,
@@ -222,7 +222,7 @@ fn fix(
     let around = module.loop_at(accumulation.id);
     let (target, iter) = around.for_clause?;
     if let Some(counted) = counted(target, iter) {
-        // It counts already, by another name.
+        // The loop already counts with another name.
         let edits: Vec<Edit> = find_uses(module.text, name, around.body)
             .iter()
             .map(|used| Edit {
@@ -230,7 +230,10 @@ fn fix(
                 content: counted.to_owned(),
             })
             .collect();
-        return Some((edits, format!("the loop counts with `{counted}`")));
+        return Some((
+            edits,
+            format!("use `{counted}`, which the loop counts with"),
+        ));
     }
     let item = match target {
         Expr::Name(_) => module.source(target).to_owned(),
@@ -242,7 +245,7 @@ fn fix(
         return None;
     }
     let source = module.source(iter);
-    let head = format!("let the loop count: for {name}, {item} in enumerate({source}):");
+    let head = format!("count in the loop: for {name}, {item} in enumerate({source}):");
     let edits = vec![
         Edit {
             range: target.range(),
@@ -256,7 +259,7 @@ fn fix(
     Some((edits, head))
 }
 
-/// The name that a loop counts with: `for i, … in enumerate(…)`.
+/// Returns the counter of `for i, … in enumerate(…)`.
 pub fn counted<'a>(target: &'a Expr, iter: &'a Expr) -> Option<&'a str> {
     let (Expr::Tuple(tuple), Expr::Call(call)) = (target, iter) else {
         return None;
@@ -268,7 +271,7 @@ pub fn counted<'a>(target: &'a Expr, iter: &'a Expr) -> Option<&'a str> {
     }
 }
 
-/// The `enumerate(…)` of a loop, bare or in a progress bar.
+/// Returns the `enumerate(…)` call of a loop, directly or inside a progress bar.
 pub fn enumerated(call: &ruff_python_ast::ExprCall) -> Option<&ruff_python_ast::ExprCall> {
     match &*call.func {
         Expr::Name(name) if name.id.as_str() == "enumerate" => Some(call),

@@ -1,11 +1,11 @@
 //! # accumulation-without-division (AF303)
 //!
-//! Gradients of several batches add up, and nothing divides by their number.
+//! Gradients of several batches are summed, and nothing divides by their number.
 //!
 //! ## Why it crashes
 //!
-//! The sum over `k` batches is `k` times as large as the gradient of one large batch, as if the
-//! learning rate were `k` times as high: the loss jumps, and often becomes NaN.
+//! The sum over `k` batches is `k` times the gradient of one large batch, as if the learning rate
+//! were `k` times as high. The loss jumps, and often becomes NaN.
 //!
 //! ## Wrong
 //!
@@ -31,12 +31,12 @@
 //!
 //! ## When it is fine
 //!
-//! When the loss is a sum and not a mean, when the learning rate was chosen for the sum, or
-//! when an engine divides. Text that divides by the number anywhere is not reported.
+//! When the loss is a sum and not a mean, when the learning rate was chosen for the sum, or when an
+//! engine divides. Files that divide by the number anywhere are not reported.
 //!
 //! ## Fix
 //!
-//! Unsafe, as training goes another way afterwards: the loss divided by the number of batches.
+//! Unsafe, because it changes the training: the loss is divided by the number of batches.
 
 use super::accumulation_zeroes_every_step::clears_each_turn;
 use crate::finding::{Edit, Finding, Fix, Safety};
@@ -71,7 +71,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `loss.backward()`, `scaler.scale(loss).backward()`: engines divide for themselves.
+/// Whether this is `loss.backward()` or `scaler.scale(loss).backward()`. Engines divide by
+/// themselves.
 fn is_of_tensor(back: &Call<'_>) -> bool {
     back.expr.arguments.args.is_empty()
         && back
@@ -79,8 +80,8 @@ fn is_of_tensor(back: &Call<'_>) -> bool {
             .is_some_and(|receiver| matches!(receiver.kind, ValueKind::Tensor | ValueKind::Unknown))
 }
 
-/// Whether the number of batches is used for anything but counting, or anything else makes the
-/// sum a mean.
+/// Whether the number of batches is used for more than counting, or the sum is turned into a mean
+/// in another way.
 fn divides_somewhere(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let text = module.text;
     let sums = [
@@ -104,7 +105,7 @@ fn divides_somewhere(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -
         })
 }
 
-/// `p.grad /= k` and the like in the loop.
+/// Whether the loop modifies gradients, such as `p.grad /= k`.
 fn touches_gradients(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let source = module.source(module.loop_at(accumulation.id).statement);
     source.match_indices(".grad").any(|(at, word)| {
@@ -113,10 +114,10 @@ fn touches_gradients(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -
     })
 }
 
-/// Whether something is divided by this name anywhere: `/ k`, `/ float(args.k)`, `div_(k)`.
+/// Whether the text divides by this name: `/ k`, `/ float(args.k)`, `div_(k)`.
 fn is_divisor(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
-        // As far back as anyone writes between the two.
+        // The longest text expected between the division and the name.
         let near = (at.saturating_sub(80)..=at)
             .find_map(|start| text.get(start..at))
             .unwrap_or("");
@@ -130,8 +131,7 @@ fn is_divisor(text: &str, name: &str) -> bool {
     })
 }
 
-/// Whether what goes back is a product, a quotient or a sum over elements, or comes from where
-/// that cannot be seen.
+/// Whether the loss is a product, a quotient or a sum over elements, or its origin is unknown.
 fn is_weighed(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call<'_>) -> bool {
     let mut names = Vec::new();
     let Some(object) = back.object() else {
@@ -190,8 +190,8 @@ fn has_factor(expression: &Expr) -> bool {
     factors.0
 }
 
-/// A method of an object whose class is elsewhere, or a function of this text that speaks of
-/// the number.
+/// Whether a call's result is unknown: a method of a class in another file, or a local function
+/// that mentions the number.
 fn is_unseen(module: &Module<'_>, source: &Expr, accumulation: &Accumulation<'_, '_>) -> bool {
     let Expr::Call(wanted) = source else {
         return false;
@@ -229,10 +229,10 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call
         rule: &RULE,
         range: back.expr.range(),
         message: format!(
-            "gradients of `{every}` batches add up before the step at {}, and nothing divides by `{every}`: the step is `{every}` times too large",
+            "gradients of `{every}` batches are summed before the step at {} but not divided by `{every}`: the step is `{every}` times too large",
             module.line_label(accumulation.choice)
         ),
-        label: "adds the whole gradient each time".to_owned(),
+        label: "adds the full gradient each time".to_owned(),
         help: match &fixed {
             Some(edits) => format!("divide the loss: {}", applied(module, back, edits)),
             None => format!("divide the loss by {every} before `backward()`"),
@@ -245,7 +245,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call
     }
 }
 
-/// Edits that divide what goes back.
+/// Returns edits that divide the loss.
 fn divided(module: &Module<'_>, back: &Call<'_>, every: &str) -> Option<Vec<Edit>> {
     let object = back.object()?;
     let insert = |at: TextRange, content: String| Edit { range: at, content };
@@ -269,7 +269,7 @@ fn divided(module: &Module<'_>, back: &Call<'_>, every: &str) -> Option<Vec<Edit
     }
 }
 
-/// The call as it reads after its edits.
+/// Returns the source of the call after its edits.
 fn applied(module: &Module<'_>, back: &Call<'_>, edits: &[Edit]) -> String {
     let mut text = module.source(back.expr).to_owned();
     for edit in edits.iter().rev() {

@@ -1,13 +1,13 @@
 //! # accumulation-zeroes-every-step (AF302)
 //!
-//! Gradients are to add up over several batches, but are cleared with each batch.
+//! Gradients should accumulate over several batches, but are cleared in every iteration.
 //!
 //! ## Why it crashes
 //!
-//! Accumulation stands in for a batch that does not fit into memory. With `zero_grad()` in each
-//! turn only the last batch before the step counts: the others are computed and thrown away,
-//! and training goes on with batches as small, and gradients as noisy, as before. It costs the
-//! time of the large batch and diverges like the small one.
+//! Gradient accumulation replaces a batch that does not fit in memory. With `zero_grad()` in every
+//! iteration only the last batch before the step counts; the others are computed and thrown away.
+//! Training costs the time of the large batch, but its gradients are as noisy as those of the small
+//! one.
 //!
 //! ## Wrong
 //!
@@ -33,13 +33,13 @@
 //!
 //! ## When it is fine
 //!
-//! When the `if` trains something else, such as the generator of a GAN every few turns of its
-//! critic. Where gradients are computed inside the `if`, or anything steps outside of it,
-//! nothing is reported.
+//! When the `if` trains something else, such as the generator of a GAN every few iterations.
+//! Nothing is reported where gradients are computed inside the `if`, or where an optimizer steps
+//! outside it.
 //!
 //! ## Fix
 //!
-//! Unsafe, as training goes another way afterwards: `zero_grad()` moves to after the step.
+//! Unsafe, because it changes the training: `zero_grad()` moves to after the step.
 
 use crate::finding::{Finding, Fix, Safety};
 use crate::model::{Call, Module, ValueKind};
@@ -68,7 +68,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The call that clears the gradients in each turn.
+/// Returns the call that clears the gradients in every iteration.
 pub fn clears_each_turn<'m, 'a>(
     module: &'m Module<'a>,
     accumulation: &Accumulation<'m, 'a>,
@@ -83,8 +83,8 @@ pub fn clears_each_turn<'m, 'a>(
     })
 }
 
-/// Whether these are the gradients that add up: of the optimizer itself, or of the model that
-/// it was made for.
+/// Whether a call clears the accumulated gradients: those of the optimizer, or of the model it was
+/// created for.
 fn is_of(
     module: &Module<'_>,
     accumulation: &Accumulation<'_, '_>,
@@ -115,11 +115,11 @@ fn finding(
         rule: &RULE,
         range: clearing.expr.range(),
         message: format!(
-            "`{source}` clears the gradients in each turn, the step at {} comes only every `{every}` turns: all but the last batch is computed for nothing",
+            "`{source}` clears the gradients in every iteration, but the step at {} runs every `{every}` iterations: only the last batch counts",
             module.line_label(accumulation.choice)
         ),
-        label: "throws away what should add up".to_owned(),
-        help: format!("clear them only after a step, inside the `if`: {source}"),
+        label: "discards the accumulated gradients".to_owned(),
+        help: format!("clear them only after the step, inside the `if`: {source}"),
         fix: fix(module, accumulation, clearing),
     }
 }
@@ -130,7 +130,7 @@ fn fix(
     clearing: &Call<'_>,
 ) -> Option<Fix> {
     let step = accumulation.steps.last()?;
-    // Only what is a statement of its own can move.
+    // Only a call that is a statement of its own can be moved.
     let body = module.loop_at(accumulation.id).body;
     let statement = body.iter().find(|statement| {
         matches!(statement, Stmt::Expr(_)) && statement.range() == clearing.expr.range()

@@ -1,13 +1,12 @@
 //! # batch-too-large-here (AF204)
 //!
-//! A step does not fit in this machine's memory, by the sizes that are written in the script.
+//! By the sizes in the script, one training step does not fit in this machine's memory.
 //!
 //! ## Why it crashes
 //!
-//! The weights with their gradients and the optimizer's state, the batch, and what the layers
-//! keep of it for the way back have to be in memory at the same time. If their sum is larger
-//! than the card's memory, the first step ends with "CUDA out of memory"; in main memory the
-//! machine swaps until it is stopped.
+//! Weights, gradients, optimizer state, the batch and the activations saved for `backward()` are in
+//! memory at the same time. If they exceed the GPU's memory, the first step ends with "CUDA out of
+//! memory". In main memory the machine swaps until the process is killed.
 //!
 //! ## Wrong
 //!
@@ -26,13 +25,13 @@
 //!
 //! ## When it is fine
 //!
-//! On a larger machine: say which with `--vram` and `--ram`. Only what can be computed is
-//! counted, so the need that is named is the least there can be; models that recompute
-//! activations or are spread over several cards are not reported.
+//! On a larger machine: name its size with `--vram` and `--ram`. Only what can be computed is
+//! counted, so the reported size is a lower bound. Models that recompute activations or run on
+//! several GPUs are not reported.
 //!
 //! ## Fix
 //!
-//! None: another batch size is another training.
+//! None: another batch size changes the training.
 
 use super::full_batch::{room, whole_input};
 use crate::finding::Finding;
@@ -53,7 +52,7 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// Smaller inputs are not looked at.
+/// The smallest number of input elements that is examined.
 const FEW: f64 = 50_000.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
@@ -78,7 +77,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `model(x)` on the way to `backward()`.
+/// Estimates the step of `model(x)` before `backward()`.
 fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, bool)> {
     if call.path.is_some() || !call.callee.is(ValueKind::Model) || call.context.no_grad {
         return None;
@@ -97,7 +96,7 @@ fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f
     Some((needed, *lengths.first()?, on_gpu))
 }
 
-/// `model.fit(x, y, batch_size=…)` of Keras, which uses the card if there is one.
+/// Estimates the step of Keras `model.fit(x, y, batch_size=…)`, which uses the GPU if there is one.
 fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, bool)> {
     if !call.receiver?.is(ValueKind::Model) {
         return None;
@@ -127,14 +126,14 @@ fn large<'m>(module: &'m Module<'_>, input: Value) -> Option<&'m [f64]> {
         .filter(|lengths| lengths.iter().product::<f64>() >= FEW)
 }
 
-/// Whether the text puts things on a card at all.
+/// Whether the text moves a model to the GPU.
 fn is_on_gpu(module: &Module<'_>) -> bool {
     module.calls().iter().any(|call| {
         call.method() == Some("cuda") && call.receiver.is_some_and(|r| r.is(ValueKind::Model))
     })
 }
 
-/// Recomputed, offloaded, or spread over several cards.
+/// Whether activations are recomputed or offloaded, or several GPUs are used.
 fn is_spread(module: &Module<'_>) -> bool {
     [
         "checkpoint(",
@@ -150,8 +149,8 @@ fn is_spread(module: &Module<'_>) -> bool {
 }
 
 fn finding(call: &Call<'_>, needed: &MemoryNeed, rows: f64, on_gpu: bool, room: u64) -> Finding {
-    let here = if on_gpu { "a GPU" } else { "a machine" };
-    // What does not depend on the batch stays.
+    let machine = if on_gpu { "a GPU" } else { "a machine" };
+    // Memory that does not depend on the batch size stays.
     let each = (needed.input + needed.activations) / rows;
     let left = (room as f64 - needed.weights).max(0.0);
     let fits = (left / each).floor();
@@ -165,8 +164,7 @@ fn finding(call: &Call<'_>, needed: &MemoryNeed, rows: f64, on_gpu: bool, room: 
         rule: &RULE,
         range: at,
         message: format!(
-            "a step with {} rows needs at least {} ({} of activations, {} of weights with gradients and optimizer, {} of \
-             input), on {here} with {}",
+            "a step with {} rows needs at least {} ({} for activations, {} for weights, gradients and optimizer, {} for input), on {machine} with {}",
             format_count(rows),
             format_bytes(needed.all()),
             format_bytes(needed.activations),
@@ -175,17 +173,16 @@ fn finding(call: &Call<'_>, needed: &MemoryNeed, rows: f64, on_gpu: bool, room: 
             format_memory(room)
         ),
         label: format!(
-            "{} more than there is",
+            "{} more than available",
             format_bytes(needed.all() - room as f64)
         ),
         help: if fits >= 1.0 {
             format!(
-                "no more than {} rows can fit: take a smaller batch and add up the gradients of several before the step",
+                "at most {} rows can fit: use a smaller batch and accumulate gradients over several batches",
                 format_count(largest_power(fits))
             )
         } else {
-            "the weights alone do not fit: a smaller model, or one spread over several cards"
-                .to_owned()
+            "the weights alone do not fit: use a smaller model or several GPUs".to_owned()
         },
         fix: None,
     }

@@ -1,12 +1,12 @@
 //! # bias-before-batchnorm (AF308)
 //!
-//! A layer has a bias that the batch normalization after it takes away again.
+//! A layer has a bias that the batch normalization after it removes.
 //!
-//! ## Why it freezes
+//! ## Why it matters
 //!
-//! It does not: it wastes. Batch normalization subtracts the mean of each channel, and with it
-//! whatever was added to the whole channel. The bias never matters, yet it has memory, a
-//! gradient and the state of an optimizer, and is added to every activation.
+//! It wastes memory. Batch normalization subtracts the mean of each channel, and with it any bias.
+//! The bias has no effect, yet it needs memory, a gradient and optimizer state, and is added to
+//! every activation.
 //!
 //! ## Wrong
 //!
@@ -22,12 +22,12 @@
 //!
 //! ## When it is fine
 //!
-//! When weights are loaded that have the bias. Layers that are used elsewhere too, or have an
+//! When pretrained weights contain the bias. Layers that are also used elsewhere, or have an
 //! activation in between, are not reported.
 //!
 //! ## Fix
 //!
-//! Unsafe, as weights that were saved with the bias no longer fit: `bias=False`, in Keras
+//! Unsafe, because saved weights with the bias no longer fit: `bias=False`, in Keras
 //! `use_bias=False`.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
@@ -56,7 +56,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     });
 }
 
-/// Whether a call makes a normalization over the batch.
+/// Whether a call creates a batch normalization layer.
 fn is_norm(path: &Path<'_>) -> bool {
     match path.segments() {
         ["torch", "nn", name] => {
@@ -70,7 +70,7 @@ fn is_norm(path: &Path<'_>) -> bool {
     }
 }
 
-/// Whether a call makes a layer with a bias and no activation.
+/// Whether a call creates a layer with a bias and without activation.
 fn has_bias(path: &Path<'_>, call: &ExprCall) -> bool {
     let arguments = &call.arguments;
     let is_open = arguments.args.iter().any(Expr::is_starred_expr)
@@ -99,8 +99,8 @@ fn has_bias(path: &Path<'_>, call: &ExprCall) -> bool {
     fits && !is_open
 }
 
-/// Layers next to each other in a list or in the arguments of a `Sequential`, or added to the
-/// same list one after the other.
+/// Finds layers next to each other in a list or a `Sequential`, or added to the same list one after
+/// another.
 fn side_by_side(module: &Module<'_>, findings: &mut Vec<Finding>) {
     let mut before: Option<&Call<'_>> = None;
     for call in module.calls() {
@@ -116,7 +116,7 @@ fn side_by_side(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether one layer comes right after another: with a comma between, or by `add` and `append`.
+/// Whether one layer directly follows another, after a comma or through `add` or `append`.
 fn follows(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall) -> bool {
     let text = module.text;
     let (Some(between), Some(rest)) = (
@@ -139,7 +139,7 @@ fn follows(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall) -> bool {
     adds(line) && between.strip_prefix(')') == Some(line)
 }
 
-/// The text without white space and comments.
+/// Returns the text without whitespace and comments.
 fn dense(text: &str) -> String {
     text.lines()
         .map(|line| line.split('#').next().unwrap_or(""))
@@ -148,7 +148,7 @@ fn dense(text: &str) -> String {
         .collect()
 }
 
-/// Whether a layer is given to something that may do with it what it likes.
+/// Whether a layer is an argument of something other than a `Sequential`.
 fn is_argument_of_other(module: &Module<'_>, layer: &ExprCall) -> bool {
     module.calls().iter().any(|call| {
         let is_given = call
@@ -163,8 +163,7 @@ fn is_argument_of_other(module: &Module<'_>, layer: &ExprCall) -> bool {
     })
 }
 
-/// Layers that are called one after the other: `norm(conv(x))`, or `x = conv(x)` and then
-/// `x = norm(x)`.
+/// Finds layers called one after another: `norm(conv(x))`, or `x = conv(x)` and then `x = norm(x)`.
 fn one_after_the_other<'a>(module: &Module<'a>, findings: &mut Vec<Finding>) {
     let layers = Layers::collect(module);
     let calls: Vec<&Call<'a>> = module
@@ -196,7 +195,7 @@ fn one_after_the_other<'a>(module: &Module<'a>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `x = conv(x)` and, on the next line, `x = norm(x)`.
+/// Whether this is `x = conv(x)` followed by `x = norm(x)`.
 fn passes_on(module: &Module<'_>, before: &Call<'_>, call: &Call<'_>, argument: &Expr) -> bool {
     let Expr::Name(name) = argument else {
         return false;
@@ -224,9 +223,9 @@ fn is_plain_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The layers that classes keep in their attributes.
+/// The layers that classes store in attributes.
 struct Layers<'a> {
-    /// The class, the attribute as it is written, and the call that made it.
+    /// The class, the attribute, and the path and the call that created the layer.
     kept: Vec<(u32, &'a str, Path<'a>, &'a ExprCall)>,
 }
 
@@ -261,7 +260,7 @@ impl<'a> Layers<'a> {
         Layers { kept }
     }
 
-    /// The call that made the layer which is called here.
+    /// Returns the call that created the layer which is called here.
     fn made(&self, module: &Module<'a>, call: &Call<'a>) -> Option<(Path<'a>, &'a ExprCall)> {
         if call.path.is_some() {
             return None;
@@ -280,7 +279,7 @@ impl<'a> Layers<'a> {
         Some((found.2, found.3))
     }
 
-    /// Whether the class speaks of the layer only where it is made and here.
+    /// Whether the class mentions the layer only where it is created and here.
     fn is_used_once(&self, module: &Module<'a>, call: &Call<'a>) -> bool {
         if call.expr.func.is_call_expr() {
             return true;
@@ -320,16 +319,16 @@ fn push(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall, findings: &mut V
         rule: &RULE,
         range: layer.range(),
         message: format!(
-            "the bias of this `{name}` is taken away again by the batch normalization at {}: memory and time for nothing",
+            "the bias of this `{name}` has no effect: the batch normalization at {} removes it",
             module.line_label(norm.range())
         ),
         label: "has a bias".to_owned(),
-        help: format!("leave it out: {argument}"),
+        help: format!("omit the bias: {argument}"),
         fix: last_argument(module.text, layer, argument),
     });
 }
 
-/// A fix that adds an argument at the end of a call.
+/// Returns a fix that adds an argument at the end of a call.
 fn last_argument(text: &str, call: &ExprCall, argument: &str) -> Option<Fix> {
     let close = usize::from(call.end()).checked_sub(1)?;
     let arguments = &call.arguments;
@@ -340,7 +339,7 @@ fn last_argument(text: &str, call: &ExprCall, argument: &str) -> Option<Fix> {
         .chain(arguments.keywords.iter().map(Ranged::end))
         .max()?;
     let between = text.get(usize::from(last)..close)?;
-    // After a comma that is there already, the text goes before what closes the call.
+    // After a trailing comma, the text goes before the closing parenthesis.
     let (at, content) = match between.find(',') {
         Some(_) if between.contains('#') => return None,
         Some(comma) => (usize::from(last) + comma + 1, format!(" {argument}")),
@@ -352,6 +351,6 @@ fn last_argument(text: &str, call: &ExprCall, argument: &str) -> Option<Fix> {
             content,
         }],
         safety: Safety::Unsafe,
-        title: "Leave the bias out".to_owned(),
+        title: "Remove the bias".to_owned(),
     })
 }

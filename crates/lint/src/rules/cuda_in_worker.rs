@@ -1,13 +1,13 @@
 //! # cuda-in-worker (AF208)
 //!
-//! A loader's worker puts data on the graphics card.
+//! A DataLoader worker moves data to the GPU.
 //!
 //! ## Why it crashes
 //!
-//! Workers are other processes. A forked one cannot use CUDA that its parent has used already
-//! ("Cannot re-initialize CUDA in forked subprocess"); a spawned one can, and then each of them
-//! holds a CUDA context of some hundred megabytes and its batches on the card, and fails with
-//! errors that name something else.
+//! Workers are separate processes. A forked worker cannot use CUDA if its parent already did
+//! ("Cannot re-initialize CUDA in forked subprocess"). A spawned worker can, but each one holds a
+//! CUDA context of a few hundred megabytes and its batches on the GPU, and fails with misleading
+//! errors.
 //!
 //! ## Wrong
 //!
@@ -28,18 +28,18 @@
 //!
 //! ## When it is fine
 //!
-//! Without workers (`num_workers=0`) all of it runs in one process. Only datasets and functions
-//! that a loader with workers uses in the same file are reported.
+//! Without workers (`num_workers=0`) everything runs in one process. Only datasets and functions
+//! used by a loader with workers in the same file are reported.
 //!
 //! ## Fix
 //!
-//! None: where the batch is used is for its author to say.
+//! None: only the author knows where the batch is used.
 
 use crate::finding::Finding;
 use crate::model::{Call, FrameId, Module, Role, ValueKind};
 use crate::queries::devices::is_gpu_device;
 use crate::queries::loaders::{
-    find_loaders, line_range, loaders_with_workers, reachable_functions, worker_count,
+    find_loaders, loader_line, loaders_with_workers, reachable_functions, worker_count,
 };
 use crate::rule::{Rule, Severity, Stage};
 use ruff_text_size::Ranged;
@@ -63,8 +63,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         {
             for name in ["__getitem__", "__getitems__", "__iter__"] {
                 if let Some(frame) = class.methods.get(name) {
-                    let whose = format!("`{}.{name}`", class.def.name);
-                    report(module, *frame, &whose, loader, findings);
+                    let function = format!("`{}.{name}`", class.def.name);
+                    report(module, *frame, &function, loader, findings);
                 }
             }
         }
@@ -73,8 +73,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         let collate = module.argument(loader, 6, "collate_fn");
         let has_workers = worker_count(module, loader).is_some_and(|(workers, _)| workers > 0.0);
         if has_workers && let Some(ValueKind::Function(id)) = collate.map(|value| value.kind) {
-            let whose = format!("`{}`", module.frame(FrameId(id)).name());
-            report(module, FrameId(id), &whose, loader, findings);
+            let function = format!("`{}`", module.frame(FrameId(id)).name());
+            report(module, FrameId(id), &function, loader, findings);
         }
     }
 }
@@ -82,7 +82,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 fn report(
     module: &Module<'_>,
     frame: FrameId,
-    whose: &str,
+    function: &str,
     loader: &Call<'_>,
     findings: &mut Vec<Finding>,
 ) {
@@ -92,7 +92,7 @@ fn report(
         .iter()
         .filter(|call| frames.contains(&call.context.frame) && moves_to_gpu(module, call));
     for call in moves {
-        let line = line_range(module, loader);
+        let line = loader_line(module, loader);
         let known = findings
             .iter()
             .any(|other| other.rule.code == RULE.code && other.range == call.expr.range());
@@ -101,12 +101,10 @@ fn report(
                 rule: &RULE,
                 range: call.expr.range(),
                 message: format!(
-                    "{whose} runs in the workers of the loader at {line}, which cannot share the graphics card \
-                     with the process that trains"
+                    "{function} runs in the workers of the loader at {line}, which cannot share the GPU with the training process"
                 ),
                 label: "uses CUDA in a worker".to_owned(),
-                help: "leave it on the CPU here, and move the batch in the training loop: \
-                       batch.to(device, non_blocking=True)"
+                help: "keep the data on the CPU here and move the batch in the training loop: batch.to(device, non_blocking=True)"
                     .to_owned(),
                 fix: None,
             });

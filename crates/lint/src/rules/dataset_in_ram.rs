@@ -1,13 +1,13 @@
 //! # dataset-in-ram (AF202)
 //!
-//! A whole dataset is brought into memory before the first step.
+//! A whole dataset is loaded into memory before the first step.
 //!
 //! ## Why it freezes
 //!
-//! Stacking what every file holds needs all of it at once, and for a moment twice: the parts and
-//! the whole. With images as 32-bit floats that is a hundred times what the folder takes on
-//! disk. Once memory is full the machine swaps and stops answering. A `DataLoader` around it
-//! does not help: it takes batches out of what is there already.
+//! Stacking the contents of all files needs all of them in memory at once, and for a moment twice:
+//! the parts and the stacked array. Images as 32-bit floats take up to a hundred times their size
+//! on disk. Once memory is full the machine swaps and stops responding. A `DataLoader` does not
+//! help, because it only takes batches from memory.
 //!
 //! ## Wrong
 //!
@@ -29,12 +29,12 @@
 //!
 //! ## When it is fine
 //!
-//! When all of it fits several times over. Arrays whose size is written in the text are reported
-//! only if they take more than half of this machine's memory; `mmap_mode="r"` is not reported.
+//! When the data fits several times over. Arrays of known size are reported only if they take more
+//! than half of this machine's memory; `mmap_mode="r"` is not reported.
 //!
 //! ## Fix
 //!
-//! None: how to read one element is for its author to say.
+//! None: only the author knows how to read one sample.
 
 use crate::finding::Finding;
 use crate::model::{Call, Device, FrameId, Module, ValueKind};
@@ -71,9 +71,9 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-// ---- sizes that are written in the text ----
+// ---- Arrays of known size ----
 
-/// An array that takes more than half of the memory.
+/// Returns a finding for an array that takes more than half of the memory.
 fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
     let size = call.result.bytes()?;
     let ram = module.target.ram_bytes?;
@@ -113,7 +113,7 @@ fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
         range: call.expr.range(),
         message: format!("{short} is {}, on a machine with {}", format_bytes(size), format_memory(ram)),
         label: format!("{} elements at once", lengths.unwrap_or_default()),
-        help: "make or read one batch at a time: in __getitem__ of a Dataset, or from np.load(…, mmap_mode=\"r\")"
+        help: "create or read one batch at a time: in __getitem__ of a Dataset, or with np.load(…, mmap_mode=\"r\")"
             .to_owned(),
         fix: None,
     })
@@ -126,7 +126,7 @@ fn is_copy(name: &str) -> bool {
     )
 }
 
-/// On no device, or on one of which nothing is known.
+/// Whether the array is on another device, or on none.
 fn is_elsewhere(module: &Module<'_>, call: &Call<'_>) -> bool {
     call.keyword("device").is_some()
         || ["FakeTensor", "\"meta\"", "'meta'"]
@@ -134,9 +134,9 @@ fn is_elsewhere(module: &Module<'_>, call: &Call<'_>) -> bool {
             .any(|word| module.text.contains(word))
 }
 
-// ---- files ----
+// ---- Data from files ----
 
-/// What brings together what many files hold, and the functions' word for it.
+/// Returns a call that combines the contents of many files, and the description of its result.
 fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, String)> {
     let frame = call.context.frame;
     let may_gather = call.path.is_some() || call.method() == Some("append");
@@ -159,12 +159,12 @@ fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, Strin
         return Some((
             call.expr.range(),
             format!(
-                "`{}` holds what every file of `{over}` holds",
+                "`{}` holds the content of every file in `{over}`",
                 module.source(&*call.expr.func)
             ),
         ));
     }
-    // A list that a dataset keeps.
+    // A list that a dataset fills in `__init__`.
     let name = module
         .dotted_name(call.object()?)
         .filter(|name| name.starts_with("self."))?;
@@ -189,14 +189,14 @@ fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, Strin
         (
             call.expr.range(),
             format!(
-                "`{name}` keeps what every file of `{}` holds",
+                "`{name}` keeps the content of every file in `{}`",
                 module.source(over)
             ),
         )
     })
 }
 
-/// `wave, rate = torchaudio.load(path)`, and then `wave` is kept.
+/// Whether a stored name was read from a file before: `wave, rate = torchaudio.load(path)`.
 fn is_read_before<'a>(
     module: &Module<'a>,
     added: &'a Expr,
@@ -213,8 +213,8 @@ fn is_read_before<'a>(
     })
 }
 
-/// The files that a list of parts is read from, as they are called: a comprehension, `map`, or a
-/// list that a loop before it filled.
+/// Returns the source of the path list that a list of arrays is read from: by a comprehension,
+/// `map`, or an earlier loop.
 fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> Option<&'a str> {
     let origin = resolve_names(module, parts, frame);
     match origin.expr {
@@ -285,16 +285,15 @@ fn reads_in(module: &Module<'_>, frame: FrameId) -> bool {
 }
 
 fn finding(module: &Module<'_>, place: TextRange, what: &str) -> Finding {
-    let here = module.target.ram_bytes.map_or(String::new(), |ram| {
-        format!(", in the {} of this machine", format_memory(ram))
+    let machine = module.target.ram_bytes.map_or(String::new(), |ram| {
+        format!(", on a machine with {}", format_memory(ram))
     });
     Finding {
         rule: &RULE,
         range: place,
-        message: format!("{what} at once{here}"),
-        label: "all files are in memory before the first step".to_owned(),
-        help: "keep the names and read each file when it is its turn: in __getitem__ of a Dataset, in a generator, or \
-               with np.load(…, mmap_mode=\"r\")"
+        message: format!("{what} at once{machine}"),
+        label: "all files are loaded before the first step".to_owned(),
+        help: "keep the paths and read each file when it is needed: in __getitem__ of a Dataset, in a generator, or with np.load(…, mmap_mode=\"r\")"
             .to_owned(),
         fix: None,
     }

@@ -1,12 +1,12 @@
 //! # dataset-on-gpu (AF201)
 //!
-//! A whole dataset is put on the graphics card before training.
+//! A whole dataset is moved to the GPU before training.
 //!
 //! ## Why it crashes
 //!
-//! The card has a fraction of the machine's memory, and weights, gradients and activations need
-//! it. What the dataset takes is gone for the whole run: the batch has to be smaller than it
-//! could be, and one more epoch of logging or a larger input ends with "CUDA out of memory".
+//! A GPU has a fraction of the machine's memory, and needs it for weights, gradients and
+//! activations. The dataset occupies its part for the whole run, so the batch must be smaller, and
+//! a slightly larger input ends with "CUDA out of memory".
 //!
 //! ## Wrong
 //!
@@ -26,12 +26,13 @@
 //!
 //! ## When it is fine
 //!
-//! When the data is small beside the card's memory: then it is even faster. Data whose size is
-//! written in the text is reported from a thirty-second of the memory on; else only what a file held.
+//! When the data is small compared with the GPU's memory: then it is even faster. Data of known
+//! size is reported from 1/32 of the memory on; data of unknown size only if it was loaded from a
+//! file.
 //!
 //! ## Fix
 //!
-//! None: each use of a batch has to move it.
+//! None: every use of a batch would have to move it.
 
 use super::full_batch::whole_input;
 use crate::finding::Finding;
@@ -52,7 +53,7 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// The share of the card's memory from which data is large.
+/// The share of GPU memory from which data is large.
 const LARGE: f64 = 1.0 / 32.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
@@ -88,7 +89,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The first part of a `TensorDataset` that is on the card and large, where it was moved there.
+/// Returns the call that moves the first large part of a `TensorDataset` to the GPU.
 fn first_moved<'m, 'a>(module: &'m Module<'a>, dataset: &Call<'a>) -> Option<&'m Call<'a>> {
     module.arguments(dataset).iter().find_map(|part| {
         if part.device != Device::Gpu {
@@ -103,7 +104,7 @@ fn first_moved<'m, 'a>(module: &'m Module<'a>, dataset: &Call<'a>) -> Option<&'m
     })
 }
 
-/// The call that puts what is bound here on the card.
+/// Returns the call that moves the assigned value to the GPU.
 fn mover<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'a>> {
     let source = store.source?.range();
     module
@@ -122,7 +123,7 @@ fn moves(call: &Call<'_>) -> bool {
         && (matches!(call.method(), Some("to" | "cuda")) || call.keyword("device").is_some())
 }
 
-/// Whether data is large: by its size, or because a file held it. None: it is small.
+/// Whether data is large, by its size or because it was loaded from a file. `None` means small.
 fn is_large<'a>(module: &Module<'a>, moved: &Call<'a>) -> Option<bool> {
     if let Some(size) = moved.result.bytes() {
         let vram = module.target.vram_bytes? as f64;
@@ -136,8 +137,8 @@ fn is_large<'a>(module: &Module<'a>, moved: &Call<'a>) -> Option<bool> {
     Some(holds_whole_file(module, data, frame))
 }
 
-/// Where batches are taken out of a tensor: sliced in a loop, split by one, or given by
-/// `__getitem__`; or where all of it is given to a model.
+/// Returns the line that uses only parts of a tensor: a slice in a loop, a split, or `__getitem__`;
+/// or the line that passes all of it to a model.
 fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<String> {
     let name = module.dotted_name(store.target)?;
     let frame = module.frame(store.context.frame);
@@ -182,7 +183,7 @@ fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
         })
 }
 
-/// `for part in everything.split(chunk)`.
+/// Returns the line of `for part in everything.split(chunk)`.
 fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<String> {
     module.loops().iter().find_map(|around| {
         let (_, Expr::Call(over)) = around.for_clause? else {
@@ -203,32 +204,34 @@ fn finding(module: &Module<'_>, moved: &Call<'_>, user: &str) -> Finding {
         .object()
         .map_or_else(|| module.source(moved.expr), |object| module.source(object));
     let data = if data.len() > 50 || data.contains('\n') {
-        "all of it"
+        "all data"
     } else {
         data
     };
     let card = module
         .target
         .vram_bytes
-        .map_or("the card".to_owned(), |vram| {
+        .map_or("the GPU".to_owned(), |vram| {
             format!("a GPU with {}", format_memory(vram))
         });
     let size = moved.result.bytes();
     let message = match size {
         Some(size) => format!(
-            "`{data}` is {}, on {card}, for the whole training",
+            "`{data}` takes {} on {card} for the whole training",
             format_bytes(size)
         ),
         None => {
-            format!("`{data}` is all that a file held, and stays on {card} for the whole training")
+            format!(
+                "`{data}` is the content of a whole file and stays on {card} for the whole training"
+            )
         }
     };
     Finding {
         rule: &RULE,
         range: moved.expr.range(),
         message,
-        label: format!("only {user} need it there, a batch at a time"),
-        help: "leave it in main memory and move each batch: batch.to(device, non_blocking=True)"
+        label: format!("only {user} needs it there, one batch at a time"),
+        help: "keep it in main memory and move each batch: batch.to(device, non_blocking=True)"
             .to_owned(),
         fix: None,
     }

@@ -1,12 +1,12 @@
 //! # division-by-prediction (AF402)
 //!
-//! Something is divided by what a model puts out, and that may be zero.
+//! The code divides by the output of a model, which may be zero.
 //!
 //! ## Why it crashes
 //!
-//! A model is free to put out 0, and close to 0 at the start of training: the quotient and its
-//! gradient are infinite, and after the next step every weight is NaN. The run goes on for hours
-//! and has learned nothing.
+//! A model may output 0, and is close to 0 at the start of training. The quotient and its gradient
+//! become infinite, and after the next step every weight is NaN. The run continues for hours and
+//! learns nothing.
 //!
 //! ## Wrong
 //!
@@ -22,12 +22,12 @@
 //!
 //! ## When it is fine
 //!
-//! Where the model ends in something that is never zero, or the divisor is kept from it: an
-//! epsilon, `clamp(min=…)`. Such code is not reported, nor is what runs without gradients.
+//! When the model's last activation is never zero, or the divisor has an epsilon or `clamp(min=…)`.
+//! Such code is not reported, nor is code that runs without gradients.
 //!
 //! ## Fix
 //!
-//! Unsafe, as the numbers change a little: a small number is added to the divisor.
+//! Unsafe, because results change slightly: a small epsilon is added to the divisor.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Activation, Call, CodeContext, Module, Value};
@@ -77,7 +77,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What a function divides by: `torch.div(a, b)`, `a.div(b)`, `tf.divide(a, b)`.
+/// Returns the divisor of `torch.div(a, b)`, `a.div(b)` or `tf.divide(a, b)`.
 fn divisor<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
     let place = match call.path {
         Some(path) => {
@@ -137,17 +137,17 @@ fn finding(module: &Module<'_>, range: TextRange, below: &Expr) -> Finding {
         rule: &RULE,
         range,
         message: format!(
-            "`{source}` is what a model puts out and may be zero: the quotient is infinite then, and the loss NaN"
+            "`{source}` is the output of a model and may be zero: the quotient becomes infinite and the loss NaN"
         ),
-        label: "a prediction below the line".to_owned(),
-        help: format!("keep it from zero: {content}, or `clamp(min=…)` where it is positive"),
+        label: "divides by a prediction".to_owned(),
+        help: format!("keep it above zero: {content}, or `clamp(min=…)` if it is positive"),
         fix: Some(Fix {
             edits: vec![Edit {
                 range: below.range(),
                 content,
             }],
             safety: Safety::Unsafe,
-            title: "Keep the divisor from zero".to_owned(),
+            title: "Add an epsilon to the divisor".to_owned(),
         }),
     }
 }

@@ -1,12 +1,12 @@
 //! # double-softmax (AF403)
 //!
-//! A loss that applies a softmax is given what went through one already.
+//! A loss that applies a softmax receives values that already went through one.
 //!
 //! ## Why it crashes
 //!
-//! `CrossEntropyLoss` takes raw numbers. Of probabilities its own softmax makes almost equal
-//! ones: with ten classes the best of them cannot exceed 0.23. The loss stays high, gradients
-//! are tiny, and days of training end where they began.
+//! `CrossEntropyLoss` expects logits. A second softmax makes probabilities almost equal: with ten
+//! classes the best cannot exceed 0.23. The loss stays high, gradients are tiny, and the model
+//! hardly learns.
 //!
 //! ## Wrong
 //!
@@ -28,7 +28,7 @@
 //!
 //! ## Fix
 //!
-//! None: whether the softmax goes, or the loss becomes another, is the author's to say.
+//! None: only the author can choose between removing the softmax and using another loss.
 
 use crate::finding::Finding;
 use crate::model::{Activation, Call, Module, Value, ValueKind};
@@ -54,7 +54,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What a loss is given that has been through the same function that the loss applies.
+/// Returns the input of a loss that already went through the activation that the loss applies.
 pub fn given_twice<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
@@ -65,7 +65,7 @@ pub fn given_twice<'a>(
     (!known.is_empty() && known.iter().all(|known| *known == activation)).then_some(given)
 }
 
-/// The raw numbers that a loss of this kind takes.
+/// Returns the logits argument of a loss that applies this activation.
 fn logits<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
@@ -105,7 +105,7 @@ fn logits<'a>(
         };
     }
     if call.method() == Some("compile") {
-        // The model itself is what is given.
+        // The output of the model is the input of the loss.
         let model = call
             .receiver
             .filter(|receiver| receiver.is(ValueKind::Model))?;
@@ -117,7 +117,7 @@ fn logits<'a>(
     if !fits {
         return None;
     }
-    // Losses of Keras are given the truth first.
+    // Keras losses take the true values first.
     let is_keras = !module.imports("torch");
     if is_keras {
         argument(1, "y_pred")
@@ -131,11 +131,13 @@ fn finding(module: &Module<'_>, call: &Call<'_>, given: &Expr) -> Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "`{}` has been through a softmax, and this loss applies another: the gradients all but vanish",
+            "`{}` went through a softmax, and this loss applies another: the gradients almost vanish",
             module.source(given)
         ),
-        label: "takes raw numbers".to_owned(),
-        help: "give the loss the numbers before the softmax, and apply the softmax only where probabilities are wanted".to_owned(),
+        label: "expects logits".to_owned(),
+        help:
+            "pass the logits to the loss, and apply the softmax only where probabilities are needed"
+                .to_owned(),
         fix: None,
     }
 }

@@ -1,13 +1,12 @@
 //! # eval-without-no-grad (AF105)
 //!
-//! A model is only asked, not taught, and PyTorch records all that it does.
+//! Evaluation runs with gradient tracking on, so PyTorch keeps every activation.
 //!
 //! ## Why it crashes
 //!
-//! `model.eval()` changes dropout and batch normalisation; it does not stop PyTorch from keeping
-//! every activation for a `backward()` that never comes. The evaluation takes several times the
-//! memory it needs, and the run dies in the validation after the first epoch, or has to be given
-//! smaller batches.
+//! `model.eval()` changes dropout and batch normalization; it does not turn gradient tracking off.
+//! Every activation is kept for a `backward()` that never comes. Evaluation takes several times the
+//! memory it needs, and the run often fails in the validation after the first epoch.
 //!
 //! ## Wrong
 //!
@@ -28,12 +27,12 @@
 //!
 //! ## When it is fine
 //!
-//! When gradients are wanted (attacks, saliency), or who calls the function has turned them off.
-//! Where the file shows that, nothing is reported.
+//! When gradients are wanted (attacks, saliency), or the caller has turned them off. Where the file
+//! shows that, nothing is reported.
 //!
 //! ## Fix
 //!
-//! Unsafe: `@torch.no_grad()` over a function that does nothing else than evaluate.
+//! Unsafe: adds `@torch.no_grad()` to a function that only evaluates.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::uses::lies_in;
@@ -83,7 +82,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Texts in which gradients are turned off or on in ways that are not followed.
+/// Whether the text turns gradient tracking on or off in a way that is not followed.
 fn is_handled_elsewhere(module: &Module<'_>) -> bool {
     [
         "set_grad_enabled",
@@ -96,7 +95,7 @@ fn is_handled_elsewhere(module: &Module<'_>) -> bool {
     .any(|sign| module.text.contains(sign))
 }
 
-/// Whether a graph is recorded by this call: of a model, or of a function that runs one.
+/// Whether a call records a graph: of a model, or of a function that runs one.
 fn records(module: &Module<'_>, call: &Call<'_>) -> bool {
     if call.callee.is(ValueKind::Model) {
         return call.result.graph
@@ -116,7 +115,7 @@ fn records(module: &Module<'_>, call: &Call<'_>) -> bool {
     })
 }
 
-/// Whether the model is asked in this loop, and nothing is learned from what it says.
+/// Whether the loop runs the model without training it.
 fn only_asks<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
     let frame = module.frame(call.context.frame);
     let source = frame.def.map_or("", |def| module.source(def));
@@ -124,7 +123,8 @@ fn only_asks<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
     {
         return false;
     }
-    // Whoever turns gradients off for one call of a model has them on for another on purpose.
+    // Whoever turns gradient tracking off for one call of a model leaves it on for another on
+    // purpose.
     let is_chosen = module.calls().iter().any(|other| {
         other.context.frame == call.context.frame
             && other.context.no_grad
@@ -139,7 +139,7 @@ fn only_asks<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
     is_after_eval(module, call) || is_known_evaluation(module, frame, call, id)
 }
 
-/// Whether a function is part of a model: whoever calls the model decides about the graph.
+/// Whether a function is part of a model, whose caller decides about gradient tracking.
 fn is_in_model(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     let mut here = Some(frame);
     while let Some(frame) = here {
@@ -154,8 +154,8 @@ fn is_in_model(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     frame.name() == "forward"
 }
 
-/// Whether the model was put into evaluation before, and neither is put back into training nor
-/// is anything gone back through until it is.
+/// Whether the model was switched to evaluation before, and neither `train()` nor `backward()`
+/// follows until the next switch.
 fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     let here: Vec<&Call<'a>> = module
         .calls()
@@ -191,8 +191,7 @@ fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     !later.any(|other| call_runs_backward(module, other))
 }
 
-/// Whether the object that `.eval()` was called on is the model that is asked, here or in the
-/// function that is called.
+/// Whether `.eval()` was called on the model that runs here or in the called function.
 fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> bool {
     let Some(key) = module.dotted_name(object) else {
         return false;
@@ -201,7 +200,7 @@ fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> 
         .local_function
         .filter(|_| !call.callee.is(ValueKind::Model))
     else {
-        // `self.model.eval()` reaches what is inside.
+        // `self.model.eval()` also applies to submodules.
         let asked = module.dotted_name(&call.expr.func);
         return asked.is_some_and(|asked| {
             asked == key
@@ -225,8 +224,8 @@ fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> 
     })
 }
 
-/// Whether a function is for evaluation by its name, goes over batches, and everyone who calls
-/// it is known and sees no graph.
+/// Whether a function evaluates by its name, iterates over batches, and all of its callers are
+/// known and see no graph.
 fn is_known_evaluation(
     module: &Module<'_>,
     frame: &Frame<'_>,
@@ -253,7 +252,7 @@ fn is_known_evaluation(
         })
 }
 
-/// Whether a `with` around it is none of those that are known: it may turn gradients off.
+/// Whether an enclosing `with` may turn gradient tracking off.
 fn is_under_unknown(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bool {
     block.iter().any(|statement| {
         if !lies_in(range, statement.range()) {
@@ -284,22 +283,22 @@ fn finding<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Finding {
     let line = module.line_label(module.loop_header(id));
     let fix = decorate(module, call);
     let help = match fix {
-        Some(_) => "turn it off for the whole function: `@torch.no_grad()`".to_owned(),
+        Some(_) => "turn gradient tracking off for the function: `@torch.no_grad()`".to_owned(),
         None => format!("put the loop at {line} under `with torch.no_grad():`"),
     };
     Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "`{function}` records a graph for `backward()`, which never comes: every activation is kept for nothing"
+            "`{function}` runs with gradient tracking on but no `backward()` follows: every activation is kept"
         ),
-        label: "records all activations".to_owned(),
+        label: "keeps all activations".to_owned(),
         help,
         fix,
     }
 }
 
-/// A decorator for the function, if it only evaluates.
+/// Returns a fix that adds a decorator, if the function only evaluates.
 fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
     let frame = module.frame(call.context.frame);
     let def = frame.def.filter(|def| !def.is_async)?;
@@ -317,7 +316,7 @@ fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
     {
         return None;
     }
-    // Below the decorators that are there, right above `def`.
+    // Below the existing decorators, directly above `def`.
     let from = def.decorator_list.last().map_or(def.start(), Ranged::end);
     let until = def.name.start();
     let between = module.text.get(usize::from(from)..usize::from(until))?;
@@ -332,6 +331,6 @@ fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
             content: format!("@torch.no_grad()\n{indent}"),
         }],
         safety: Safety::Unsafe,
-        title: "Record no graph in this function".to_owned(),
+        title: "Turn gradient tracking off in this function".to_owned(),
     })
 }

@@ -1,13 +1,13 @@
 //! # exception-swallowed (AF109)
 //!
-//! Whatever goes wrong in a training step is taken, and the loop goes on.
+//! An `except` around a training step catches every error, and the loop continues.
 //!
 //! ## Why it freezes
 //!
 //! "Out of memory" is an exception like any other. An `except:` or `except Exception:` around the
-//! step takes it, and the loop goes on: with the memory still full, most steps failing, and the
-//! gradients of half a step left behind. The run seems to work, for days, and learns nothing. A
-//! bare `except:` takes Ctrl-C as well.
+//! step catches it, and the loop continues with full memory, failing steps and the gradients of
+//! half a step. The run seems to work for days and learns nothing. A bare `except:` also catches
+//! Ctrl-C.
 //!
 //! ## Wrong
 //!
@@ -31,8 +31,8 @@
 //!
 //! ## When it is fine
 //!
-//! When the handler raises, logs the error with its traceback, or is for one kind of error only.
-//! Such handlers are not reported. A handler for all errors that prints them and goes on is.
+//! When the handler raises, logs the error with its traceback, or catches one kind of error only.
+//! Such handlers are not reported. A handler that prints every error and continues is.
 //!
 //! ## Fix
 //!
@@ -71,15 +71,15 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What a handler does with an error that it should not have taken.
+/// What a handler does with an error that it should not catch.
 #[derive(Clone, Copy)]
 enum How {
     Silently,
-    /// It says that there was one.
+    /// It prints the error.
     Aloud,
 }
 
-/// Whether out of memory is among what a handler takes, and it goes on as if nothing were.
+/// Returns how a handler treats out-of-memory errors, if it catches them and continues.
 fn takes(handler: &ExceptHandlerExceptHandler) -> Option<How> {
     let caught = caught_exceptions(handler);
     let takes_all = handler.type_.is_none()
@@ -92,7 +92,7 @@ fn takes(handler: &ExceptHandlerExceptHandler) -> Option<How> {
     (takes_all && handler.body.iter().all(only_prints)).then_some(How::Aloud)
 }
 
-/// Whether a statement of a handler says nothing of what happened.
+/// Whether a statement in a handler reports nothing.
 fn is_silent(statement: &Stmt) -> bool {
     match statement {
         Stmt::Pass(_) | Stmt::Continue(_) | Stmt::AugAssign(_) => true,
@@ -123,7 +123,7 @@ fn called(call: &ExprCall) -> &str {
     }
 }
 
-/// Whether a call trains, in a loop that goes on after the `try`.
+/// Whether a call trains, in a loop that continues after the `try`.
 fn is_step(module: &Module<'_>, call: &Call<'_>, attempt: &StmtTry) -> bool {
     let trains = call_runs_backward(module, call)
         || (matches!(call.method(), Some("fit" | "train_on_batch"))
@@ -152,12 +152,12 @@ fn finding(handler: &ExceptHandlerExceptHandler, how: How) -> Finding {
         .map_or(handler.start() + TextSize::of("except"), Ranged::end);
     let (message, label) = match how {
         How::Silently => (
-            "This `except` hides that a step ran out of memory: the loop goes on and learns nothing",
-            "takes every error, and says nothing",
+            "this `except` hides out-of-memory errors: the loop continues and learns nothing",
+            "ignores every error",
         ),
         How::Aloud => (
-            "This `except` takes running out of memory like any other error: the loop goes on with a memory that is still full",
-            "takes every error, and goes on",
+            "this `except` treats out-of-memory like any other error: the loop continues with full memory",
+            "catches every error and continues",
         ),
     };
     Finding {
@@ -165,7 +165,8 @@ fn finding(handler: &ExceptHandlerExceptHandler, how: How) -> Finding {
         range: TextRange::new(handler.start(), head),
         message: message.to_owned(),
         label: label.to_owned(),
-        help: "name the exception that is meant, and let the others through; or `raise` at the end of the handler".to_owned(),
+        help: "catch only the exception you expect, or `raise` at the end of the handler"
+            .to_owned(),
         fix: None,
     }
 }

@@ -1,15 +1,14 @@
 //! # excess-per-step-work (AF211)
 //!
-//! Something that costs time, and helps rarely, is done in every step.
+//! Slow work that rarely helps runs in every step.
 //!
 //! ## Why it freezes
 //!
-//! `torch.cuda.empty_cache()` waits for the card and gives back memory that the next step asks
-//! for again; `gc.collect()` goes through every object of the program; anomaly detection checks
-//! each gradient and keeps a traceback of each operation; a `print` of the loss waits for the
-//! card, and ten thousand lines are more than a notebook can show. Every step, that makes
-//! training two to ten times slower and looks like a hang. None of them makes room for tensors
-//! that are still referred to.
+//! `torch.cuda.empty_cache()` waits for the GPU and frees memory that the next step allocates
+//! again. `gc.collect()` visits every Python object. Anomaly detection checks each gradient and
+//! keeps a traceback of each operation. Printing the loss waits for the GPU, and ten thousand lines
+//! overload a notebook. In every step this makes training two to ten times slower and looks like a
+//! hang. None of it frees tensors that are still referenced.
 //!
 //! ## Wrong
 //!
@@ -28,13 +27,12 @@
 //!
 //! ## When it is fine
 //!
-//! Once an epoch, before another program needs the card, or while looking for a NaN. What stands
-//! under a condition is not reported, nor `print` where the number of steps is not written in
-//! the text.
+//! Once per epoch, before another program needs the GPU, or while debugging a NaN. Calls under a
+//! condition are not reported, nor is `print` in a loop of unknown length.
 //!
 //! ## Fix
 //!
-//! Safe: the line goes away, or anomaly detection is turned off.
+//! Safe: removes the line, or turns anomaly detection off.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, LoopId, LoopSource, Module};
@@ -56,7 +54,7 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// Lines that nobody reads.
+/// The number of printed lines per epoch that is too many.
 const MANY: f64 = 1000.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
@@ -74,7 +72,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What a call costs, if it is one of those.
+/// Returns what makes a call slow, if it is one of the slow calls.
 fn costly(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
     let Some(path) = call.path else {
         let prints = matches!(&*call.expr.func, Expr::Name(name) if name.id == "print")
@@ -84,15 +82,15 @@ fn costly(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
             .flatten()
             .filter(|turns| *turns >= MANY)?;
         return Some(format!(
-            "writes {} lines an epoch, and waits for the card before each",
+            "prints {} lines per epoch and waits for the GPU before each",
             format_count(turns)
         ));
     };
     let what = match path.segments() {
         ["torch", "cuda", "empty_cache"] => {
-            "waits for the card and gives back memory that the next step asks for again"
+            "waits for the GPU and frees memory that the next step allocates again"
         }
-        ["gc", "collect"] => "goes through every object of the program",
+        ["gc", "collect"] => "visits every Python object",
         ["torch", "autograd", .., "detect_anomaly"] => {
             "checks each gradient and keeps a traceback of each operation"
         }
@@ -105,7 +103,7 @@ fn costly(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
     Some(what.to_owned())
 }
 
-/// How many turns a loop over a loader takes, where the sizes are written in the text.
+/// Returns the number of iterations over a loader, if the sizes are written in the text.
 fn turns(module: &Module<'_>, id: LoopId) -> Option<f64> {
     let around = module.loop_at(id);
     let (_, mut over) = around
@@ -117,7 +115,8 @@ fn turns(module: &Module<'_>, id: LoopId) -> Option<f64> {
     module.final_value(over, around.frame).rows()
 }
 
-/// A loop over batches in which gradients are computed, or one that computes them itself.
+/// Whether a loop trains: it iterates over batches and runs `backward()`, or computes gradients
+/// itself.
 fn is_step(module: &Module<'_>, id: LoopId) -> bool {
     let steps = |call: &Call<'_>| {
         is_backward_call(call)
@@ -130,11 +129,11 @@ fn is_step(module: &Module<'_>, id: LoopId) -> bool {
             .any(|call| call.context.innermost_loop == Some(id) && steps(call))
 }
 
-/// The call as a statement of its own in the loop's body, or as what a `with` there enters; under
-/// no condition, and with others beside it.
+/// Returns the statement that consists of this call, or the `with` that enters it, if it runs
+/// unconditionally and is not the only statement of the loop.
 fn own_statement<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Option<&'a Stmt> {
     let body = module.loop_at(id).body;
-    // A loop that tries again has a reason to make room first.
+    // A loop that retries has a reason to free memory first.
     if body.iter().any(Stmt::is_try_stmt) {
         return None;
     }
@@ -160,7 +159,7 @@ fn finding(
 ) -> Finding {
     let function = module.source(&*call.expr.func);
     let fix = match statement {
-        // The same function, turned off, is a `with` as well.
+        // `set_detect_anomaly(False)` is a context manager as well.
         Stmt::With(_) => function
             .strip_suffix("detect_anomaly")
             .filter(|head| head.ends_with('.'))
@@ -172,12 +171,12 @@ fn finding(
                 safety: Safety::Safe,
                 title: "Turn it off".to_owned(),
             }),
-        // What is written is for its author to choose.
+        // The author decides what is printed.
         _ if function == "print" => None,
         _ => delete_line(module, statement.range()).map(|edit| Fix {
             edits: vec![edit],
             safety: Safety::Safe,
-            title: "Leave it out".to_owned(),
+            title: "Remove it".to_owned(),
         }),
     };
     Finding {
@@ -187,11 +186,11 @@ fn finding(
             "`{function}()` {what}, {}",
             every_step_label(module, Some(id))
         ),
-        label: "done in every step".to_owned(),
+        label: "runs in every step".to_owned(),
         help: if function == "print" {
-            "write every hundredth: if step % 100 == 0".to_owned()
+            "print every 100th: if step % 100 == 0".to_owned()
         } else {
-            "leave it out; or do it once, after the loop".to_owned()
+            "remove it, or do it once after the loop".to_owned()
         },
         fix,
     }

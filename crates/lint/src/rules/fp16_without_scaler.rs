@@ -1,12 +1,12 @@
 //! # fp16-without-scaler (AF307)
 //!
-//! A model is trained in `float16`, and nothing scales the loss.
+//! A model is trained in `float16` without loss scaling.
 //!
 //! ## Why it crashes
 //!
-//! Gradients below 6e-8 are zero in `float16`: without a scale most of them vanish, the model
-//! learns little, and sums beyond 65,504 become infinite and the loss NaN. A `GradScaler` keeps
-//! them in range and skips the steps that overflow.
+//! In `float16`, gradients below 6e-8 become zero, so without scaling most of them vanish and the
+//! model learns little. Values above 65,504 become infinite and the loss NaN. A `GradScaler` keeps
+//! gradients in range and skips steps that overflow.
 //!
 //! ## Wrong
 //!
@@ -29,12 +29,12 @@
 //!
 //! ## When it is fine
 //!
-//! With `bfloat16`, which has the range of `float32`, and where an engine scales. Text that
-//! speaks of a scaler anywhere is not reported.
+//! With `bfloat16`, which has the range of `float32`, or where an engine scales the loss. Files
+//! that mention a scaler anywhere are not reported.
 //!
 //! ## Fix
 //!
-//! None: the scaler has to be made once, outside of the loop.
+//! None: the scaler must be created once, outside the loop.
 
 use crate::finding::Finding;
 use crate::model::{Call, Module, ValueKind};
@@ -60,7 +60,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
         if is_half(module, call) && !call.context.no_grad && trains(module, call) {
             findings.push(finding(call));
-            // One tells it all.
+            // One finding per file is enough.
             return;
         }
     }
@@ -81,7 +81,7 @@ fn scales(text: &str) -> bool {
     .any(|word| count_mentions(text, word) > 0)
 }
 
-/// `autocast` on a GPU, to `float16` by its argument or because that is its default there.
+/// Whether this is `autocast` on a GPU with `float16`, by its argument or by default.
 fn is_half<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     let Some(path) = call.path else { return false };
     let is_old =
@@ -123,7 +123,7 @@ fn is_float16<'a>(module: &Module<'a>, dtype: &'a Expr) -> bool {
         .is_some_and(|path| path.is_any(&["torch.float16", "torch.half"]))
 }
 
-/// A name that only ever stands for `float16` here: `half = torch.float16`.
+/// Whether a name is only ever bound to `float16`: `half = torch.float16`.
 fn is_bound_to_float16<'a>(module: &Module<'a>, call: &Call<'a>, dtype: &'a Expr) -> bool {
     let Some(key) = module.dotted_name(dtype) else {
         return false;
@@ -141,7 +141,7 @@ fn is_bound_to_float16<'a>(module: &Module<'a>, call: &Call<'a>, dtype: &'a Expr
         && sources.all(|source| source.is_some_and(|source| is_float16(module, source)))
 }
 
-/// Whether the same function goes back and steps, plainly.
+/// Whether the same function runs a plain `backward()` and steps an optimizer.
 fn trains(module: &Module<'_>, call: &Call<'_>) -> bool {
     let frame = call.context.frame;
     let goes_back = module.calls().iter().any(|back| {
@@ -164,9 +164,9 @@ fn finding(call: &Call<'_>) -> Finding {
     Finding {
         rule: &RULE,
         range: call.expr.range(),
-        message: "this trains in `float16`, and no scaler keeps the gradients in range: small ones vanish, large ones end in NaN".to_owned(),
-        label: "half precision, unscaled".to_owned(),
-        help: "make `scaler = torch.cuda.amp.GradScaler()` once, then scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(); or use dtype=torch.bfloat16 where the card has it".to_owned(),
+        message: "this trains in `float16` without loss scaling: small gradients vanish, large ones become NaN".to_owned(),
+        label: "half precision without scaling".to_owned(),
+        help: "create `scaler = torch.cuda.amp.GradScaler()` once, then scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(); or use dtype=torch.bfloat16 if the GPU supports it".to_owned(),
         fix: None,
     }
 }

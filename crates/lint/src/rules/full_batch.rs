@@ -4,9 +4,9 @@
 //!
 //! ## Why it freezes
 //!
-//! A step keeps what every layer put out for every element of the batch until it has gone back
-//! through it. For a whole dataset that is the dataset times the width of the network. It works
-//! with the first thousand rows, and takes all memory with the rest.
+//! A step keeps the output of every layer for every sample in the batch until `backward()`. For a
+//! whole dataset that is the dataset times the width of the network. It works with the first
+//! thousand rows and runs out of memory with all of them.
 //!
 //! ## Wrong
 //!
@@ -22,13 +22,13 @@
 //!
 //! ## When it is fine
 //!
-//! With small data, or with an optimizer that wants all of it (L-BFGS). Where the size can be
-//! computed it is held against this machine's memory, and small data is not reported; where it
-//! cannot, only data that comes from files is.
+//! With small data, or with an optimizer that needs the full batch (L-BFGS). Where the size is
+//! known it is compared with this machine's memory, and small data is not reported; otherwise only
+//! data loaded from files is.
 //!
 //! ## Fix
 //!
-//! None: another batch size is another training.
+//! None: another batch size changes the training.
 
 use crate::finding::Finding;
 use crate::model::{Call, Device, FrameId, Module, ValueKind};
@@ -52,10 +52,10 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// The share of memory from which the input of a step is large: what it is turned into is many
-/// times that.
+/// The share of memory from which the input of a step is large. Its activations are many times
+/// larger.
 const LARGE_INPUT: f64 = 1.0 / 64.0;
-/// And from which all that the step keeps is.
+/// The share of memory from which the input and activations of a step are large.
 const LARGE_STEP: f64 = 1.0 / 20.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
@@ -78,7 +78,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `DataLoader(dataset, batch_size=len(dataset))`, or as many as there are.
+/// Checks `DataLoader(dataset, batch_size=len(dataset))`, or a number that is not smaller.
 fn of_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
     let size = loader.argument(1, "batch_size")?;
     let dataset = loader.argument(0, "dataset")?;
@@ -106,12 +106,12 @@ fn of_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
     ))
 }
 
-/// `model.fit(x, y, batch_size=len(x))`.
+/// Checks `model.fit(x, y, batch_size=len(x))`.
 fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let size = call.keyword("batch_size")?;
     let data = call.argument(0, "x")?;
     let name = module.dotted_name(data)?;
-    // A loop that fits again and again fits what it has just gathered.
+    // A `fit` in a loop trains on data that the loop has just collected.
     if !call.receiver?.is(ValueKind::Model)
         || call.context.innermost_loop.is_some()
         || !is_data_name(name)
@@ -142,7 +142,7 @@ fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     Some(finding(module, size.range(), name, value.rows(), input))
 }
 
-/// Whether a dataset of unknown size is one of files: those are not small.
+/// Whether a dataset of unknown size reads files; such a dataset is not small.
 fn comes_from_files<'a>(
     module: &Module<'a>,
     dataset: &'a Expr,
@@ -181,7 +181,7 @@ fn is_data_name(name: &str) -> bool {
         || name == "x"
 }
 
-/// `data.batch(rows)` of a dataset with as many rows.
+/// Checks `data.batch(rows)` of a dataset with that many rows.
 fn of_pipeline<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let receiver = call
         .receiver
@@ -195,7 +195,7 @@ fn of_pipeline<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
         .then(|| finding(module, size.range(), name, Some(rows), Some(input)))
 }
 
-/// `model(table)` in the loop that trains, with all of a table that was made before it.
+/// Checks `model(table)` in a training loop with a whole table created before the loop.
 fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let (data, lengths) = whole_input(module, call)?;
     let value = *module.arguments(call).first()?;
@@ -211,16 +211,10 @@ fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
         return None;
     }
     let kept = match needed {
-        Some(needed) => format!(
-            "{} for what the layers keep",
-            format_bytes(needed.activations)
-        ),
-        None => format!(
-            "{} for each column that a layer puts out",
-            format_bytes(rows * 4.0)
-        ),
+        Some(needed) => format!("{} for activations", format_bytes(needed.activations)),
+        None => format!("{} per output column of a layer", format_bytes(rows * 4.0)),
     };
-    let here = if value.device == Device::Gpu {
+    let machine = if value.device == Device::Gpu {
         "a GPU"
     } else {
         "a machine"
@@ -229,20 +223,20 @@ fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "each step goes through all {} rows of `{data}`: {} for them and another {kept}, on {here} with {}",
+            "each step processes all {} rows of `{data}`: {} for the input and {kept}, on {machine} with {}",
             format_count(rows),
             format_bytes(input),
             format_memory(room)
         ),
         label: "the whole table in one batch".to_owned(),
         help: format!(
-            "take a part of it in each step: {data}[torch.randint(0, len({data}), (4096,))]"
+            "use part of it in each step: {data}[torch.randint(0, len({data}), (4096,))]"
         ),
         fix: None,
     })
 }
 
-/// The name of what a model is given, if that was made before the loop, and its lengths.
+/// Returns the name and the shape of a model's input that was created before the loop.
 pub fn whole_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str, Vec<f64>)> {
     if !call.callee.is(ValueKind::Model) || call.path.is_some() {
         return None;
@@ -266,7 +260,7 @@ pub fn whole_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str,
         .then_some((data, lengths))
 }
 
-/// The memory that a step has to fit in.
+/// Returns the memory that a step must fit in.
 pub fn room(module: &Module<'_>, on_gpu: bool) -> Option<u64> {
     if on_gpu {
         module.target.vram_bytes
@@ -282,9 +276,9 @@ fn is_small(module: &Module<'_>, input: f64) -> bool {
     }
 }
 
-/// Whether a size is the length of one of these: `len(x)`, `x.shape[0]`.
+/// Whether a size is the length of one of these names: `len(x)`, `x.shape[0]`.
 fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: &[&str]) -> bool {
-    // One that is something else in another branch is not known.
+    // A name that is assigned more than once is unknown.
     let is_plain = module.dotted_name(size).is_none_or(|name| {
         let stores = module
             .stores()
@@ -322,7 +316,7 @@ fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: 
     }
 }
 
-/// The names that a dataset goes by: its own, and those of the tensors it is made of.
+/// Returns the names of a dataset: its own, and those of its tensors.
 fn names_of<'a>(module: &Module<'a>, dataset: &'a Expr) -> Vec<&'a str> {
     match dataset {
         Expr::Call(call) if is_tensor_dataset(module, call) => call
@@ -341,7 +335,8 @@ fn is_tensor_dataset<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
         .is_some_and(|path| path.last() == "TensorDataset")
 }
 
-/// Rows and bytes of a dataset: as they were computed, as its class says, or as everybody knows.
+/// Returns the rows and bytes of a dataset: computed, defined by its class, or of a well-known
+/// dataset.
 fn known_size<'a>(
     module: &Module<'a>,
     dataset: &'a Expr,
@@ -375,7 +370,7 @@ fn known_size<'a>(
     let is_test = ["train=False", "split=\"test\"", "split='test'"]
         .iter()
         .any(|way| module.source(call).contains(way));
-    // As 32-bit floats, which is what a network is given.
+    // As 32-bit floats, the usual input of a network.
     let (train, test, each) = match path.last() {
         "MNIST" | "FashionMNIST" | "KMNIST" | "QMNIST" => (60_000.0, 10_000.0, 28.0 * 28.0 * 4.0),
         "CIFAR10" | "CIFAR100" => (50_000.0, 10_000.0, 3.0 * 32.0 * 32.0 * 4.0),
@@ -412,15 +407,14 @@ fn finding(
                 format_memory(ram)
             )
         }
-        _ => ", and a step keeps what every layer puts out for each of them".to_owned(),
+        _ => ", and a step keeps every layer's output for each of them".to_owned(),
     };
     Finding {
         rule: &RULE,
         range: place,
-        message: format!("one batch is {rows} of `{name}`{size}"),
+        message: format!("one batch holds {rows} of `{name}`{size}"),
         label: "the whole dataset in one batch".to_owned(),
-        help: "take a batch that fits, such as batch_size=256; to step once for all rows, add up the gradients of \
-               several batches before the step"
+        help: "use a batch that fits, such as batch_size=256; to step once for all rows, accumulate gradients over several batches"
             .to_owned(),
         fix: None,
     }

@@ -1,13 +1,13 @@
 //! # graph-in-accumulator (AF101)
 //!
-//! A sum over steps keeps the graph of every step.
+//! A running total keeps the autograd graph of every step.
 //!
 //! ## Why it freezes
 //!
-//! A loss in PyTorch knows how it was computed. Added to a total as it is, the total knows how
-//! all of them were computed, and nothing of that can be freed. After `backward()` what stays is
-//! small and grows for hours; without it every activation of every batch stays, and memory is
-//! full after a few hundred steps.
+//! A loss in PyTorch references the graph that computed it. Their total references the graphs of
+//! all steps, so none can be freed. After `backward()` the remains are small, but memory grows for
+//! hours. Without `backward()` every activation of every batch stays, and memory is full after a
+//! few hundred steps.
 //!
 //! ## Wrong
 //!
@@ -29,12 +29,12 @@
 //!
 //! ## When it is fine
 //!
-//! When the total itself is what `backward()` is called on, or no graph is recorded
+//! When `backward()` is called on the total itself, or gradient tracking is off
 //! (`torch.no_grad()`). Such code is not reported.
 //!
 //! ## Fix
 //!
-//! Safe: `.item()` where a number will do, `.detach()` where the total is used as a tensor.
+//! Safe: `.item()` where a number is enough, `.detach()` where the total is used as a tensor.
 
 use crate::finding::Finding;
 use crate::model::uses::find_uses;
@@ -83,10 +83,10 @@ fn finding<'a>(
 ) -> Finding {
     let message = match pace {
         MemoryGrowth::Slow => {
-            format!("`{name}` keeps the graph of each step, a little more memory every time")
+            format!("`{name}` keeps the graph of every step: memory grows a little each time")
         }
         MemoryGrowth::Fast => format!(
-            "`{name}` keeps the graph of each step, with all its activations: memory is full after a few hundred"
+            "`{name}` keeps the graph and all activations of every step: memory is full after a few hundred steps"
         ),
     };
     let suffix = if is_number(module, store, name, added) {
@@ -105,7 +105,7 @@ fn finding<'a>(
     }
 }
 
-/// Whether it is a loss that gradients were computed of, and numbers will do for the total.
+/// Whether the added value is a scalar loss, and a plain number is enough for the total.
 fn is_number<'a>(module: &Module<'a>, store: &Store<'a>, name: &str, added: &'a Expr) -> bool {
     let is_plain = is_scalar(module, added, store.context.frame) && !name.starts_with("self.");
     is_plain

@@ -1,13 +1,13 @@
 //! # graph-in-container (AF102)
 //!
-//! A list, a dict or a meter keeps the graph of every step.
+//! A list, dict or meter keeps the autograd graph of every step.
 //!
 //! ## Why it freezes
 //!
-//! A loss or an output in PyTorch knows how it was computed. Put into a list as it is, it stays,
-//! and with it what it was computed by. After `backward()` that is a little with every step, and
-//! the run ends hours later for no reason one can see; without `backward()` it is every
-//! activation of every batch, and memory is full after a few hundred steps.
+//! A loss or output in PyTorch references the graph that computed it. A list that holds it keeps
+//! the graph too. After `backward()` the remains are small, and the run fails hours later for no
+//! visible reason. Without `backward()` every activation of every batch stays, and memory is full
+//! after a few hundred steps.
 //!
 //! ## Wrong
 //!
@@ -29,14 +29,13 @@
 //!
 //! ## When it is fine
 //!
-//! When what is in the list is gone back through later (`torch.stack(losses).mean().backward()`),
-//! when the list is emptied in every step, or when no graph is recorded (`torch.no_grad()`).
-//! Such code is not reported. Of functions and meters only those are known that are in the same
-//! file.
+//! When `backward()` later runs on the stored values (`torch.stack(losses).mean().backward()`),
+//! when the list is emptied in every step, or when gradient tracking is off (`torch.no_grad()`).
+//! Such code is not reported. Only functions and meters in the same file are known.
 //!
 //! ## Fix
 //!
-//! Safe: `.item()` where a number will do, `.detach()` where a tensor may be wanted.
+//! Safe: `.item()` where a number is enough, `.detach()` where a tensor may be needed.
 
 use crate::finding::Finding;
 use crate::model::uses::find_uses;
@@ -87,7 +86,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A call of a function of this text that may be given a graph.
+/// Whether this calls a function in this text that may receive a graph.
 fn is_suspect(call: &Call<'_>) -> bool {
     call.local_function.is_some() && !call.context.no_grad && !call.context.inline
 }
@@ -96,10 +95,10 @@ fn in_container(module: &Module<'_>, kept: &StoredItem<'_>, pace: MemoryGrowth) 
     let name = kept.name;
     let message = match pace {
         MemoryGrowth::Slow => {
-            format!("`{name}` keeps the graph of each step, a little more memory every time")
+            format!("`{name}` keeps the graph of every step: memory grows a little each time")
         }
         MemoryGrowth::Fast => format!(
-            "`{name}` keeps the graph of each step, with all its activations: memory is full after a few hundred"
+            "`{name}` keeps the graph and all activations of every step: memory is full after a few hundred steps"
         ),
     };
     let suffix = if is_number(module, kept) {
@@ -114,7 +113,7 @@ fn in_container(module: &Module<'_>, kept: &StoredItem<'_>, pace: MemoryGrowth) 
             format!("keep the value, not the graph: `{fixed}`")
         }
         None => {
-            "keep values, not graphs: put `.detach()` or `.item()` after what is kept".to_owned()
+            "keep values, not graphs: add `.detach()` or `.item()` to what is stored".to_owned()
         }
     };
     Finding {
@@ -127,7 +126,7 @@ fn in_container(module: &Module<'_>, kept: &StoredItem<'_>, pace: MemoryGrowth) 
     }
 }
 
-/// Whether it is known to be a tensor, not a dict or an object that has one.
+/// Whether the value is known to be a tensor, not a dict or object that contains one.
 fn is_tensor(module: &Module<'_>, kept: &StoredItem<'_>, part: &Expr) -> bool {
     let is_stored = |store: &Store<'_>| {
         store.context.frame == kept.context.frame
@@ -137,7 +136,7 @@ fn is_tensor(module: &Module<'_>, kept: &StoredItem<'_>, part: &Expr) -> bool {
     kept.value.is(ValueKind::Tensor) || module.stores().iter().any(is_stored)
 }
 
-/// The part of what is kept that has the graph, where it is only one.
+/// Returns the part of the stored item that has the graph, if there is only one.
 fn carrier<'a>(module: &Module<'a>, item: &'a Expr) -> Option<&'a Expr> {
     let parts = match item {
         Expr::Tuple(tuple) => &tuple.elts,
@@ -145,7 +144,7 @@ fn carrier<'a>(module: &Module<'a>, item: &'a Expr) -> Option<&'a Expr> {
         Expr::Dict(_) | Expr::ListComp(_) | Expr::Generator(_) | Expr::Starred(_) => return None,
         _ => return Some(item),
     };
-    // In `(epoch, step, loss)` what was stored with a graph under its name.
+    // In `(epoch, step, loss)`, the part that was assigned with a graph.
     let mut carriers = parts.iter().filter(|part| {
         let key = module.dotted_name(part);
         let is_stored = module
@@ -158,7 +157,7 @@ fn carrier<'a>(module: &Module<'a>, item: &'a Expr) -> Option<&'a Expr> {
     carriers.next().is_none().then_some(first)
 }
 
-/// Whether it is a loss that gradients were computed of, and numbers will do for the list.
+/// Whether the stored value is a scalar loss, and plain numbers are enough in the list.
 fn is_number(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
     let root = root_name(kept.name);
     let is_plain = is_scalar(module, kept.item, kept.context.frame) && !root.starts_with("self.");
@@ -195,31 +194,31 @@ fn by_keeper<'a>(
     }
     let function = module.source(&*call.expr.func);
     let how = if keeper.is_total {
-        "adds what it is given to"
+        "adds its argument to"
     } else {
-        "puts what it is given into"
+        "stores its argument in"
     };
     Some(Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "`{function}` {how} `{}`, which keeps the graph of each step, a little more memory every time",
+            "`{function}` {how} `{}`, which keeps the graph of every step: memory grows a little each time",
             keeper.name
         ),
         label: format!("grows {}", every_step_label(module, call.outlived_loop)),
         help: format!(
-            "give it the value, not the graph: `{}`",
+            "pass the value, not the graph: `{}`",
             source_with_suffix(module, call.expr.range(), argument, ".detach()")
         ),
         fix: Some(append_fix(
             argument,
             ".detach()",
-            "Give the value, not the graph",
+            "Pass the value, not the graph",
         )),
     })
 }
 
-/// Whether what the function adds to is the same one in the next step.
+/// Whether the function stores into the same container in the next step.
 fn stays_between_steps(module: &Module<'_>, call: &Call<'_>) -> bool {
     let object = call.object().and_then(|object| module.dotted_name(object));
     match call.outlived_loop {

@@ -1,13 +1,13 @@
 //! # list-in-dataset-with-workers (AF205)
 //!
-//! A dataset keeps a long Python list or dictionary, and several workers read it.
+//! A dataset keeps a long Python list or dict, and several workers read it.
 //!
 //! ## Why it freezes
 //!
-//! Workers are forked: they share the memory of the dataset until somebody writes to it. Python
-//! counts references inside each object, so only looking at an element of a list writes to it,
-//! and the page is copied. Over an epoch each worker comes to hold a copy of its own: a list of
-//! 2 GB with 8 workers becomes 16 GB, slowly enough to look like a leak.
+//! Forked workers share the dataset's memory until someone writes to it. Python stores a reference
+//! count in each object, so even reading a list element writes to its page, and the page is copied.
+//! Over an epoch each worker gets its own copy: a 2 GB list with 8 workers becomes 16 GB, slowly
+//! enough to look like a leak.
 //!
 //! ## Wrong
 //!
@@ -30,18 +30,18 @@
 //!
 //! ## When it is fine
 //!
-//! When the list is short: below some hundred thousand objects the copies do not matter. Lists
-//! of arrays and tensors are not reported, nor those that are written in the text.
+//! When the list is short: below a few hundred thousand objects the copies do not matter. Lists of
+//! arrays and tensors are not reported, nor are lists written out in the source.
 //!
 //! ## Fix
 //!
-//! None: how to pack the elements depends on what they are.
+//! None: how to pack the elements depends on their type.
 
 use crate::finding::Finding;
 use crate::model::uses::find_uses;
 use crate::model::{Call, Class, FrameId, Module, Role, ValueKind};
 use crate::queries::bindings::{find_statement, resolve_names};
-use crate::queries::loaders::{find_loaders, line_range, loaders_with_workers};
+use crate::queries::loaders::{find_loaders, loader_line, loaders_with_workers};
 use crate::rule::{Rule, Severity, Stage};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -71,7 +71,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// An attribute that is filled with many objects in `__init__`, and read by index.
+/// Returns an attribute that `__init__` fills with many objects and `__getitem__` reads by index.
 fn long_container<'a>(
     module: &Module<'a>,
     init: FrameId,
@@ -130,7 +130,7 @@ fn long_container<'a>(
     })
 }
 
-/// The attribute begins as `[]` in this function.
+/// Whether the attribute starts as `[]` in this function.
 fn is_list(module: &Module<'_>, attribute: &str, init: FrameId) -> bool {
     module.stores().iter().any(|store| {
         store.context.frame == init
@@ -139,7 +139,7 @@ fn is_list(module: &Module<'_>, attribute: &str, init: FrameId) -> bool {
     })
 }
 
-/// Several things in one, or a text made of others.
+/// Whether an expression creates a tuple, list, dict or formatted string.
 fn is_made_of_parts(expr: &Expr) -> bool {
     match expr {
         Expr::Tuple(tuple) => tuple.elts.len() > 1,
@@ -150,7 +150,7 @@ fn is_made_of_parts(expr: &Expr) -> bool {
     }
 }
 
-/// In a loop over what is read from outside: not over numbers, nor over what is written here.
+/// Whether a call is in a loop over external data, not over numbers or literals.
 fn in_long_loop(module: &Module<'_>, call: &Call<'_>) -> bool {
     module
         .enclosing_loops(call.context.innermost_loop)
@@ -160,8 +160,8 @@ fn in_long_loop(module: &Module<'_>, call: &Call<'_>) -> bool {
         })
 }
 
-/// Whether an expression goes through the lines of a file, the names in a folder, or the rows of
-/// a table.
+/// Whether an expression iterates over the lines of a file, the names in a folder, or the rows of a
+/// table.
 fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
     let over = resolve_names(module, over, frame);
     match over.expr {
@@ -207,7 +207,7 @@ fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> boo
                 _ => false,
             }
         }
-        // A part of what a file held.
+        // A field of a loaded file.
         Expr::Subscript(subscript) if subscript.slice.is_string_literal_expr() => {
             let whole = resolve_names(module, &subscript.value, over.frame);
             matches!(whole.expr, Expr::Call(call)
@@ -239,13 +239,13 @@ fn is_open_file(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
     opens(module.frame(frame).body, name)
 }
 
-/// A comprehension over what is read from outside, that makes Python objects of it.
+/// Whether an expression creates Python objects from external data.
 fn holds_many<'a>(module: &Module<'a>, source: &'a Expr, frame: FrameId) -> bool {
     let (generators, element) = match source {
         Expr::ListComp(list) => (&list.generators, Some(&*list.elt)),
         Expr::DictComp(dict) => (&dict.generators, Some(&*dict.value)),
         Expr::Call(call) => {
-            // `json.load(file)` and `file.readlines()` are as long as the file is.
+            // `json.load(file)` and `file.readlines()` are as long as the file.
             return match module.import_path(&call.func) {
                 Some(path) => path.is("json.load"),
                 None => {
@@ -277,18 +277,16 @@ fn finding(
     place: TextRange,
     (loader, workers): (&Call<'_>, f64),
 ) -> Finding {
-    let line = line_range(module, loader);
+    let line = loader_line(module, loader);
     let name = &class.def.name;
     Finding {
         rule: &RULE,
         range: place,
         message: format!(
-            "`{attribute}` of `{name}` is a Python container that {workers} workers read: each of them comes to hold a \
-             copy of its own"
+            "`{attribute}` of `{name}` is a Python container read by {workers} workers: over time each gets its own copy"
         ),
         label: format!("copied by each worker of the loader at {line}"),
-        help: "keep it as one NumPy array (np.array of paths or labels, packed bytes for texts): nothing in it is \
-               written to when it is read"
+        help: "store it as one NumPy array (np.array of paths or labels, packed bytes for texts): reading it writes nothing"
             .to_owned(),
         fix: None,
     }

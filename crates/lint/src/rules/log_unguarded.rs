@@ -1,13 +1,13 @@
 //! # log-unguarded (AF401)
 //!
-//! The logarithm of a probability, with nothing that keeps it above zero.
+//! The logarithm of a probability that may be zero.
 //!
 //! ## Why it crashes
 //!
-//! `softmax` and `sigmoid` round to exactly 0 or 1 as soon as a model is sure of itself. The
-//! logarithm is minus infinity then, the gradient NaN, and after the next step every weight is.
-//! The run goes on for hours and has learned nothing. Sums of exponentials are the same the
-//! other way: `exp` of 89 is infinite.
+//! `softmax` and `sigmoid` round to exactly 0 or 1 when the model is confident. The logarithm is
+//! then minus infinity, the gradient NaN, and after the next step every weight is NaN. The run
+//! continues for hours and learns nothing. Sums of exponentials overflow in the same way: `exp(89)`
+//! is infinite.
 //!
 //! ## Wrong
 //!
@@ -25,13 +25,14 @@
 //!
 //! ## When it is fine
 //!
-//! Where the probabilities are kept away from zero: `torch.log(probs + 1e-8)`,
-//! `probs.clamp(min=1e-8).log()`. Such code is not reported, nor is what runs without gradients.
+//! When the probabilities are kept above zero: `torch.log(probs + 1e-8)`,
+//! `probs.clamp(min=1e-8).log()`. Such code is not reported, nor is code that runs without
+//! gradients.
 //!
 //! ## Fix
 //!
-//! Unsafe, as the numbers change a little: `log_softmax` where the softmax stands inside the
-//! logarithm, `logsumexp` for a sum of exponentials, else a bound from below.
+//! Unsafe, because results change slightly: `log_softmax` for the logarithm of a softmax,
+//! `logsumexp` for a sum of exponentials, otherwise a lower bound.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Activation, Call, Module, Value};
@@ -69,7 +70,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What the logarithm is taken of.
+/// Returns the argument of a logarithm.
 fn logarithm<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
     if let Some(path) = call.path {
         let is_log = matches!(
@@ -113,7 +114,7 @@ fn risky<'a>(
     })
 }
 
-/// Whether another value is taken where this one is infinite: `torch.where(p > 0, p.log(), 0)`.
+/// Whether infinite values are replaced: `torch.where(p > 0, p.log(), 0)`.
 fn is_chosen(module: &Module<'_>, call: &Call<'_>) -> bool {
     module.calls().iter().any(|choice| {
         let is_choice = match choice.path {
@@ -124,7 +125,7 @@ fn is_chosen(module: &Module<'_>, call: &Call<'_>) -> bool {
     })
 }
 
-/// Whether the logarithm ends as a mere number: `p.log().cpu().numpy()`.
+/// Whether the logarithm is only converted to a number: `p.log().cpu().numpy()`.
 fn is_only_shown(module: &Module<'_>, call: &Call<'_>) -> bool {
     module.calls().iter().any(|shown| {
         matches!(
@@ -136,8 +137,8 @@ fn is_only_shown(module: &Module<'_>, call: &Call<'_>) -> bool {
     })
 }
 
-/// `torch.exp(x).sum(dim=1)`, `torch.sum(torch.exp(x), dim=1)`: the `x`, and the arguments of
-/// the sum. Where the largest was taken off before, nothing overflows.
+/// Returns the `x` of `torch.exp(x).sum(dim=1)` or `torch.sum(torch.exp(x), dim=1)`, and the
+/// arguments of the sum. If the maximum was subtracted before, nothing overflows.
 fn sum_of_exponentials<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
@@ -168,7 +169,7 @@ fn sum_of_exponentials<'a>(
     (!is_bounded && !is_parameter).then_some((summand, rest))
 }
 
-/// What a function or method of this name is applied to, and its other arguments.
+/// Returns the operand of a function or method with this name, and its other arguments.
 fn with_name<'a>(
     module: &Module<'a>,
     call: &'a ExprCall,
@@ -199,7 +200,7 @@ fn with_name<'a>(
     Some((of, rest.chain(named).collect::<Vec<_>>().join(", ")))
 }
 
-/// Whether something is taken off, or may keep it small: then what is left may be small.
+/// Whether something is subtracted from an expression, or bounds it from above.
 fn is_bounded_above(module: &Module<'_>, expression: &Expr) -> bool {
     let source = module.source(expression);
     source.contains(" - ")
@@ -217,14 +218,14 @@ fn overflowing(module: &Module<'_>, call: &Call<'_>, summand: &Expr, dimensions:
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "the exponentials of `{source}` are infinite beyond 88, and their logarithm is: the loss becomes NaN"
+            "exp of `{source}` overflows above 88, so its logarithm is infinite and the loss becomes NaN"
         ),
         label: "overflows before the logarithm".to_owned(),
         help: if has_dimensions {
-            format!("let one function do it all, which takes the largest off first: {merged}")
+            format!("use one function that subtracts the maximum first: {merged}")
         } else {
             format!(
-                "let one function do it all, which takes the largest off first: torch.logsumexp({source}, dim=…)"
+                "use one function that subtracts the maximum first: torch.logsumexp({source}, dim=…)"
             )
         },
         fix: (has_dimensions && module.imports("torch") && module.text.contains("import torch\n"))
@@ -242,9 +243,9 @@ fn overflowing(module: &Module<'_>, call: &Call<'_>, summand: &Expr, dimensions:
 fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, activation: Activation) -> Finding {
     let source = module.source(of);
     let what = match activation {
-        Activation::Softmax => "a softmax rounds to 0 where the model is sure",
-        Activation::Sigmoid => "a sigmoid rounds to 0 where the model is sure",
-        Activation::Relu => "a ReLU is 0 for all that is negative",
+        Activation::Softmax => "a softmax rounds to 0 when the model is confident",
+        Activation::Sigmoid => "a sigmoid rounds to 0 when the model is confident",
+        Activation::Relu => "a ReLU is 0 for negative input",
         _ => "a prediction may be 0",
     };
     let fix = merged(module, call, of).unwrap_or_else(|| bounded(module, call, of));
@@ -256,12 +257,12 @@ fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, activation: Activati
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "nothing keeps `{source}` from zero: {what}, its logarithm is infinite and the loss NaN"
+            "`{source}` may be zero: {what}, the logarithm is then infinite and the loss NaN"
         ),
         label: "minus infinity at zero".to_owned(),
         help: match &*fix {
-            [_] => format!("bound it from below: {shown}"),
-            _ => "let one function do both: log_softmax(…)".to_owned(),
+            [_] => format!("keep it above zero: {shown}"),
+            _ => "use one function for both: log_softmax(…)".to_owned(),
         },
         fix: Some(Fix {
             edits: fix,
@@ -271,7 +272,7 @@ fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, activation: Activati
     }
 }
 
-/// `torch.log(torch.softmax(x, dim=1))` as `torch.log_softmax(x, dim=1)`.
+/// Returns edits that turn `torch.log(torch.softmax(x, dim=1))` into `torch.log_softmax(x, dim=1)`.
 fn merged(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> {
     let Expr::Call(inner) = of else { return None };
     let Expr::Attribute(function) = &*inner.func else {
@@ -289,7 +290,7 @@ fn merged(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> 
                 "tensorflow.nn.softmax",
             ])
         });
-    // Other logarithms, or with arguments of their own, stay.
+    // Only a natural logarithm with a single argument can be merged.
     let is_plain = call.path.is_some_and(|path| path.last() == "log")
         && call.expr.arguments.len() == 1
         && call.expr.arguments.keywords.is_empty();

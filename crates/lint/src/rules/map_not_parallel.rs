@@ -1,11 +1,11 @@
 //! # map-not-parallel (AF210)
 //!
-//! A `tf.data` pipeline prepares its elements one after the other.
+//! A `tf.data` pipeline prepares its elements one at a time.
 //!
 //! ## Why it is slow
 //!
-//! `map` without `num_parallel_calls` uses one core, however many there are. Decoding and
-//! augmenting images that way takes longer than the step they are for, and the card idles.
+//! `map` without `num_parallel_calls` uses a single core. Decoding and augmenting images that way
+//! often takes longer than the training step, and the GPU idles.
 //!
 //! ## Wrong
 //!
@@ -21,9 +21,9 @@
 //!
 //! ## When it is fine
 //!
-//! When the function does next to nothing; a lambda that calls no function of yours is not
-//! reported. From TensorFlow 2.10 on, functions without a state of their own (random numbers,
-//! `py_function`) are spread over the cores without being asked.
+//! When the function does almost nothing; a lambda that calls none of your functions is not
+//! reported. Since TensorFlow 2.10, stateless functions (no random numbers, no `py_function`) run
+//! in parallel by default.
 //!
 //! ## Fix
 //!
@@ -77,7 +77,7 @@ fn is_serial_map<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
             .is_some_and(|object| is_tf_dataset(module, object, call.context.frame))
 }
 
-/// Whether a function may take its time: a named one, or a lambda that calls one.
+/// Whether a function may be slow: a named function, or a lambda that calls one.
 fn does_work<'a>(module: &Module<'a>, function: &'a Expr) -> bool {
     struct Calls<'m, 'a> {
         module: &'m Module<'a>,
@@ -126,11 +126,11 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
         rule: &RULE,
         range: method_range(call),
         message: format!(
-            "`{function}` prepares one element after the other, on {of}: the card waits for it"
+            "`{function}` prepares one element at a time, on {of}: the GPU waits for it"
         ),
         label: "runs one at a time".to_owned(),
         help: format!(
-            "prepare several at a time: num_parallel_calls={}.data.AUTOTUNE",
+            "prepare several at once: num_parallel_calls={}.data.AUTOTUNE",
             name.unwrap_or("tf")
         ),
         fix: name.zip(last).map(|(name, last)| Fix {
@@ -139,7 +139,7 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
                 content: format!(", num_parallel_calls={name}.data.AUTOTUNE"),
             }],
             safety: Safety::Safe,
-            title: "Prepare several elements at a time".to_owned(),
+            title: "Prepare several elements at once".to_owned(),
         }),
     }
 }

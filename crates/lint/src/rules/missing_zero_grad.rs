@@ -1,12 +1,12 @@
 //! # missing-zero-grad (AF301)
 //!
-//! Gradients are computed and the optimizer steps, but nothing ever clears the gradients.
+//! Gradients are computed and the optimizer steps, but nothing clears the gradients.
 //!
 //! ## Why it crashes
 //!
-//! `backward()` adds to the gradients that are there. Without `zero_grad()` each step goes by
-//! the sum of all steps before it: the gradients grow, the loss jumps and becomes NaN after a
-//! while, and the hours until then are lost.
+//! `backward()` adds to the existing gradients. Without `zero_grad()` each step uses the sum of all
+//! previous gradients. They grow, the loss jumps and finally becomes NaN, and the hours until then
+//! are lost.
 //!
 //! ## Wrong
 //!
@@ -29,12 +29,12 @@
 //!
 //! ## When it is fine
 //!
-//! When something else clears them: an engine such as DeepSpeed, a function of another file.
-//! A file is only reported when nothing in it could be that.
+//! When something else clears them: an engine such as DeepSpeed, or a function in another file. A
+//! file is reported only if nothing in it could clear them.
 //!
 //! ## Fix
 //!
-//! Unsafe, as training goes another way afterwards: `zero_grad()` after the step.
+//! Unsafe, because it changes the training: `zero_grad()` after the step.
 
 use crate::finding::{Finding, Fix, Safety};
 use crate::model::{Call, LoopId, Module, Role, ValueKind};
@@ -73,8 +73,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Steps and gradients come again and again, with the same optimizer: by a loop around both, or
-/// one around the call of the function they are in.
+/// Returns the loop that repeats both the step and the gradients of an optimizer: around both, or
+/// around the call of their function (`Some(None)`).
 fn repeats(module: &Module<'_>, step: &Call<'_>, optimizer: &str) -> Option<Option<LoopId>> {
     let backwards: Vec<&Call<'_>> = module
         .calls()
@@ -121,7 +121,7 @@ fn repeats(module: &Module<'_>, step: &Call<'_>, optimizer: &str) -> Option<Opti
     by_caller.then_some(None)
 }
 
-/// A step that Lightning calls for each batch, with optimizers that it keeps.
+/// Whether this is a step that Lightning calls for each batch, with optimizers that it keeps.
 fn is_step_of_engine(module: &Module<'_>, step: &Call<'_>) -> bool {
     let frame = module.frame(step.context.frame);
     let class = frame
@@ -130,7 +130,7 @@ fn is_step_of_engine(module: &Module<'_>, step: &Call<'_>) -> bool {
     frame.name() == "training_step" && class.is_some_and(|class| class.role == Role::Lightning)
 }
 
-/// A loop whose first turn is its last.
+/// Whether a loop always ends in its first iteration.
 fn ends_at_once(body: &[Stmt]) -> bool {
     matches!(
         body.last(),
@@ -138,7 +138,7 @@ fn ends_at_once(body: &[Stmt]) -> bool {
     )
 }
 
-/// `loss.backward()`, not that of an engine, which clears the gradients itself.
+/// Whether this is `loss.backward()`, not that of an engine, which clears the gradients itself.
 fn is_plain_backward(call: &Call<'_>) -> bool {
     is_backward_call(call)
         && (call.method() == Some("manual_backward")
@@ -148,7 +148,7 @@ fn is_plain_backward(call: &Call<'_>) -> bool {
         && call.path.is_none()
 }
 
-/// Tests step without clearing to see what happens.
+/// Whether a step is in a unit test; tests may step without clearing on purpose.
 fn is_a_test(module: &Module<'_>, step: &Call<'_>) -> bool {
     let mut frame = Some(step.context.frame);
     while let Some(id) = frame {
@@ -181,7 +181,7 @@ fn is_cleared(
         }
         of_others += 1;
     }
-    // What the model did not see as a call on a name, and all other ways.
+    // Calls that the model did not see, and all other ways to clear gradients.
     count_mentions(module.text, "zero_grad") > of_others
         || [
             "reset_grad",
@@ -198,8 +198,8 @@ fn is_cleared(
         || has_unknown_base(module, step)
 }
 
-/// Whether another optimizer of the same function has stepped before the gradients of this one
-/// are computed: what it clears is its own.
+/// Whether another optimizer of the function steps before this one's gradients are computed, so
+/// that it clears only its own.
 fn has_a_turn_of_its_own(
     module: &Module<'_>,
     steps: &OptimizerSteps<'_, '_>,
@@ -222,7 +222,8 @@ fn has_a_turn_of_its_own(
     })
 }
 
-/// `p.grad = None`, `p.grad.zero_()`, `p.grad.data.zero_()`, `p.grad *= 0`.
+/// Whether the text clears gradients by hand: `p.grad = None`, `p.grad.zero_()`,
+/// `p.grad.data.zero_()`, `p.grad *= 0`.
 fn is_cleared_by_hand(text: &str) -> bool {
     text.match_indices(".grad").any(|(at, word)| {
         let rest = text.get(at + word.len()..).unwrap_or("");
@@ -237,7 +238,7 @@ fn is_cleared_by_hand(text: &str) -> bool {
     })
 }
 
-/// A class from another file may do anything between the steps.
+/// Whether the class of a step has an unknown base class, which may do anything between the steps.
 fn has_unknown_base(module: &Module<'_>, step: &Call<'_>) -> bool {
     let Some(class) = module
         .frame(step.context.frame)
@@ -277,10 +278,10 @@ fn finding(
 ) -> Finding {
     let when = match turns {
         Some(id) => format!(
-            "in each turn of the loop at {}",
+            "in every iteration of the loop at {}",
             module.line_label(module.loop_header(id))
         ),
-        None => "with each call".to_owned(),
+        None => "in every call".to_owned(),
     };
     let clear = format!("{optimizer}.zero_grad()");
     let fix = insert_line_after(module, step.expr.range(), &clear).map(|edit| Fix {
@@ -292,10 +293,10 @@ fn finding(
         rule: &RULE,
         range: step.expr.range(),
         message: format!(
-            "`{optimizer}` steps {when}, and nothing clears its gradients: they add up until the loss is NaN"
+            "`{optimizer}` steps {when}, but nothing clears its gradients: they grow until the loss is NaN"
         ),
-        label: "goes by the gradients of all steps so far".to_owned(),
-        help: format!("clear them in each turn: {clear}"),
+        label: "uses the gradients of all previous steps".to_owned(),
+        help: format!("clear them after each step: {clear}"),
         fix,
     }
 }

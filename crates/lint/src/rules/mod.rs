@@ -1,4 +1,4 @@
-//! The rules, one a file. What several of them ask is in [`crate::questions`].
+//! The rules, one per file. [`crate::queries`] has what several of them share.
 
 mod accumulation_drops_last;
 mod accumulation_undefined_index;
@@ -38,7 +38,7 @@ mod workers_oversubscribed;
 
 use crate::rule::Rule;
 
-/// All of them, by code.
+/// All rules, sorted by code.
 pub static RULES: &[&Rule] = &[
     &graph_in_accumulator::RULE,
     &graph_in_container::RULE,
@@ -77,7 +77,7 @@ pub static RULES: &[&Rule] = &[
     &predict_in_loop::RULE,
 ];
 
-/// A rule by its code or its name.
+/// Returns a rule by its code or its name.
 pub fn find(text: &str) -> Option<&'static Rule> {
     RULES
         .iter()

@@ -1,15 +1,14 @@
 //! # no-main-guard (AF207)
 //!
-//! Loader workers are started from the top level of a script, without
-//! `if __name__ == "__main__"`.
+//! A script starts DataLoader workers at top level, without `if __name__ == "__main__"`.
 //!
 //! ## Why it crashes
 //!
-//! Windows and macOS start a worker as a new Python that imports the script first, and so does
-//! Linux from Python 3.14 on. Without the guard each worker runs the whole script again: it
-//! loads the data again, makes the model again, and starts workers of its own. Python stops this
-//! with "An attempt has been made to start a new process before the current process has
-//! finished its bootstrapping phase", or the machine is full of processes first.
+//! On Windows, macOS and Linux since Python 3.14, a worker is a new Python process that first
+//! imports the script. Without the guard each worker runs the whole script again: it loads the
+//! data, creates the model and starts workers of its own. Python stops this with "An attempt has
+//! been made to start a new process before the current process has finished its bootstrapping
+//! phase", or the machine fills with processes first.
 //!
 //! ## Wrong
 //!
@@ -38,7 +37,7 @@
 //!
 //! ## Fix
 //!
-//! Unsafe: the guard, where all that is missing is a guard around the last line.
+//! Unsafe: adds the guard, if the call on the last line is all that needs one.
 
 use crate::Dialect;
 use crate::finding::{Edit, Finding, Fix, Safety};
@@ -89,7 +88,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What stands under `if __name__ == "__main__"`.
+/// Returns the ranges guarded by `if __name__ == "__main__"`.
 fn guards(body: &[Stmt]) -> Vec<TextRange> {
     let names_itself = |test: &Expr| match test {
         Expr::Compare(compare) => {
@@ -103,7 +102,7 @@ fn guards(body: &[Stmt]) -> Vec<TextRange> {
     body.iter().filter(is_guard).map(Ranged::range).collect()
 }
 
-/// The functions that run when the text is imported.
+/// Returns the functions that run when the script is imported.
 fn reached(module: &Module<'_>, is_open: &dyn Fn(TextRange) -> bool) -> Vec<FrameId> {
     let mut reached = Vec::new();
     for call in module.calls() {
@@ -122,7 +121,7 @@ fn reached(module: &Module<'_>, is_open: &dyn Fn(TextRange) -> bool) -> Vec<Fram
     reached
 }
 
-/// The first place that makes a loader start its workers when the text is imported.
+/// Returns the first place where an import makes a loader start its workers.
 fn first_start(
     module: &Module<'_>,
     runs: &dyn Fn(FrameId, TextRange) -> bool,
@@ -156,7 +155,7 @@ fn first_start(
         .map(|call| call.expr.range())
 }
 
-/// Whether a loop goes over a loader, be it behind `enumerate` or `tqdm`.
+/// Whether a loop iterates over a loader, also inside `enumerate` or `tqdm`.
 fn is_loader<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
     match over {
         Expr::Call(call) => {
@@ -180,17 +179,16 @@ fn finding(module: &Module<'_>, loader: &Call<'_>, start: TextRange) -> Finding 
         rule: &RULE,
         range: loader.expr.range(),
         message: format!(
-            "{workers} workers are started at {line} when the script is only imported: where they are not \
-             forked, each of them runs the script again"
+            "importing this script starts {workers} workers at {line}: unless they are forked, each of them runs the script again"
         ),
         label: format!("starts {workers} processes without a guard"),
-        help: "put what runs into `def main():` and call it under `if __name__ == \"__main__\":`"
+        help: "move the code into `def main():` and call it under `if __name__ == \"__main__\":`"
             .to_owned(),
         fix: fix(module),
     }
 }
 
-/// The guard around `main()`, where that is the only thing the text does by itself.
+/// Returns a fix that guards `main()`, if that is the only top-level call.
 fn fix(module: &Module<'_>) -> Option<Fix> {
     let body = module.frame(TEXT).body;
     let mut doing = body.iter().filter(|statement| {
@@ -204,7 +202,7 @@ fn fix(module: &Module<'_>) -> Option<Fix> {
         return None;
     };
     let source = module.source(only);
-    // What follows it would still run in each worker.
+    // Code after it would still run in each worker.
     let is_last = body.last().is_some_and(|last| last.range() == only.range());
     if !only.is_expr_stmt() || !is_last || source.contains('\n') || module.text.contains('\r') {
         return None;
@@ -215,7 +213,7 @@ fn fix(module: &Module<'_>) -> Option<Fix> {
             content: format!("if __name__ == \"__main__\":\n    {source}"),
         }],
         safety: Safety::Unsafe,
-        title: "Run it only when the script itself is run".to_owned(),
+        title: "Run it only when the script is executed".to_owned(),
     })
 }
 

@@ -1,12 +1,12 @@
 //! # no-prefetch (AF209)
 //!
-//! A `tf.data` pipeline makes the next batch only when the last one is done with.
+//! A `tf.data` pipeline prepares the next batch only after the current step has finished.
 //!
 //! ## Why it is slow
 //!
-//! Without `prefetch` the card waits while the CPU makes a batch, and the CPU waits while the
-//! card trains on it. With it both work at a time. TensorFlow from 2.12 on adds one by itself
-//! (`inject_prefetch`) where nobody has turned that off; older ones do not.
+//! Without `prefetch` the GPU waits while the CPU prepares a batch, and the CPU waits while the GPU
+//! trains. With it both work at once. TensorFlow 2.12 and later adds it automatically
+//! (`inject_prefetch`) unless that is turned off; older versions do not.
 //!
 //! ## Wrong
 //!
@@ -22,8 +22,8 @@
 //!
 //! ## When it is fine
 //!
-//! When a step takes far longer than making a batch, or `tf.distribute` prefetches for you. Files
-//! that use `prefetch` anywhere are not reported.
+//! When a step takes far longer than preparing a batch, or `tf.distribute` prefetches for you.
+//! Files that use `prefetch` anywhere are not reported.
 //!
 //! ## Fix
 //!
@@ -79,8 +79,8 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
     Finding {
         rule: &RULE,
         range: method_range(call),
-        message: "the pipeline does not prefetch: the card waits for each batch, and the CPU for each step".to_owned(),
-        label: "nothing is made ahead".to_owned(),
+        message: "the pipeline does not prefetch: the GPU waits for each batch, and the CPU for each step".to_owned(),
+        label: "no batch is prepared ahead".to_owned(),
         help: format!("end the chain with .prefetch({}.data.AUTOTUNE)", name.unwrap_or("tf")),
         fix: name.map(|name| Fix {
             edits: vec![Edit {
@@ -88,12 +88,12 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
                 content: format!(".prefetch({name}.data.AUTOTUNE)"),
             }],
             safety: Safety::Safe,
-            title: "Make the next batch during the step".to_owned(),
+            title: "Prepare the next batch during the step".to_owned(),
         }),
     }
 }
 
-/// The chain that a method is part of: all that begins where it does.
+/// Returns the range of the longest method chain that contains a call.
 fn whole_chain(module: &Module<'_>, call: &Call<'_>) -> TextRange {
     let begins = module.calls().iter().filter(|other| {
         other.expr.start() == call.expr.start()

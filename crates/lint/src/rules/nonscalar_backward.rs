@@ -1,12 +1,11 @@
 //! # nonscalar-backward (AF306)
 //!
-//! `backward()` is called on a loss that has a value for each element.
+//! `backward()` is called on a loss with one value per element.
 //!
 //! ## Why it crashes
 //!
-//! Gradients are those of one number. Of a tensor with more than one PyTorch raises `grad can be
-//! implicitly created only for scalar outputs`, after the first batch has been loaded and
-//! computed.
+//! `backward()` needs a scalar. For a tensor with several elements PyTorch raises `grad can be
+//! implicitly created only for scalar outputs`, after the first batch has been loaded and computed.
 //!
 //! ## Wrong
 //!
@@ -28,11 +27,11 @@
 //!
 //! ## When it is fine
 //!
-//! With batches of one element, or with a gradient as argument. The latter is not reported.
+//! With batches of one element, or with a `gradient` argument. The latter is not reported.
 //!
 //! ## Fix
 //!
-//! Unsafe, as a sum may be meant: `.mean()` before `backward()`.
+//! Unsafe, because a sum may be meant: `.mean()` before `backward()`.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, LoopSource, Module, ValueKind};
@@ -66,8 +65,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether more than one element at a time goes through the model: a loader feeds the loop, or
-/// a function of this text that makes tensors of several rows.
+/// Whether the model receives several samples at once: from a loader, or from a function in this
+/// text that creates tensors with several rows.
 fn has_batches(module: &Module<'_>, call: &Call<'_>) -> bool {
     module
         .enclosing_loops(call.context.innermost_loop)
@@ -87,7 +86,7 @@ fn has_batches(module: &Module<'_>, call: &Call<'_>) -> bool {
         })
 }
 
-/// `torch.randn(32, 10)`: more dimensions than one, and no single row.
+/// Whether a call such as `torch.randn(32, 10)` creates several rows.
 fn has_rows(call: &Call<'_>) -> bool {
     call.path.is_some_and(|path| {
         path.is_any(&["torch.rand", "torch.randn", "torch.zeros", "torch.ones"])
@@ -97,7 +96,7 @@ fn has_rows(call: &Call<'_>) -> bool {
 }
 
 fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
-    // The scaler gives back what it is given, scaled.
+    // `scaler.scale(loss)` returns the scaled loss.
     let loss = match call.object() {
         Some(Expr::Call(scale)) => match (&*scale.func, &*scale.arguments.args) {
             (Expr::Attribute(attribute), [loss]) if attribute.attr.as_str() == "scale" => {
@@ -115,7 +114,7 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
             content: ".mean()".to_owned(),
         }],
         safety: Safety::Unsafe,
-        title: "Go back through the mean".to_owned(),
+        title: "Use the mean".to_owned(),
     });
     let named = if is_name {
         format!("`{source}`")
@@ -126,18 +125,18 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "{named} has a value for each element, `backward()` takes one number: this fails with the first batch"
+            "{named} has one value per element, but `backward()` needs a scalar: this fails on the first batch"
         ),
-        label: "not a single number".to_owned(),
+        label: "not a scalar".to_owned(),
         help: if is_name {
             format!(
-                "go back through the mean: {}",
+                "use the mean: {}",
                 module
                     .source(call.expr)
                     .replacen(source, &format!("{source}.mean()"), 1)
             )
         } else {
-            "take the mean or the sum of the loss first".to_owned()
+            "take the mean or sum of the loss first".to_owned()
         },
         fix,
     }

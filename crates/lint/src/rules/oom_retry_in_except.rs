@@ -1,12 +1,12 @@
 //! # oom-retry-in-except (AF108)
 //!
-//! After running out of memory the model is run again while the memory is still held.
+//! After an out-of-memory error the model runs again while the memory is still held.
 //!
 //! ## Why it crashes
 //!
-//! Inside an `except` block the exception is alive, with it its traceback, with that every frame
-//! that failed and all tensors in it. `torch.cuda.empty_cache()` frees none of them. A second try
-//! in there, even with half of the batch, starts with a full memory and fails as well.
+//! Inside an `except` block the exception is alive; its traceback references every failed frame and
+//! all tensors in it. `torch.cuda.empty_cache()` frees none of them. A retry there starts with full
+//! memory and fails again, even with half the batch.
 //!
 //! ## Wrong
 //!
@@ -33,11 +33,11 @@
 //!
 //! ## When it is fine
 //!
-//! When only a message is written or the batch is skipped: such handlers are not reported.
+//! When the handler only prints a message or skips the batch. Such handlers are not reported.
 //!
 //! ## Fix
 //!
-//! None: set a flag in the handler, and try again after it.
+//! None: set a flag in the handler and retry after it.
 
 use crate::finding::Finding;
 use crate::model::{Call, Module};
@@ -74,7 +74,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a handler is there for a memory that was too small.
+/// Whether a handler is for out-of-memory errors.
 fn is_for_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> bool {
     let caught = caught_exceptions(handler);
     if caught.iter().any(|name| name.contains("OutOfMemory")) {
@@ -88,7 +88,7 @@ fn is_for_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> b
     is_broad && (source.contains("out of memory") || source.contains("OutOfMemory"))
 }
 
-/// Whether a call runs what failed, or the function that it failed in.
+/// Whether a call retries what failed, or the function in which it failed.
 fn tries_again(module: &Module<'_>, call: &Call<'_>) -> bool {
     runs_model(module, call) || call.local_function == Some(call.context.frame)
 }
@@ -99,9 +99,13 @@ fn finding(module: &Module<'_>, handler: &ExceptHandlerExceptHandler, again: &Ca
     Finding {
         rule: &RULE,
         range: again.expr.range(),
-        message: format!("`{function}` is run again inside the `except` of {line}, where all that failed is still in memory"),
-        label: "the failed step's tensors are held until the `except` ends".to_owned(),
-        help: "set a flag in the handler, and try again after it: `too_large = True`, then `if too_large:`".to_owned(),
+        message: format!(
+            "`{function}` runs again inside the `except` at {line}, while the failed step is still in memory"
+        ),
+        label: "the failed step's tensors stay until the `except` ends".to_owned(),
+        help:
+            "set a flag in the handler and retry after it: `too_large = True`, then `if too_large:`"
+                .to_owned(),
         fix: None,
     }
 }

@@ -1,12 +1,12 @@
 //! # outputs-kept-on-gpu (AF106)
 //!
-//! What the model says to every batch is kept in the memory of the graphics card.
+//! The model's output for every batch is kept in GPU memory.
 //!
 //! ## Why it crashes
 //!
-//! Outputs that are collected over a whole dataset grow with the dataset, and the card's memory
-//! does not. The run dies of "CUDA out of memory" in the middle of an evaluation, often hours
-//! into the training, though every single batch fits.
+//! Outputs collected over a dataset grow with the dataset; GPU memory does not. The run fails with
+//! "CUDA out of memory" in the middle of an evaluation, often hours into training, although every
+//! single batch fits.
 //!
 //! ## Wrong
 //!
@@ -26,12 +26,12 @@
 //!
 //! ## When it is fine
 //!
-//! When the dataset is small, or what is kept of a batch is. Numbers and class indices
-//! (`.item()`, `.argmax(1)`) are not reported, nor what is gathered from several cards.
+//! When the dataset is small, or little is kept of each batch. Numbers and class indices
+//! (`.item()`, `.argmax(1)`) are not reported, nor are outputs gathered from several GPUs.
 //!
 //! ## Fix
 //!
-//! Unsafe: `.cpu()` after what is kept. What is computed of it later is then computed on the CPU.
+//! Unsafe: `.cpu()` after the stored value. Later computation on it then runs on the CPU.
 
 use crate::finding::{Finding, Fix, Safety};
 use crate::model::uses::find_uses;
@@ -70,7 +70,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether it is the output of a model that was given something on the card.
+/// Whether the item is the output of a model whose input is on the GPU.
 fn is_on_gpu(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
     match trace_origin(module, kept.context.frame, kept.item, false) {
         TensorOrigin::Output(call) => module
@@ -81,8 +81,8 @@ fn is_on_gpu(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
     }
 }
 
-/// Whether they are wanted on the card: cards exchange only what is on them, and what is brought
-/// back there afterwards is computed with there.
+/// Whether the outputs are needed on the GPU: to be gathered from several GPUs, or for later
+/// computation there.
 fn is_wanted_there(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
     let frame = module.frame(kept.context.frame);
     let source = frame.def.map_or(module.text, |def| module.source(def));
@@ -102,16 +102,16 @@ fn finding(module: &Module<'_>, kept: &StoredItem<'_>, id: LoopId) -> Finding {
         rule: &RULE,
         range: kept.range,
         message: format!(
-            "`{name}` keeps the outputs for every batch on the GPU until its memory is full"
+            "`{name}` keeps the output for every batch on the GPU until its memory is full"
         ),
         label: format!("grows {}", every_step_label(module, Some(id))),
         help: if is_one {
             format!(
-                "bring each one to the CPU: `{}`",
+                "move each one to the CPU: `{}`",
                 source_with_suffix(module, kept.range, kept.item, ".cpu()")
             )
         } else {
-            "bring each one to the CPU with `.cpu()`".to_owned()
+            "move each one to the CPU with `.cpu()`".to_owned()
         },
         fix: is_one.then(|| Fix {
             safety: Safety::Unsafe,

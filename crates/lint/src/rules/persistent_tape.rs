@@ -1,12 +1,12 @@
 //! # persistent-tape (AF501)
 //!
-//! A persistent gradient tape keeps all activations of its step after the gradients are taken.
+//! A persistent gradient tape keeps all activations of its step after the gradients are computed.
 //!
 //! ## Why it freezes
 //!
-//! A tape lets go of what it recorded when the gradient is taken. A persistent one does not: it
-//! keeps every activation until nothing refers to it any more, which in a loop is during the
-//! next step as well. Memory then holds two steps at a time.
+//! A tape frees its recorded activations when `gradient()` is called. A persistent tape keeps them
+//! until nothing references it, which in a loop includes the next step. Memory then holds two steps
+//! at once.
 //!
 //! ## Wrong
 //!
@@ -29,9 +29,9 @@
 //!
 //! ## When it is fine
 //!
-//! In a `tf.function`, or a `train_step` that Keras compiles, the tape is gone once the function
-//! is traced; such are not reported. A function that returns right after the gradients frees it
-//! a little later only.
+//! In a `tf.function`, or a `train_step` that Keras compiles, the tape is gone after tracing; these
+//! are not reported. A function that returns right after the gradients frees it only slightly
+//! later.
 //!
 //! ## Fix
 //!
@@ -90,7 +90,7 @@ fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
     let lets_go = uses
         .iter()
         .any(|used| matches!(used.statement, Stmt::Delete(_)));
-    // Whoever gets it decides how long it lives.
+    // A tape that is passed on may live longer on purpose.
     let given_away = uses.iter().any(|used| {
         !used.is_store && used.method().is_none() || matches!(used.statement, Stmt::Return(_))
     });
@@ -112,26 +112,26 @@ fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
         rule: &RULE,
         range: TextRange::new(with.start(), head.min(call.expr.end())),
         message: format!(
-            "`{name}` keeps all activations of the step after its gradients are taken"
+            "`{name}` keeps all activations of the step after the gradients are computed"
         ),
         label: format!(
-            "kept beyond {}",
+            "kept after {}",
             module.line_label(TextRange::empty(last.end()))
         ),
         help: if takes > 1 {
-            format!("let go of it after its last use: del {name}")
+            format!("free it after its last use: del {name}")
         } else {
-            "one gradient needs no persistent tape: leave out persistent=True".to_owned()
+            "one gradient needs no persistent tape: remove persistent=True".to_owned()
         },
         fix: insert_line_after(module, last.range(), &format!("del {name}")).map(|edit| Fix {
             edits: vec![edit],
             safety: Safety::Safe,
-            title: "Let go of the tape after its last use".to_owned(),
+            title: "Free the tape after its last use".to_owned(),
         }),
     })
 }
 
-/// Whether a function is compiled: by its decorator, or because Keras does so.
+/// Whether a function is compiled, by its decorator or by Keras.
 fn is_traced(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     let Some(def) = frame.def else { return false };
     let by_decorator = def.decorator_list.iter().any(|decorator| {

@@ -1,13 +1,12 @@
 //! # predict-in-loop (AF503)
 //!
-//! `predict` of Keras is called for one element at a time in a loop.
+//! Keras `predict` is called in a loop for one sample at a time.
 //!
 //! ## Why it freezes
 //!
-//! `predict` is made for many batches: each call builds a pipeline, callbacks and a progress bar
-//! around a forward pass that takes a millisecond, which makes it ten to a hundred times slower
-//! than calling the model. In TensorFlow 2 what it builds is also freed late: called in a loop
-//! for hours, memory grows.
+//! `predict` is made for many batches. Each call builds a pipeline, callbacks and a progress bar
+//! around a forward pass of about a millisecond, which makes it 10 to 100 times slower than calling
+//! the model. TensorFlow 2 frees these objects late, so memory grows over hours.
 //!
 //! ## Wrong
 //!
@@ -25,12 +24,11 @@
 //!
 //! ## When it is fine
 //!
-//! For many rows at a time: `predict` splits them into batches. Only calls with one row are
-//! reported.
+//! For many rows at once: `predict` splits them into batches. Only calls with one row are reported.
 //!
 //! ## Fix
 //!
-//! Unsafe: the call of the model, and `.numpy()` on what it returns.
+//! Unsafe: calls the model, and `.numpy()` on the result.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{Call, FrameId, Module, ValueKind};
@@ -69,7 +67,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A model of Keras, or what is called so where no other library has models.
+/// Whether the receiver is a Keras model, or is named like one and no other library has models.
 fn is_keras_model(module: &Module<'_>, call: &Call<'_>) -> bool {
     let Some(receiver) = call.receiver else {
         return false;
@@ -87,8 +85,8 @@ fn is_keras_model(module: &Module<'_>, call: &Call<'_>) -> bool {
             && !others.iter().any(|other| module.imports(other)))
 }
 
-/// Whether an expression is a batch of one: `x[None]`, `np.expand_dims(x, 0)`,
-/// `x.reshape(1, -1)`, `np.array([x])`.
+/// Whether an expression is a batch of one row: `x[None]`, `np.expand_dims(x, 0)`, `x.reshape(1,
+/// -1)`, `np.array([x])`.
 fn is_one_row<'a>(module: &Module<'a>, input: &'a Expr, frame: FrameId) -> bool {
     let input = match module.dotted_name(input) {
         Some(name) => match find_binding(module, name, frame, input.start()) {
@@ -119,7 +117,7 @@ fn is_one_row<'a>(module: &Module<'a>, input: &'a Expr, frame: FrameId) -> bool 
     }
 }
 
-/// One of the steps that an agent remembers: they are drawn one by one, each a batch of one.
+/// Whether the input is drawn from an agent's replay memory, one sample at a time.
 fn is_remembered<'a>(module: &Module<'a>, call: &Call<'a>, input: &'a Expr) -> bool {
     let Expr::Name(name) = input else {
         return false;
@@ -215,7 +213,7 @@ fn finding(module: &Module<'_>, call: &Call<'_>, input: &Expr) -> Finding {
             "`{model}.predict` builds a whole pipeline for one row, {}",
             every_step_label(module, call.context.innermost_loop)
         ),
-        label: "ten to a hundred times slower than calling the model".to_owned(),
+        label: "10 to 100 times slower than calling the model".to_owned(),
         help: format!("call the model: {model}({source}, training=False).numpy()"),
         fix,
     }

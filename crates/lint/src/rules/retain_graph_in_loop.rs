@@ -1,13 +1,13 @@
 //! # retain-graph-in-loop (AF107)
 //!
-//! The graph is kept after `backward()`, though nothing goes back through it again.
+//! `backward()` keeps the graph, although nothing uses it again.
 //!
 //! ## Why it freezes
 //!
-//! `retain_graph=True` tells PyTorch not to free the activations when it has gone back through
-//! them. They stay until the next step has computed its own: for a moment two steps are in
-//! memory, and a batch size that would have fit does not. It is often put there to silence
-//! "Trying to backward through the graph a second time", which has another cause.
+//! With `retain_graph=True` PyTorch does not free the activations after `backward()`. They stay
+//! until the next step has computed its own, so two steps are in memory at once, and a batch size
+//! that would fit does not. It is often added to silence "Trying to backward through the graph a
+//! second time", which has another cause.
 //!
 //! ## Wrong
 //!
@@ -29,12 +29,12 @@
 //!
 //! ## When it is fine
 //!
-//! When the same graph is gone back through again: a second loss, a generator after its critic,
-//! several updates from one pass. Such code is not reported.
+//! When `backward()` runs on the same graph again: a second loss, a generator after its critic,
+//! several updates from one forward pass. Such code is not reported.
 //!
 //! ## Fix
 //!
-//! None: take `retain_graph=True` away and see whether PyTorch complains.
+//! None: remove `retain_graph=True` and see whether PyTorch complains.
 
 use crate::finding::Finding;
 use crate::model::uses::{find_uses, lies_in};
@@ -70,14 +70,14 @@ fn retains(call: &Call<'_>) -> bool {
     is_true("retain_graph") && !is_true("create_graph")
 }
 
-/// Whether nothing goes back after this, in its own loop or in the one it is called from.
+/// Whether no `backward()` follows this one, in its loop or in the loop that calls its function.
 fn is_last(module: &Module<'_>, call: &Call<'_>) -> bool {
     let position = call.expr.start();
     let frame = call.context.frame;
     if let Some(id) = call.context.innermost_loop {
         return is_last_in(module, id, position);
     }
-    // A function that takes one step: the loop is where it is called from.
+    // A function that takes one step; the loop is in its callers.
     let is_alone = module
         .calls()
         .iter()
@@ -100,8 +100,8 @@ fn is_last(module: &Module<'_>, call: &Call<'_>) -> bool {
         })
 }
 
-/// Whether nothing goes back after this position of a loop over batches, and no graph comes
-/// into the loop from outside.
+/// Whether no `backward()` follows this position in a loop over batches, and no graph enters the
+/// loop from outside.
 fn is_last_in(module: &Module<'_>, id: LoopId, position: TextSize) -> bool {
     let around = module.loop_at(id);
     let range = around.statement.range();
@@ -115,7 +115,7 @@ fn is_last_in(module: &Module<'_>, id: LoopId, position: TextSize) -> bool {
         && !brings_graph(module, id)
 }
 
-/// Whether a call of something unknown is given a graph, through which it may go back.
+/// Whether an unknown call receives a graph and may run `backward()` on it.
 fn may_go_on(module: &Module<'_>, call: &Call<'_>) -> bool {
     let is_known = call
         .path
@@ -138,7 +138,7 @@ fn may_go_on(module: &Module<'_>, call: &Call<'_>) -> bool {
     !is_known && module.arguments(call).iter().any(|value| value.graph)
 }
 
-/// Whether a graph from before the loop, or from its last turn, is used in it.
+/// Whether the loop uses a graph from before the loop or from the previous iteration.
 fn brings_graph(module: &Module<'_>, id: LoopId) -> bool {
     let around = module.loop_at(id);
     let range = around.statement.range();
@@ -160,7 +160,7 @@ fn brings_graph(module: &Module<'_>, id: LoopId) -> bool {
         })
 }
 
-/// Whether a function puts a graph where it outlives the call.
+/// Whether a function stores a graph where it outlives the call.
 fn keeps_graph_of_its_own(module: &Module<'_>, frame: FrameId) -> bool {
     module.stores().iter().any(|store| {
         store.context.frame == frame
@@ -171,7 +171,7 @@ fn keeps_graph_of_its_own(module: &Module<'_>, frame: FrameId) -> bool {
     })
 }
 
-/// Whether a model of this text keeps what it computed for the next time it is called.
+/// Whether a model in this text stores state between calls.
 fn keeps_state(module: &Module<'_>) -> bool {
     module.stores().iter().any(|store| {
         let frame = module.frame(store.context.frame);
@@ -194,7 +194,7 @@ fn finding(module: &Module<'_>, call: &Call<'_>) -> Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "`{of}` keeps its graph after `backward()`, and nothing goes back through it again: two steps are in memory at once"
+            "`{of}` keeps its graph after `backward()`, but nothing uses it again: two steps are in memory at once"
         ),
         label: "the activations stay until the next step".to_owned(),
         help: format!("free them: `{of}.backward()`"),

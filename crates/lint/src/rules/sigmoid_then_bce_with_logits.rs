@@ -1,12 +1,12 @@
 //! # sigmoid-then-bce-with-logits (AF404)
 //!
-//! A loss that applies a sigmoid is given what went through one already.
+//! A loss that applies a sigmoid receives values that already went through one.
 //!
 //! ## Why it crashes
 //!
-//! `BCEWithLogitsLoss` takes raw numbers. Of probabilities its own sigmoid makes numbers between
-//! 0.5 and 0.73: the loss for a 0 cannot fall below 0.69, gradients are tiny, and days of
-//! training end where they began.
+//! `BCEWithLogitsLoss` expects logits. A second sigmoid maps probabilities to values between 0.5
+//! and 0.73: the loss for a 0 cannot fall below 0.69, gradients are tiny, and the model hardly
+//! learns.
 //!
 //! ## Wrong
 //!
@@ -28,7 +28,7 @@
 //!
 //! ## Fix
 //!
-//! None: whether the sigmoid goes, or the loss becomes another, is the author's to say.
+//! None: only the author can choose between removing the sigmoid and using another loss.
 
 use super::double_softmax::given_twice;
 use crate::finding::Finding;
@@ -59,11 +59,11 @@ fn finding(module: &Module<'_>, call: &Call<'_>, given: &Expr) -> Finding {
         rule: &RULE,
         range: call.expr.range(),
         message: format!(
-            "`{}` has been through a sigmoid, and this loss applies another: the gradients all but vanish",
+            "`{}` went through a sigmoid, and this loss applies another: the gradients almost vanish",
             module.source(given)
         ),
-        label: "takes raw numbers".to_owned(),
-        help: "give the loss the numbers before the sigmoid, or use `BCELoss`".to_owned(),
+        label: "expects logits".to_owned(),
+        help: "pass the logits to the loss, or use `BCELoss`".to_owned(),
         fix: None,
     }
 }

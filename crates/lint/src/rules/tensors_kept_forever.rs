@@ -1,12 +1,12 @@
 //! # tensors-kept-forever (AF103)
 //!
-//! Every step puts a batch, an output or a copy of the weights into a list that is never emptied.
+//! Every step adds a batch, an output or a copy of the weights to a list that is never emptied.
 //!
 //! ## Why it freezes
 //!
-//! Without a graph a tensor is still as large as it is. A batch of images is tens of megabytes,
-//! the weights hundreds; kept in every step of a training, they fill the memory at a steady
-//! rate, and the machine begins to swap long before the run is done.
+//! A tensor needs its full size even without a graph. A batch of images takes tens of megabytes,
+//! the weights hundreds. Kept in every training step, they fill memory at a steady rate, and the
+//! machine swaps long before the run ends.
 //!
 //! ## Wrong
 //!
@@ -28,13 +28,13 @@
 //!
 //! ## When it is fine
 //!
-//! When what is kept is used up: joined by `torch.cat` at the end, sampled from, or emptied now
-//! and then; when it is kept for one pass over the data, or only now and then. Such lists are not
-//! reported, and none outside of training.
+//! When the stored tensors are used: joined by `torch.cat` at the end, sampled from, or removed now
+//! and then; or when they are stored for one pass over the data or only occasionally. Such lists
+//! are not reported, nor are lists outside training.
 //!
 //! ## Fix
 //!
-//! None: how much of it is needed only the author knows.
+//! None: only the author knows how many are needed.
 
 use crate::finding::Finding;
 use crate::model::uses::{Use, find_uses, lies_in};
@@ -61,7 +61,7 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// A tensor of less than this is not worth a word.
+/// The largest size in bytes of a tensor that is not reported.
 const SMALL: f64 = 4096.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
@@ -91,9 +91,9 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What is kept in every step of a training, in a list that only grows.
+/// Returns what is stored in every training step in a list that only grows.
 fn kept_forever<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> Option<&'static str> {
-    // With a graph it is another rule's; only PyTorch has them.
+    // Items with a graph belong to another rule; only PyTorch has graphs.
     if (kept.value.graph && module.imports("torch")) || kept.context.inline {
         return None;
     }
@@ -114,7 +114,7 @@ fn kept_forever<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> Option<&'stat
     let what = bulk(module, kept.context.frame, kept.item)?;
     let grows = match kept.outlived_loop {
         Some(id) if is_training(module, id) => {
-            // A list of one pass over the data is gone when the function returns.
+            // A list for one pass over the data is freed when the function returns.
             let is_one_pass = module.loop_at(id).loop_source == LoopSource::Batches
                 && module.loop_at(id).parent.is_none()
                 && !kept.name.starts_with("self.");
@@ -131,7 +131,7 @@ fn kept_forever<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> Option<&'stat
     (grows && only_grows(module, kept.name, kept.context.frame)).then_some(what)
 }
 
-/// What is large, in a word, if it is.
+/// Describes an item that is large.
 fn bulk<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> Option<&'static str> {
     match trace_origin(module, frame, item, true) {
         TensorOrigin::Batch if is_given_to_a_model(module, frame, item) => {
@@ -155,7 +155,7 @@ fn bulk<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> Option<&'sta
     (is_large && is_given_to_a_model(module, frame, item)).then_some("every batch")
 }
 
-/// Whether a function is called by the layers of a model.
+/// Whether a function is a forward hook of a model.
 fn is_hook(module: &Module<'_>, frame: FrameId) -> bool {
     let name = module.frame(frame).name();
     let mut hooks = module.calls().iter().filter(|call| {
@@ -170,7 +170,7 @@ fn is_hook(module: &Module<'_>, frame: FrameId) -> bool {
     })
 }
 
-/// Whether something that a hook was given is kept, and not a number of it.
+/// Whether a hook stores one of its arguments, not just a number computed from it.
 fn holds_a_parameter<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> bool {
     let Some(def) = module.frame(kept.context.frame).def else {
         return false;
@@ -198,7 +198,7 @@ fn is_step_loop(module: &Module<'_>, around: &Loop<'_>) -> bool {
         })
 }
 
-/// Whether one of the names in it goes into a model or its loss in the same function.
+/// Whether a name in the item is passed to a model or its loss in the same function.
 fn is_given_to_a_model<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> bool {
     let mut names = Vec::new();
     crate::queries::backward::collect_names(module, item, &mut names);
@@ -214,7 +214,7 @@ fn is_given_to_a_model<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) 
     })
 }
 
-/// Whether a loop takes training steps: over batches, or many.
+/// Whether a loop trains, over batches or for many iterations.
 fn is_training(module: &Module<'_>, id: LoopId) -> bool {
     is_long(module, id) && (runs_backward_in_loop(module, id) || has_tape(module, id))
 }
@@ -235,7 +235,7 @@ fn has_tape(module: &Module<'_>, id: LoopId) -> bool {
     })
 }
 
-/// Whether the list is bound outside of all loops: it is not a new one for each epoch.
+/// Whether the list is created outside all loops, not once per epoch.
 fn is_made_before_all(module: &Module<'_>, kept: &StoredItem<'_>, id: LoopId) -> bool {
     let outermost = module
         .enclosing_loops(Some(id))
@@ -251,7 +251,7 @@ fn is_made_before_all(module: &Module<'_>, kept: &StoredItem<'_>, id: LoopId) ->
         .is_some_and(|outermost| made.all(|store| !lies_in(store.statement.range(), outermost)))
 }
 
-/// Whether a statement stands under a condition in this block.
+/// Whether a statement in this block runs conditionally.
 fn is_sometimes(block: &[Stmt], range: TextRange) -> bool {
     block.iter().any(|statement| {
         lies_in(range, statement.range())
@@ -272,7 +272,7 @@ fn is_sometimes(block: &[Stmt], range: TextRange) -> bool {
     })
 }
 
-/// Whether a function is called, without a condition, in a loop that trains.
+/// Whether a function is called unconditionally in a training loop.
 fn is_called_each_step(module: &Module<'_>, frame: FrameId) -> bool {
     let steps_itself = runs_backward_in_function(module, frame);
     module.calls().iter().any(|call| {
@@ -284,12 +284,12 @@ fn is_called_each_step(module: &Module<'_>, frame: FrameId) -> bool {
     })
 }
 
-/// Whether nothing is taken out of a list, and nobody makes use of all of it.
+/// Whether no item is removed from a list, and nothing uses the whole list.
 fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
     let root = root_name(name);
     let here = module.frame(frame);
     if !root.starts_with("self.") {
-        // One of the function around is used there as well.
+        // A list of an outer function is used there as well.
         let owner =
             std::iter::successors(Some(here), |inner| inner.parent.map(|id| module.frame(id)))
                 .find(|frame| frame.names.contains_key(root))
@@ -310,7 +310,7 @@ fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
     })
 }
 
-/// Whether a use only makes the list, puts something in, counts, or looks at its end.
+/// Whether a use only creates the list, adds to it, counts it, or reads its end.
 fn is_harmless(used: &Use<'_>, makes: bool) -> bool {
     if matches!(used.statement, Stmt::Delete(_)) {
         return false;
@@ -342,7 +342,7 @@ fn is_harmless(used: &Use<'_>, makes: bool) -> bool {
     }
 }
 
-/// A call of a function of this text that keeps what it is given.
+/// Returns a finding for a call of a function in this text that stores its argument.
 fn by_keeper<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
@@ -381,11 +381,11 @@ fn finding(
         rule: &RULE,
         range,
         message: format!(
-            "`{name}` keeps {what}, and is never emptied: it grows until memory is full"
+            "`{name}` keeps {what} and is never emptied: it grows until memory is full"
         ),
         label: format!("grows {}", every_step_label(module, outlived_loop)),
         help: format!(
-            "keep the last few only: `{name} = deque(maxlen=100)`, or what is needed of each one"
+            "keep only the last few: `{name} = deque(maxlen=100)`, or only what you need of each"
         ),
         fix: None,
     }

@@ -1,14 +1,14 @@
 //! # undetached-state (AF104)
 //!
-//! A hidden state goes from step to step together with its whole past.
+//! A hidden state carries the autograd graph of all previous steps into the next one.
 //!
 //! ## Why it crashes
 //!
-//! A recurrent model gets the state that it returned in the step before. Unless it is detached,
-//! that state belongs to the graph of the step before, and so on to the first. `backward()` then
-//! goes back through all of them: PyTorch refuses ("Trying to backward through the graph a second
-//! time"), or, with `retain_graph=True`, keeps everything, so that each step is slower than the
-//! last until memory is full.
+//! A recurrent model receives the state it returned in the previous step. Unless detached, that
+//! state belongs to the previous step's graph, and so on back to the first step. `backward()` then
+//! runs through all of them: PyTorch raises "Trying to backward through the graph a second time",
+//! or with `retain_graph=True` keeps everything, so that each step is slower than the last until
+//! memory is full.
 //!
 //! ## Wrong
 //!
@@ -33,13 +33,13 @@
 //!
 //! ## When it is fine
 //!
-//! When `backward()` is called once after the loop, or the state is made anew before each call.
+//! When `backward()` is called once after the loop, or the state is created anew before each call.
 //! Such code is not reported.
 //!
 //! ## Fix
 //!
-//! Unsafe: `.detach()` after the state where it is known to be a single tensor. The state of an
-//! LSTM is two: `state = tuple(part.detach() for part in state)`.
+//! Unsafe: `.detach()` on a state that is known to be one tensor. The state of an LSTM is two:
+//! `state = tuple(part.detach() for part in state)`.
 
 use crate::finding::{Finding, Fix, Safety};
 use crate::model::uses::{find_uses, lies_in};
@@ -76,7 +76,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A name that is bound in each turn of a loop.
+/// Returns a name that is bound in each iteration of a loop, and the loop.
 fn carried_state<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<(&'a str, LoopId)> {
     let id = store.context.innermost_loop?;
     let is_fit = store.operator.is_none()
@@ -86,7 +86,7 @@ fn carried_state<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<(&'a str,
     is_fit.then_some((module.dotted_name(store.target)?, id))
 }
 
-/// The call of a model whose result, or a part of it, is assigned.
+/// Returns the model call whose result, or a part of it, is assigned.
 fn model_call<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'a>> {
     let Stmt::Assign(assign) = store.statement else {
         return None;
@@ -99,7 +99,7 @@ fn model_call<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m C
         .filter(|call| call.callee.is(ValueKind::Model) || call.method() == Some("forward"))
 }
 
-/// The argument that is the state of the step before, with its graph.
+/// Returns the argument that is the previous state with its graph.
 fn given_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Option<&'a Expr> {
     let arguments = &call.expr.arguments;
     let all = arguments
@@ -119,12 +119,13 @@ fn given_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Opt
     })
 }
 
-/// Whether gradients are computed in each turn of the loop.
+/// Whether gradients are computed in each iteration of the loop.
 fn steps_in(module: &Module<'_>, id: LoopId) -> bool {
     runs_backward_in_loop(module, id) && is_unconditional(module, id)
 }
 
-/// `if step % 20 == 0: loss.backward()` lets the past grow on purpose.
+/// Whether `backward()` runs unconditionally. `if step % 20 == 0: loss.backward()` accumulates
+/// graphs on purpose.
 fn is_unconditional(module: &Module<'_>, id: LoopId) -> bool {
     fn has(module: &Module<'_>, block: &[Stmt]) -> bool {
         block.iter().any(|statement| match statement {
@@ -144,7 +145,7 @@ fn is_unconditional(module: &Module<'_>, id: LoopId) -> bool {
     has(module, module.loop_at(id).body)
 }
 
-/// Whether the state is detached, or made anew, somewhere in the loop.
+/// Whether the state is detached or created anew somewhere in the loop.
 fn is_let_go(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> bool {
     let body = module.loop_at(id).body;
     find_uses(module.text, name, body).iter().any(|used| {
@@ -160,8 +161,8 @@ fn is_let_go(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> 
     })
 }
 
-/// Whether it is known that the model does not detach what it returns: it is a layer of PyTorch,
-/// or of this text, or the graph is retained because it does not.
+/// Whether the model is known not to detach its output: it is a PyTorch layer, or defined in this
+/// text, or the graph is retained.
 fn is_seen_through<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
     let mut models = module
         .classes()
@@ -196,32 +197,32 @@ fn finding(
     let line = module.line_label(module.loop_header(id));
     let is_tensor = is_one_tensor(module, name, store) && !argument.is_tuple_expr();
     let help = if is_tensor {
-        format!("let go of the past: pass `{name}.detach()`")
+        format!("cut the old graph: pass `{name}.detach()`")
     } else {
         format!(
-            "let go of the past before the call: `{name} = {name}.detach()`, of an LSTM `{name} = tuple(part.detach() for part in {name})`"
+            "cut the old graph before the call: `{name} = {name}.detach()`, for an LSTM `{name} = tuple(part.detach() for part in {name})`"
         )
     };
     Finding {
         rule: &RULE,
         range: store.statement.range(),
         message: format!(
-            "`{name}` carries the graphs of all earlier steps of the loop at {line}, and `backward()` goes through them again"
+            "`{name}` carries the graphs of all earlier steps of the loop at {line}, and `backward()` runs through them again"
         ),
-        label: format!("`{name}` comes from the step before, with its graph"),
+        label: format!("`{name}` still has the previous step's graph"),
         help,
         fix: is_tensor.then(|| Fix {
             safety: Safety::Unsafe,
             ..append_fix(
                 argument,
                 ".detach()",
-                "Detach the state from the step before",
+                "Detach the state from the previous step",
             )
         }),
     }
 }
 
-/// Whether the state is known to begin as one tensor, made in the same function.
+/// Whether the state is known to start as one tensor created in the same function.
 fn is_one_tensor(module: &Module<'_>, name: &str, store: &Store<'_>) -> bool {
     let mut others = module.stores().iter().filter(|other| {
         other.context.frame == store.context.frame

@@ -1,14 +1,13 @@
 //! # variable-or-function-in-loop (AF502)
 //!
-//! A `tf.Variable`, `tf.function` or Keras model is made anew in every step.
+//! A `tf.Variable`, `tf.function` or Keras model is created anew in every step.
 //!
 //! ## Why it freezes
 //!
-//! A variable made in the loop is not the one that was trained in the last step, so nothing is
-//! learned, and the optimizer keeps state for each of them. A `tf.function` made in the loop is
-//! traced again every time, which takes longer than the step, and the graphs add up. Of each
-//! Keras model that is made, Keras keeps a state of its own: a search over settings fills the
-//! memory with models that nobody uses any more.
+//! A variable created in the loop is not the one trained in the last step, so nothing is learned,
+//! and the optimizer keeps state for each. A `tf.function` created in the loop is traced every
+//! time, which takes longer than the step, and the graphs accumulate. Keras keeps global state for
+//! every model, so a hyperparameter search fills memory with unused models.
 //!
 //! ## Wrong
 //!
@@ -30,13 +29,12 @@
 //!
 //! ## When it is fine
 //!
-//! In a loop that builds something out of variables, or that makes a function for each of several
-//! models. A few models one after the other do no harm either, nor do many with
-//! `keras.backend.clear_session()` between them.
+//! In a loop that builds something from variables, or creates one function per model. A few models
+//! one after another do no harm, nor do many with `keras.backend.clear_session()` between them.
 //!
 //! ## Fix
 //!
-//! None: what it begins with has to be known before the loop.
+//! None: the initial value must be known before the loop.
 
 use crate::finding::Finding;
 use crate::model::{Call, Loop, LoopId, LoopSource, Module, ValueKind};
@@ -56,7 +54,7 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-/// So many models do no harm.
+/// The number of models that does no harm.
 const FEW: f64 = 10.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
@@ -108,7 +106,7 @@ fn made(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<What> {
         }
         _ => return None,
     };
-    // A plain name: `scale = tf.Variable(…)`, not an element of something that is built.
+    // A plain name, `scale = tf.Variable(…)`, not an element of a larger structure.
     let name = module
         .loop_at(id)
         .body
@@ -142,7 +140,7 @@ fn is_function<'a>(module: &Module<'a>, decorator: &'a Expr) -> bool {
         .is_some_and(|path| path.is("tensorflow.function"))
 }
 
-/// Whether gradients are taken or applied in the loop itself.
+/// Whether the loop itself computes or applies gradients.
 fn takes_steps(module: &Module<'_>, id: LoopId) -> bool {
     module.calls().iter().any(|call| {
         call.context.innermost_loop == Some(id)
@@ -153,7 +151,7 @@ fn takes_steps(module: &Module<'_>, id: LoopId) -> bool {
     })
 }
 
-/// Whether a function is called in the loop it is made in, and goes nowhere else.
+/// Whether a function is only called in the loop that creates it, and not passed on.
 fn is_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
     let around = module.loop_at(id);
     let uses = crate::model::uses::find_uses(module.text, name, around.body);
@@ -164,7 +162,7 @@ fn is_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
         })
 }
 
-/// A loop that makes a model in each turn needs a function for each.
+/// Whether the loop creates a model in each iteration, which needs its own function.
 fn makes_a_model(module: &Module<'_>, id: LoopId) -> bool {
     module.calls().iter().any(|call| {
         module.is_inside_loop(&call.context, id)
@@ -174,7 +172,7 @@ fn makes_a_model(module: &Module<'_>, id: LoopId) -> bool {
     })
 }
 
-/// Whether many models are made and trained one after the other, and none of them is kept.
+/// Whether many models are created and trained one after another, and none is kept.
 fn is_one_of_many(module: &Module<'_>, name: &str, id: LoopId) -> bool {
     let around = module.loop_at(id);
     let is_fitted = module.calls().iter().any(|call| {
@@ -189,7 +187,7 @@ fn is_one_of_many(module: &Module<'_>, name: &str, id: LoopId) -> bool {
     is_fitted && !is_short(module, id) && !is_kept && !module.text.contains("clear_session")
 }
 
-/// Whether a loop, with those around it, turns only a few times for all it says.
+/// Whether a loop and its outer loops have few iterations in total, as far as the text says.
 fn is_short(module: &Module<'_>, id: LoopId) -> bool {
     let turns = module
         .enclosing_loops(Some(id))
@@ -199,7 +197,7 @@ fn is_short(module: &Module<'_>, id: LoopId) -> bool {
         .is_some_and(|turns| turns < FEW)
 }
 
-/// How often a loop turns, where that is written in the text.
+/// Returns the number of iterations of a loop, if the text gives it.
 fn turns(module: &Module<'_>, around: &Loop<'_>) -> Option<f64> {
     if let LoopSource::Times(times) = around.loop_source {
         return times;
@@ -217,22 +215,22 @@ fn finding(module: &Module<'_>, what: What, range: TextRange, id: LoopId) -> Fin
     let (message, label, help) = match what {
         What::Variable => (
             format!(
-                "a new `tf.Variable` is made {when}: what the last one learned is lost, and its state kept"
+                "a new `tf.Variable` is created {when}: what the last one learned is lost, but its state stays"
             ),
             "a new variable in every step",
-            "make it once, before the loop",
+            "create it once, before the loop",
         ),
         What::Function => (
             format!(
-                "a new `tf.function` is traced {when}: slower than the step, and the graphs add up"
+                "a new `tf.function` is traced {when}: slower than the step, and the graphs accumulate"
             ),
             "traced in every step",
-            "make it once, before the loop",
+            "create it once, before the loop",
         ),
         What::Model => (
-            format!("a new model is made {when}, and Keras keeps the state of all of them"),
+            format!("a new model is created {when}, and Keras keeps the state of all of them"),
             "none of them is freed",
-            "free the last one first: keras.backend.clear_session()",
+            "free the previous one first: keras.backend.clear_session()",
         ),
     };
     Finding {

@@ -1,13 +1,13 @@
 //! # workers-oversubscribed (AF206)
 //!
-//! A loader has more workers than this machine has cores.
+//! A DataLoader has more workers than this machine has cores.
 //!
 //! ## Why it freezes
 //!
-//! Each worker is a process that wants a core for itself, keeps its own batches (two by
-//! default) and in time its own copy of the dataset's objects. With more of them than cores
-//! they only take turns: loading gets no faster, everything else on the machine waits, and the
-//! memory is used as many times over. Several training processes each start their own.
+//! Each worker is a process that needs a core, holds its own batches (two by default) and, over
+//! time, its own copy of the dataset's objects. More workers than cores only take turns: loading
+//! gets no faster, everything else on the machine waits, and memory use multiplies. Several
+//! training processes each start their own workers.
 //!
 //! ## Wrong
 //!
@@ -23,12 +23,12 @@
 //!
 //! ## When it is fine
 //!
-//! When the script runs on a larger machine than this one: say which with `--cores`. A number
-//! that is only known when the script runs is not reported.
+//! When the script runs on a larger machine: name its cores with `--cores`. A number known only at
+//! run time is not reported.
 //!
 //! ## Fix
 //!
-//! Unsafe: as many workers as there are cores, where the number is written in the call.
+//! Unsafe: as many workers as cores, if the number is written in the call.
 
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{FrameId, Module, ValueKind};
@@ -63,7 +63,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
                             content: format!("{}", fitting(processes, cores)),
                         }],
                         safety: Safety::Unsafe,
-                        title: "Start no more workers than there are cores".to_owned(),
+                        title: "Start at most as many workers as cores".to_owned(),
                     });
                 findings.push(finding);
             }
@@ -75,8 +75,8 @@ fn fitting(processes: f64, cores: f64) -> f64 {
     (cores / processes).floor().max(0.0)
 }
 
-/// How many processes run this function at a time, as far as the text says:
-/// `mp.spawn(work, nprocs=4)`.
+/// Returns how many processes run this function at once, as far as the text says: `mp.spawn(work,
+/// nprocs=4)`.
 fn processes(module: &Module<'_>, frame: FrameId) -> f64 {
     let spawned = module.calls().iter().find_map(|call| {
         call.path
@@ -97,15 +97,14 @@ fn finding(each: f64, processes: f64, cores: f64) -> Finding {
         let all = each * processes;
         (
             format!(
-                "{processes} processes with {each} workers each are {all} on {cores} cores: they take turns, \
-                 and the machine with them"
+                "{processes} processes with {each} workers each are {all} on {cores} cores: they slow each other and the machine"
             ),
-            format!("{all} in all"),
+            format!("{all} in total"),
         )
     } else {
         (
-            format!("{each} workers on {cores} cores take turns, and the machine with them"),
-            format!("{} more than there are cores", each - cores),
+            format!("{each} workers on {cores} cores slow each other and the machine"),
+            format!("{} more than cores", each - cores),
         )
     };
     let fits = fitting(processes, cores);
@@ -115,7 +114,7 @@ fn finding(each: f64, processes: f64, cores: f64) -> Finding {
         message,
         label,
         help: format!(
-            "start no more than there are cores, one of them for training: num_workers={}",
+            "start at most as many as cores, with one core left for training: num_workers={}",
             (fits - 1.0).max(0.0)
         ),
         fix: None,

@@ -1,4 +1,4 @@
-//! Calls: what is called, with what, what comes of it, and what it changes.
+//! Evaluates calls: the callee, the arguments, the result and the side effects.
 
 use super::{Flow, adds, says_no_grad, turns_grad_off};
 use crate::model::facts::Call;
@@ -22,7 +22,7 @@ impl<'a> Flow<'a> {
             _ => (None, Value::UNKNOWN),
         };
         let first = self.values.len();
-        // Evaluating one may note others: collected first, then put side by side.
+        // Evaluating an argument may record other calls, so the values are collected first.
         let mut given: Vec<Value> = Vec::with_capacity(call.arguments.len());
         for argument in &call.arguments.args {
             given.push(self.eval(argument));
@@ -134,7 +134,7 @@ impl<'a> Flow<'a> {
                 "to" | "cuda" | "cpu" | "train" | "eval" | "half" | "float" | "double"
                 | "bfloat16" | "requires_grad_" | "apply" | "compile" => return receiver,
                 "parameters" => return Value::of_kind(ValueKind::Parameters),
-                // Of a Lightning module that steps for itself.
+                // The optimizers of a Lightning module with manual optimization.
                 "optimizers" if given.is_empty() => return Value::of_kind(ValueKind::Optimizer),
                 "compute_loss" | "get_loss" | "loss" | "calc_loss" => return Value::tensor(grad),
                 _ => return Value::UNKNOWN,
@@ -269,7 +269,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What a call changes besides what it returns.
+    /// Applies what a call changes besides returning a value.
     pub(super) fn apply_side_effects(
         &mut self,
         call: &'a ExprCall,
@@ -296,7 +296,7 @@ impl<'a> Flow<'a> {
             self.scope
                 .update_value(key, |model| model.activation = layer.activation);
         }
-        // Whatever gradients are computed of has a graph.
+        // A value whose `backward()` is called has a graph.
         if attribute.attr.as_str() == "backward"
             && call.arguments.args.is_empty()
             && !self.context.no_grad
@@ -324,7 +324,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Whether gradients are off inside a `with`.
+    /// Whether gradient tracking is off inside a `with` statement.
     pub(super) fn is_grad_off_inside(&self, context: &'a Expr) -> bool {
         let (function, call) = match context {
             Expr::Call(call) => (&*call.func, Some(call)),
@@ -339,8 +339,8 @@ impl<'a> Flow<'a> {
         if path.last() == "set_grad_enabled" {
             return match call.and_then(|call| call.arguments.args.first()) {
                 Some(Expr::BooleanLiteral(on)) => !on.value,
-                // `with torch.set_grad_enabled(phase == "train")`: it depends, and whoever
-                // writes this knows.
+                // `with torch.set_grad_enabled(phase == "train")` depends on the phase, and its
+                // author knows about gradient tracking.
                 _ => true,
             };
         }

@@ -1,4 +1,4 @@
-//! What there is: imports, functions, classes and what they are made to be.
+//! Collects imports, functions and classes, and the roles of the classes.
 
 use super::{Callers, Flow, each_block, frame, says_no_grad, turns_grad_off};
 use crate::model::facts::{Class, Frame, FrameId, Role};
@@ -9,7 +9,7 @@ use ruff_text_size::Ranged;
 use rustc_hash::FxHashMap;
 
 impl<'a> Flow<'a> {
-    /// Finds imports, functions and classes before anything is gone through.
+    /// Collects imports, functions and classes before anything is evaluated.
     pub(super) fn collect_declarations(
         &mut self,
         body: &'a [Stmt],
@@ -64,7 +64,7 @@ impl<'a> Flow<'a> {
     }
 
     pub(super) fn assign_roles(&mut self) {
-        // Twice: a class may be derived from one that comes later.
+        // Two passes, because a class may derive from one that is defined later.
         for _ in 0..2 {
             for id in 0..self.classes.len() {
                 self.classes[id].role = self.class_role(self.classes[id].def);

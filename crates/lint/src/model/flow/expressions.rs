@@ -1,4 +1,4 @@
-//! Expressions: what they stand for.
+//! Evaluates expressions to abstract values.
 
 use super::{Flow, elements};
 use crate::model::facts::Division;
@@ -8,7 +8,7 @@ use ruff_python_ast::{Expr, ExprCall, Operator, UnaryOp};
 use ruff_text_size::Ranged;
 
 impl<'a> Flow<'a> {
-    /// What an expression would be, without noting that it was gone through.
+    /// Returns the value of an expression without recording calls.
     pub(super) fn peek(&self, expression: &'a Expr) -> Value {
         match expression {
             Expr::Name(_) => self.resolve_name(expression).unwrap_or(Value::UNKNOWN),
@@ -57,7 +57,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A name, dotted or not, that is bound or suggests something.
+    /// Returns the value of a plain or dotted name that is bound, or suggested by its name.
     pub(super) fn resolve_name(&self, expression: &'a Expr) -> Option<Value> {
         let key = self.dotted_name(expression)?;
         if let Some(value) = self.look_up_binding(key) {
@@ -290,7 +290,7 @@ impl<'a> Flow<'a> {
         value
     }
 
-    /// The list that a comprehension makes.
+    /// Returns the value of a list comprehension.
     fn comprehension_list(
         &mut self,
         generators: &'a [ruff_python_ast::Comprehension],
@@ -331,7 +331,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// As [`Value::join`]; tuples of one length part by part.
+    /// Joins two values like [`Value::join`], and tuples of the same length element by element.
     pub(super) fn join_with_tuples(&mut self, one: Value, two: Value) -> Value {
         match (one.kind, two.kind) {
             (ValueKind::Tuple(first), ValueKind::Tuple(second)) if first != second => {

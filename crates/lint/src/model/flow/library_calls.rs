@@ -1,4 +1,4 @@
-//! What the functions and methods of libraries return.
+//! The return values of library functions and methods.
 
 use super::{Flow, is_loss_function, is_text_none};
 use crate::model::path::Path;
@@ -7,7 +7,7 @@ use crate::model::{activation, known_apis, sizes};
 use ruff_python_ast::{Expr, ExprCall};
 
 impl<'a> Flow<'a> {
-    /// What a library function returns.
+    /// Returns the result of a library function.
     pub(super) fn library_call_result(
         &mut self,
         call: &'a ExprCall,
@@ -101,7 +101,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The lengths of what a function of `torch.nn.functional` makes of its first argument.
+    /// Returns the shape of the result of a `torch.nn.functional` function.
     pub(super) fn shape_after_functional(
         &mut self,
         name: &str,
@@ -142,7 +142,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// An array or tensor made of another.
+    /// Returns an array or tensor created from another.
     pub(super) fn copied_array(&self, made: Value, call: &'a ExprCall, given: &[Value]) -> Value {
         let Some(from) = given.first() else {
             return made;
@@ -217,7 +217,7 @@ impl<'a> Flow<'a> {
                     .map(|(rows, size)| (rows / size.max(1.0)).ceil());
                 Value {
                     device: first.device,
-                    // As many rows as turns: that is its length.
+                    // A loader's length is its number of iterations.
                     size: match (first.size, turns) {
                         (Size::Bytes { bytes, .. }, Some(rows)) => Size::Bytes { bytes, rows },
                         _ => Size::Unknown,
@@ -239,7 +239,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The lengths of so many rows of a dataset.
+    /// Returns the shape of a batch with this many rows of a dataset.
     pub(super) fn batch_shape(&mut self, dataset: Value, size: Value) -> u32 {
         let (Some(lengths), Some(size)) = (self.shape(dataset), size.as_number()) else {
             return 0;
@@ -251,7 +251,7 @@ impl<'a> Flow<'a> {
         self.intern_shape(lengths)
     }
 
-    /// What a method of a `tf.data.Dataset` returns.
+    /// Returns the result of a `tf.data.Dataset` method.
     pub(super) fn dataset_method_result(
         &mut self,
         dataset: Value,

@@ -1,4 +1,4 @@
-//! Calls of functions of the same text: what is learned from them, and what they return.
+//! Calls of functions in the same text: their arguments are learned, and their return values used.
 
 use super::Flow;
 use crate::model::activation;
@@ -8,7 +8,7 @@ use crate::model::value::{Activation, Size, Value, ValueKind};
 use ruff_python_ast::{Expr, ExprCall};
 
 impl<'a> Flow<'a> {
-    /// A call of a function of this text.
+    /// Evaluates a call of a function in this text.
     pub(super) fn call_local_function(
         &mut self,
         id: u32,
@@ -25,7 +25,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Fields of a dataclass that are given are not what they were by default.
+    /// Joins the arguments given for dataclass fields with their defaults.
     pub(super) fn join_field_arguments(&mut self, id: u32, call: &'a ExprCall, given: &[Value]) {
         let attributes = &mut self.classes[id as usize].attributes;
         if !call.arguments.args.is_empty() {
@@ -47,7 +47,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Notes how a function of this text is called: with a graph, and with what.
+    /// Records how a function in this text is called: with or without gradient tracking, and with
+    /// which arguments.
     pub(super) fn record_caller(
         &mut self,
         id: u32,
@@ -69,7 +70,7 @@ impl<'a> Flow<'a> {
         self.learn_arguments(id, call, given, bound);
     }
 
-    /// Learns from a call what a function of this text is given.
+    /// Learns the arguments of a function in this text from one call.
     pub(super) fn learn_arguments(
         &mut self,
         id: u32,
@@ -85,8 +86,8 @@ impl<'a> Flow<'a> {
         let offset = usize::from(is_method);
         let mut learn = |place: usize, value: Value| {
             if let Some(known) = callers.arguments.get_mut(place) {
-                // Graphs come and go with the caller; what kind of thing it is stays, and
-                // which number.
+                // Whether a value has a graph depends on the caller; its kind and its number do
+                // not.
                 let value = Value {
                     size: value.as_number().map_or(Size::Unknown, Size::Number),
                     activation: value.activation,
@@ -148,7 +149,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What a model puts out that is made by this call.
+    /// Returns the activation of the output of the model that this call creates.
     pub(super) fn activation_of_model(
         &self,
         path: &Path<'a>,
@@ -170,7 +171,7 @@ impl<'a> Flow<'a> {
         activation::of_layer(path, call, given)
     }
 
-    /// A call's result with what is known of its numbers.
+    /// Adds what is known of the activation to a call's result.
     pub(super) fn with_activation(
         &self,
         call: &'a ExprCall,
@@ -207,7 +208,7 @@ impl<'a> Flow<'a> {
                 let elementwise = receiver.elementwise && activation::is_elementwise(method);
                 (activation::of_method(method, receiver), elementwise)
             }
-            // A layer of Keras, called where it is made.
+            // A Keras layer that is called where it is created.
             (None, None) if callee.is(ValueKind::Unknown) => (callee.activation, false),
             _ => return result,
         };

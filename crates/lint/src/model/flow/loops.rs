@@ -1,4 +1,4 @@
-//! Loops: what they go over, and their turns.
+//! Evaluates loops: what they iterate over, and their bodies.
 
 use super::{Flow, counted};
 use crate::model::facts::{Loop, LoopId, LoopSource};
@@ -34,8 +34,8 @@ impl<'a> Flow<'a> {
         id
     }
 
-    /// The body, twice where it counts: quietly first, so that the second turn finds what
-    /// the first one left.
+    /// Evaluates a loop body. While recording, it runs twice: first without recording, so that the
+    /// second iteration sees what the first one left.
     pub(super) fn run_loop_body(&mut self, id: LoopId, body: impl Fn(&mut Flow<'a>)) {
         let outer = self.context.innermost_loop.replace(id);
         if self.recording {
@@ -51,7 +51,8 @@ impl<'a> Flow<'a> {
         self.context.innermost_loop = outer;
     }
 
-    /// What a `for` goes over, behind `enumerate`, `tqdm`, `zip` and the like.
+    /// Returns what a `for` iterates over, looking through `enumerate`, `tqdm`, `zip` and similar
+    /// calls.
     pub(super) fn classify_loop_source(&self, iter: &'a Expr, over: Value) -> LoopSource {
         let Expr::Call(call) = iter else {
             return match over.kind {
@@ -79,7 +80,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What one turn of a `for` gets.
+    /// Returns the value of the loop variable in one iteration.
     pub(super) fn loop_item(&mut self, iter: &'a Expr, over: Value) -> Value {
         if let Some(counted) = counted(iter) {
             let item = self.loop_item(counted, over);

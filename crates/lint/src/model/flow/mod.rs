@@ -1,9 +1,9 @@
-//! Goes through a text as it would run, with what is known in place of values.
+//! Evaluates a text in execution order with abstract values.
 //!
-//! Branches are joined, a loop's body is gone through twice (what its first turn leaves is
-//! what its second finds), calls of functions of the same text return what these functions
-//! were seen to return. The text is gone through once to learn what functions return and
-//! attributes hold, and once more to note what the rules ask for.
+//! Branches are joined, and a loop body is evaluated twice, so that the second iteration sees what
+//! the first one left. Calls of functions in the same text return what those functions were seen to
+//! return. The whole text is evaluated twice: first to learn return values and attributes, then to
+//! record what the rules query.
 
 mod calls;
 mod declarations;
@@ -32,26 +32,26 @@ pub struct Flow<'a> {
     pub calls: Vec<Call<'a>>,
     pub stores: Vec<Store<'a>>,
     pub divisions: Vec<Division<'a>>,
-    /// Of tuples and records.
+    /// The elements of tuples and records.
     pub rows: Vec<Vec<(&'a str, Value)>>,
-    /// The lengths along the axes of arrays.
+    /// The shapes of arrays.
     pub shapes: Vec<Vec<f64>>,
-    /// Numbers that the command line's options have when they are not given.
+    /// The numeric defaults of command-line options.
     options: FxHashMap<String, Value>,
-    /// Of the arguments of calls, one after the other.
+    /// The argument values of all calls, one call after another.
     pub values: Vec<Value>,
-    /// Functions, classes and loops by where they begin.
+    /// Functions by start offset. Classes and loops follow in the same way.
     functions: FxHashMap<TextSize, u32>,
     known_classes: FxHashMap<TextSize, u32>,
     known_loops: FxHashMap<TextSize, LoopId>,
-    /// How functions are called, by frame: with a graph, without, and with what.
+    /// How each frame is called: with or without gradient tracking, and with which arguments.
     callers: Vec<Callers>,
     scope: Scope<'a>,
     context: CodeContext,
     recording: bool,
     speaks_torch: bool,
     speaks_tensorflow: bool,
-    /// The function of this text that the call at hand turned out to be.
+    /// The function in this text that the current call resolved to.
     last_local_function: Option<FrameId>,
 }
 
@@ -60,9 +60,9 @@ struct Callers {
     with_graph: u32,
     without: u32,
     arguments: Vec<Option<Value>>,
-    /// What parameters are when they are not given.
+    /// The default values of the parameters.
     defaults: Vec<Value>,
-    /// Whether somebody does not give them.
+    /// Whether some caller omits the argument.
     left_out: Vec<bool>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Functions of `torch.nn.functional` that are losses.
+/// Whether a function of `torch.nn.functional` is a loss.
 pub fn is_loss_function(name: &str) -> bool {
     name.ends_with("_loss")
         || matches!(
@@ -121,7 +121,7 @@ pub fn is_loss_function(name: &str) -> bool {
         )
 }
 
-/// What is counted: `loader` of `enumerate(loader)`, be it in `tqdm`.
+/// Returns the iterable inside `enumerate(loader)`, also within `tqdm`.
 fn counted(iter: &Expr) -> Option<&Expr> {
     let Expr::Call(call) = iter else { return None };
     let first = call.arguments.args.first()?;
@@ -137,7 +137,7 @@ fn is_text_none(expression: &Expr) -> bool {
     matches!(expression, Expr::StringLiteral(text) if text.value.to_str() == "none")
 }
 
-/// Names that people give to what the command line said.
+/// Whether a name usually holds command-line options.
 fn holds_options(name: &str) -> bool {
     let name = name.strip_prefix("self.").unwrap_or(name);
     matches!(
@@ -163,7 +163,7 @@ fn holds_options(name: &str) -> bool {
     )
 }
 
-/// Methods that put something into what they are called on.
+/// Whether a method adds its argument to the receiver.
 fn adds(method: &str) -> bool {
     matches!(
         method,
@@ -171,7 +171,7 @@ fn adds(method: &str) -> bool {
     )
 }
 
-/// Whether a name that is not PyTorch's own says that it turns gradients off.
+/// Whether a name outside PyTorch says that it turns gradient tracking off.
 fn says_no_grad(function: &Expr) -> bool {
     let name = match function {
         Expr::Name(name) => name.id.as_str(),
@@ -222,7 +222,7 @@ fn at(frame: FrameId) -> CodeContext {
     }
 }
 
-/// The blocks of statements inside a statement; not those of functions and classes.
+/// Visits the blocks inside a statement, except those of functions and classes.
 pub fn each_block<'a>(statement: &'a Stmt, mut visit: impl FnMut(&'a [Stmt])) {
     match statement {
         Stmt::For(repeat) => {

@@ -1,4 +1,4 @@
-//! Names: what is bound to them, where, and what outlives a loop.
+//! Binds names, looks them up, and finds the loop that a name outlives.
 
 use super::{Flow, elements};
 use crate::model::facts::{Class, FrameId, LoopId, Role, Store};
@@ -9,7 +9,7 @@ use ruff_python_ast::{Expr, ExprCall, Operator, Stmt};
 use ruff_text_size::Ranged;
 
 impl<'a> Flow<'a> {
-    /// The text of a plain name, a dotted one, or one with a literal index.
+    /// Returns the source of a name: plain, dotted, or with a literal index.
     pub fn dotted_name(&self, expression: &'a Expr) -> Option<&'a str> {
         let is_plain = |expression: &Expr| -> bool {
             let mut rest = expression;
@@ -61,7 +61,7 @@ impl<'a> Flow<'a> {
         }
         self.record_store(statement, target, source, value, None);
         match self.dotted_name(target) {
-            // `total = total + loss` goes on with the old total; it is no new one.
+            // `total = total + loss` updates the old total instead of replacing it.
             Some(key) if source.is_some_and(|source| self.extends_own_value(key, source)) => {
                 self.scope.update_value(key, |known| *known = value);
             }
@@ -69,7 +69,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Whether an expression adds to what this name stands for, and the name is bound.
+    /// Whether an expression adds to the current value of this bound name.
     pub(super) fn extends_own_value(&self, key: &str, source: &'a Expr) -> bool {
         let Expr::BinOp(operation) = source else {
             return false;
@@ -92,7 +92,7 @@ impl<'a> Flow<'a> {
                 if let Some(key) = self.dotted_name(target) {
                     self.bind_name(key, value);
                 } else if let Expr::Subscript(subscript) = target {
-                    // What was put in is in the whole.
+                    // A container holds the graph of what is stored in it.
                     self.eval(&subscript.slice);
                     if value.graph
                         && let Some(key) = self.dotted_name(&subscript.value)
@@ -104,7 +104,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// One of the parts that a value is taken apart into.
+    /// Returns one of the parts that a value is unpacked into.
     pub(super) fn unpacked_part(&self, value: Value, index: usize, count: usize) -> Value {
         match value.kind {
             ValueKind::Tuple(row) => {
@@ -122,7 +122,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What a loader gives first: by custom the input of the model.
+    /// Returns the first part of a batch, by convention the input of the model.
     pub(super) fn first_of_batch(&self, batch: Value) -> Value {
         Value {
             kind: ValueKind::Tensor,
@@ -156,7 +156,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The innermost loop that a name outlives: bound before it, and not anew in its turns.
+    /// Returns the innermost loop that a name outlives: it is bound before the loop and not rebound
+    /// in its iterations.
     pub fn find_outlived_loop(&self, target: &'a Expr) -> Option<LoopId> {
         let innermost_loop = self.context.innermost_loop?;
         let mut whole = target;
@@ -167,14 +168,14 @@ impl<'a> Flow<'a> {
             match whole {
                 Expr::Attribute(attribute) => whole = &attribute.value,
                 Expr::Subscript(subscript) => whole = &subscript.value,
-                // Bound by an outer function or the text itself, if at all.
+                // Bound by an outer function or the module, if at all.
                 Expr::Name(_) => return Some(innermost_loop),
                 _ => return None,
             }
         }
     }
 
-    /// What a name stands for.
+    /// Returns the value of a name, looking through outer frames.
     pub(super) fn look_up_binding(&self, key: &'a str) -> Option<Value> {
         if let Some(slot) = self.scope.get(key) {
             return Some(slot.value);
@@ -203,7 +204,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The method that runs when an object of a class of this text is called.
+    /// Returns the method that runs when an object of a class in this text is called.
     pub(super) fn method_run_by_call(&self, object: Value) -> Option<FrameId> {
         let class = self.classes.get(object.class? as usize)?;
         ["forward", "call", "__call__"]
@@ -211,7 +212,7 @@ impl<'a> Flow<'a> {
             .find_map(|name| class.methods.get(name).copied())
     }
 
-    /// What a model puts out.
+    /// Returns the output of a model.
     pub(super) fn call_model(
         &mut self,
         model: Value,
@@ -249,7 +250,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The class that `self` is of, where we are.
+    /// The class that `self` refers to in the current frame.
     pub(super) fn enclosing_class(&self) -> Option<&Class<'a>> {
         let mut frame = Some(self.context.frame);
         while let Some(id) = frame {

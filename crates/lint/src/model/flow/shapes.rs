@@ -1,4 +1,4 @@
-//! Lengths of arrays, as far as they are written in the text.
+//! Shapes of arrays, as far as they are written in the text.
 
 use super::{Flow, elements, holds_options};
 use crate::model::facts::FrameId;
@@ -7,14 +7,14 @@ use crate::model::value::{Size, Value, ValueKind};
 use ruff_python_ast::{Expr, Operator};
 
 impl<'a> Flow<'a> {
-    /// The lengths along the axes of an array, or of the first part of what a loader gives.
+    /// Returns the shape of an array, or of the first part of what a loader yields.
     pub fn shape(&self, value: Value) -> Option<&[f64]> {
         let index = (value.shape as usize).checked_sub(1)?;
         self.shapes.get(index).map(Vec::as_slice)
     }
 
     pub(super) fn intern_shape(&mut self, lengths: Vec<f64>) -> u32 {
-        // A loop is gone through twice, and finds what it found.
+        // A loop body is evaluated twice and finds the same shapes again.
         const FAR: usize = 64;
         let recent = self.shapes.len().saturating_sub(FAR);
         if let Some(known) = self.shapes[recent..]
@@ -27,7 +27,7 @@ impl<'a> Flow<'a> {
         self.shapes.len() as u32
     }
 
-    /// A value that is this array.
+    /// Returns the value with the size and shape of this array.
     pub(super) fn with_array_size(&mut self, value: Value, array: Option<sizes::Array>) -> Value {
         match array {
             Some(array) => Value {
@@ -39,7 +39,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The same array with elements of another type.
+    /// Returns the same array with another element size.
     pub(super) fn with_dtype(&self, value: Value, each: Option<f64>) -> Value {
         let size = match (self.shape(value), value.size, each) {
             (Some(lengths), Size::Bytes { rows, .. }, Some(each)) => Size::Bytes {
@@ -51,7 +51,7 @@ impl<'a> Flow<'a> {
         Value { size, ..value }
     }
 
-    /// `x.shape[1]`.
+    /// Returns a literal element of a shape: `x.shape[1]`.
     pub(super) fn shape_element(&self, whole: &'a Expr, index: &'a Expr) -> Option<f64> {
         let Expr::Attribute(attribute) = whole else {
             return None;
@@ -63,7 +63,7 @@ impl<'a> Flow<'a> {
         lengths.get(sizes::index(index, lengths.len())?).copied()
     }
 
-    /// The lengths that a shape is written as: `(rows, 3)`, `rows`, `IMAGE + (3,)`.
+    /// Parses a shape: `(rows, 3)`, `rows`, `IMAGE + (3,)`.
     pub(super) fn parse_shape(&self, expression: &'a Expr) -> Option<Vec<f64>> {
         match expression {
             Expr::Tuple(_) | Expr::List(_) => {
@@ -90,7 +90,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A number behind a dot: an option of the command line, or a field of a record.
+    /// Returns the number of an attribute: a command-line option or a field of a record.
     pub(super) fn number_attribute(
         &self,
         whole: &'a Expr,
@@ -107,7 +107,7 @@ impl<'a> Flow<'a> {
         value.copied().filter(|value| value.as_number().is_some())
     }
 
-    /// What is known of an expression when a function has been gone through.
+    /// Returns the value of an expression at the end of a function.
     pub fn final_value(&self, expression: &'a Expr, frame: FrameId) -> Value {
         match expression {
             Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_) => {

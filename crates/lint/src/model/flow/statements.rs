@@ -1,4 +1,4 @@
-//! Going through statements, in the order they would run.
+//! Evaluates statements in execution order.
 
 use super::{Flow, at};
 use crate::model::facts::{CodeContext, FrameId, LoopSource};
@@ -48,11 +48,11 @@ impl<'a> Flow<'a> {
                 attributes
                     .entry(attribute)
                     .and_modify(|known| {
-                        // What was not known when a method was first gone through says nothing.
+                        // An attribute that was unknown in the first pass says nothing.
                         let is_blank = |value: &Value| value.is(ValueKind::Unknown) && !value.graph;
                         *known = match (is_blank(known), is_blank(value)) {
                             (true, _) => *value,
-                            // A number by default, and another one by who calls.
+                            // A number by default, and another one in some caller.
                             (false, true) if known.as_number().is_some() => *value,
                             (false, true) => *known,
                             (false, false)
@@ -103,7 +103,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A parameter that may be a number is the one that all callers give, or its default.
+    /// Returns the number that all callers pass for a parameter, or its default.
     pub(super) fn with_known_number(&self, id: FrameId, index: usize, value: Value) -> Value {
         if !matches!(
             value.kind,
@@ -146,7 +146,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What a name is likely to stand for when nothing else is known.
+    /// Returns what a name probably stands for when nothing else is known.
     pub(super) fn suggest_by_name(&self, name: &str) -> Value {
         if self.speaks_torch {
             known_apis::suggested_by(name)
@@ -265,7 +265,7 @@ impl<'a> Flow<'a> {
                     None => Value::of_kind(ValueKind::None),
                 };
                 let returns = self.frames[self.context.frame.0 as usize].returns;
-                // Nothing was returned before, or only nothing.
+                // The function returned nothing so far, or only `None`.
                 let joined = match returns == Value::of_kind(ValueKind::None) {
                     true => value,
                     false => self.join_with_tuples(returns, value),
@@ -286,7 +286,7 @@ impl<'a> Flow<'a> {
                 if let Some(id) = self.known_classes.get(&def.start()) {
                     self.bind_name(def.name.as_str(), Value::of_kind(ValueKind::Class(*id)));
                 }
-                // Methods have frames of their own; what else stands in a class runs here.
+                // Methods have frames of their own; the rest of a class body runs here.
                 let outside = self.scope.snapshot();
                 for statement in &def.body {
                     match statement {
@@ -374,7 +374,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A number in the body of a class, such as a field of a dataclass.
+    /// Records a number in a class body, such as the default of a dataclass field.
     pub(super) fn record_field_default(&mut self, class: &'a StmtClassDef, statement: &'a Stmt) {
         let (target, source) = match statement {
             Stmt::AnnAssign(assign) => (&*assign.target, assign.value.as_deref()),

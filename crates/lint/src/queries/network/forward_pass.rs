@@ -1,4 +1,4 @@
-//! The way of a batch through a model, and what is kept of it for the way back.
+//! Follows the shape of a batch through a model and adds up what is saved for `backward()`.
 
 use super::BYTES_PER_INDEX;
 use super::structure::{Network, resolve_network};
@@ -15,23 +15,23 @@ pub(super) struct Tensor {
 
 pub(super) struct ForwardPass<'m, 'a> {
     pub(super) module: &'m Module<'a>,
-    /// By tensor, whether it is counted.
+    /// For each tensor, whether it is counted already.
     pub(super) saved: Vec<bool>,
     pub(super) activations: f64,
-    /// How many there are.
+    /// The number of weights.
     pub(super) weights: f64,
     pub(super) layers: u32,
     pub(super) each: f64,
     pub(super) budget: Cell<u32>,
 }
 
-/// What a layer makes of its input.
+/// The output shape of a layer, and what the layer saves.
 pub(super) struct LayerEffect {
     lengths: Vec<f64>,
     weights: f64,
     keeps_input: bool,
     keeps_output: bool,
-    /// Bytes besides.
+    /// Additional bytes.
     more: f64,
 }
 
@@ -120,7 +120,7 @@ impl<'a> ForwardPass<'_, 'a> {
         }
     }
 
-    /// The body of `forward`, until something is not known.
+    /// Follows the body of `forward` until something is unknown.
     fn function(&mut self, frame: FrameId, input: Tensor, deep: u32) -> Option<Tensor> {
         let def = self.module.frame(frame).def?;
         let first = def.parameters.iter_non_variadic_params().nth(1)?;
@@ -138,7 +138,7 @@ impl<'a> ForwardPass<'_, 'a> {
                 Stmt::Return(result) => {
                     return self.expression(result.value.as_deref()?, &names, frame, deep);
                 }
-                // A comment, or something that only looks.
+                // A docstring, or a statement without effect.
                 Stmt::Expr(expression) if expression.value.is_string_literal_expr() => {}
                 Stmt::Pass(_) | Stmt::Assert(_) => {}
                 _ => return None,
@@ -263,7 +263,7 @@ impl<'a> ForwardPass<'_, 'a> {
         keyword.or_else(|| call.arguments.args.get(place))
     }
 
-    /// A number for each of the axes that a window moves along; one stands for all.
+    /// Returns one number per axis of a window; a single number applies to all axes.
     fn numbers(
         &self,
         call: &'a ExprCall,

@@ -1,7 +1,7 @@
-//! The memory that a step through a network needs at least: its layers are followed with the
-//! lengths of a batch, as far as they are written in the text.
+//! Estimates the memory of one training step by following a batch through the layers, as far as the
+//! sizes are written in the text.
 //!
-//! What is not known adds nothing, so the sum is a lower bound.
+//! Unknown layers add nothing, so the result is a lower bound.
 
 mod forward_pass;
 mod structure;
@@ -15,19 +15,19 @@ use ruff_text_size::Ranged;
 use std::cell::Cell;
 use structure::resolve_network;
 
-/// Bytes of an element: weights, gradients, activations.
+/// Bytes per weight, gradient or activation in `float32`.
 const BYTES_PER_ELEMENT: f64 = 4.0;
-/// An index of a pooled maximum.
+/// Bytes per index that max pooling saves.
 const BYTES_PER_INDEX: f64 = 8.0;
 
-/// What a step needs at least, in bytes.
+/// The least memory that a step needs, in bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryNeed {
-    /// The batch itself.
+    /// The batch.
     pub input: f64,
-    /// What the layers keep for the way back.
+    /// The activations saved for `backward()`.
     pub activations: f64,
-    /// Weights, their gradients and the optimizer's state.
+    /// Weights, gradients and optimizer state.
     pub weights: f64,
 }
 
@@ -37,8 +37,7 @@ impl MemoryNeed {
     }
 }
 
-/// What a step through a model needs with a batch of these lengths. None where nothing is known
-/// of its layers.
+/// Estimates the memory of a step with a batch of this shape. Returns `None` if no layer is known.
 pub fn estimate_step_memory<'a>(
     module: &Module<'a>,
     model: &'a Expr,
@@ -64,7 +63,7 @@ pub fn estimate_step_memory<'a>(
         lengths: lengths.to_vec(),
         id: 0,
     };
-    // The loss is computed from the output, and keeps it.
+    // The loss saves the output it is computed from.
     if let Some(output) = walk.through(&net, input, MAX_NESTING) {
         walk.keep(&output);
     }
@@ -76,10 +75,11 @@ pub fn estimate_step_memory<'a>(
 }
 
 const MAX_NESTING: u32 = 8;
-/// Layers that are looked at before giving up: names may refer to each other in circles.
+/// The number of layers that are visited before giving up, because names may refer to each other in
+/// circles.
 const MAX_LAYERS: u32 = 5_000;
 
-/// Whether activations may be halves.
+/// Whether activations may be in half precision.
 fn uses_half_precision(module: &Module<'_>) -> bool {
     [
         "autocast",
@@ -94,7 +94,7 @@ fn uses_half_precision(module: &Module<'_>) -> bool {
     .any(|word| module.text.contains(word))
 }
 
-/// Bytes of optimizer state for each weight.
+/// Returns the bytes of optimizer state per weight.
 fn optimizer_state_bytes(module: &Module<'_>) -> f64 {
     let of = |name: &str, has_momentum: bool| match name.to_ascii_lowercase().as_str() {
         "adam" | "adamw" | "nadam" | "radam" | "adamax" => 8.0,
@@ -117,4 +117,3 @@ fn optimizer_state_bytes(module: &Module<'_>) -> f64 {
     states.fold(0.0, f64::max)
 }
 
-// ---- what a model is made of ----

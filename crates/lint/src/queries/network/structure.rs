@@ -1,4 +1,4 @@
-//! What a model is made of.
+//! Resolves the layers that a model consists of.
 
 use crate::model::{FrameId, Module, ValueKind};
 use crate::queries::bindings::{find_binding, find_local_function, single_return_value};
@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 pub(super) enum Network<'a> {
     Layer(&'a ExprCall, FrameId),
-    /// A class of this text.
+    /// A model class in this text.
     Class(u32),
     Row(Vec<Network<'a>>),
 }
@@ -111,14 +111,14 @@ pub(super) fn resolve_sequential<'a>(
     for layer in layers {
         match resolve_network(budget, module, layer, frame, layer.start(), deep) {
             Some(net) => nets.push(net),
-            // What follows cannot be known; what came before is.
+            // The layers after this one are unknown; those before it count.
             None => break,
         }
     }
     (!nets.is_empty()).then_some(Network::Row(nets))
 }
 
-/// The layers that are added to a Keras model afterwards: `model.add(…)`.
+/// Appends the layers added to a Keras model later: `model.add(…)`.
 pub(super) fn with_added_layers<'a>(
     budget: &Cell<u32>,
     module: &Module<'a>,

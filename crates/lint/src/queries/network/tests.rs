@@ -4,7 +4,7 @@ use super::*;
 use crate::Dialect;
 use crate::target_machine::TargetMachine;
 
-/// What the call of `model` in a text needs with a batch of these lengths.
+/// Estimates the memory of the call of `model` in a text, for a batch of this shape.
 fn needed(text: &str, lengths: &[f64]) -> Option<MemoryNeed> {
     let parsed = ruff_python_parser::parse_module(text).unwrap();
     let module = Module::analyze(
@@ -31,7 +31,7 @@ model(x)
 ";
     let need = needed(text, &[1000.0, 10.0]).unwrap();
     assert_eq!(need.input, 1000.0 * 10.0 * 4.0);
-    // What the rectifier put out, and the output; not what went into the rectifier.
+    // The output of the ReLU and of the last layer; not the input of the ReLU.
     assert_eq!(need.activations, 1000.0 * (100.0 + 5.0) * 4.0);
     assert_eq!(
         need.weights,
@@ -62,7 +62,8 @@ model(x)
 ";
     let need = needed(text, &[2.0, 3.0, 32.0, 32.0]).unwrap();
     let (wide, narrow) = (2.0 * 8.0 * 32.0 * 32.0, 2.0 * 8.0 * 16.0 * 16.0);
-    // The rectifier's output, the pool's indices, the flat input of the last layer, its output.
+    // The output of the ReLU, the indices of the pool, the flat input of the last layer, and its
+    // output.
     assert_eq!(
         need.activations,
         wide * 4.0 + narrow * 8.0 + narrow * 4.0 + 2.0 * 10.0 * 4.0

@@ -1,4 +1,4 @@
-//! Whether a graph that is kept stays, or is what the step is for.
+//! Whether a stored graph stays in memory although no `backward()` will use it.
 
 use super::removal::is_emptied_in_loop;
 use super::retaining_functions::match_arguments;
@@ -14,17 +14,17 @@ use crate::queries::bindings::return_values;
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
 
-/// How fast memory fills.
+/// How fast memory grows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum MemoryGrowth {
-    /// Gradients are computed of it: what is left of the graph is small.
+    /// `backward()` frees the activations, and little of the graph remains.
     Slow,
     /// Every activation stays.
     Fast,
 }
 
-/// Whether the graph of something that is kept stays in memory though nobody will go back
-/// through it, and how fast that fills the memory.
+/// Returns how fast memory grows if the graph of a stored item stays in memory although no
+/// `backward()` will use it.
 pub fn retained_graph_growth<'a>(
     module: &Module<'a>,
     name: &'a str,
@@ -70,8 +70,8 @@ pub fn retained_graph_growth<'a>(
     stays.then_some(MemoryGrowth::Fast)
 }
 
-/// Whether it is a loss or an output, and not one of the other things that are returned beside
-/// them: counts, scores, what is let go of on one of two ways.
+/// Whether the item is surely a loss or an output, and not another returned value such as a count
+/// or a score, or one that is detached in some branch.
 pub(super) fn is_loss_or_output<'a>(module: &Module<'a>, item: &'a Expr, frame: FrameId) -> bool {
     let Some(key) = module.dotted_name(item) else {
         return true;
@@ -112,7 +112,7 @@ pub(super) fn is_loss_or_output<'a>(module: &Module<'a>, item: &'a Expr, frame: 
     is_known && !is_let_go
 }
 
-/// Whether a name is a part of what a model itself put out.
+/// Whether a name is part of the output of a model.
 pub(super) fn is_model_output(module: &Module<'_>, key: &str, frame: FrameId) -> bool {
     module.stores().iter().any(|store| {
         store.context.frame == frame
@@ -123,13 +123,13 @@ pub(super) fn is_model_output(module: &Module<'_>, key: &str, frame: FrameId) ->
     })
 }
 
-/// Whether a loop takes one turn: `break` stands in it without a condition.
+/// Whether a loop ends in its first iteration because of an unconditional `break`.
 pub(super) fn leaves_in_first_iteration(module: &Module<'_>, id: LoopId) -> bool {
     module.loop_at(id).body.iter().any(Stmt::is_break_stmt)
 }
 
-/// Whether gradients are computed of something in the function where it is kept: after that
-/// its graph is of no use.
+/// Whether `backward()` runs on part of the item in the same function. Its graph is useless
+/// afterwards.
 pub fn is_backward_target<'a>(module: &Module<'a>, item: &'a Expr, frame: FrameId) -> bool {
     let stepped = backward_target_names(module, frame);
     let mut parts = Vec::new();
@@ -137,7 +137,7 @@ pub fn is_backward_target<'a>(module: &Module<'a>, item: &'a Expr, frame: FrameI
     parts.iter().any(|part| stepped.contains(part))
 }
 
-/// The names that gradients are computed of: not what they were computed from.
+/// Returns the names that `backward()` runs on, without the names they were computed from.
 pub fn backward_target_names<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a str> {
     let mut names = Vec::new();
     for call in module
@@ -148,7 +148,7 @@ pub fn backward_target_names<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a
         let is_true =
             |name| matches!(call.keyword(name), Some(Expr::BooleanLiteral(yes)) if yes.value);
         if is_backward_call(call) {
-            // Kept on purpose: it is gone back through again.
+            // The graph is kept on purpose for another `backward()`.
             if is_true("retain_graph") || is_true("create_graph") {
                 continue;
             }
@@ -166,7 +166,7 @@ pub fn backward_target_names<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a
             of.into_iter()
                 .for_each(|of| collect_summands(module, of, &mut names));
         } else if let Some(own) = call.local_function {
-            // `self.optimize(loss)`, which goes back through it.
+            // `self.optimize(loss)`, which runs `backward()`.
             let inner = backward_names(module, own);
             for (parameter, argument, _) in match_arguments(module, call, own) {
                 if inner.contains(&parameter) {
@@ -187,7 +187,7 @@ pub fn backward_target_names<'a>(module: &Module<'a>, frame: FrameId) -> Vec<&'a
     names
 }
 
-/// The terms of a sum, and what is only scaled.
+/// Collects the terms of a sum, including scaled terms.
 pub(super) fn collect_summands<'a>(
     module: &Module<'a>,
     expression: &'a Expr,
@@ -230,7 +230,7 @@ pub(super) fn collect_summands<'a>(
     }
 }
 
-/// Whether this is a step that an engine goes back through: what it returns is the loss.
+/// Whether this is a step whose return value is the loss that an engine runs `backward()` on.
 pub(super) fn is_trainer_step(module: &Module<'_>, frame: FrameId) -> bool {
     let frame = module.frame(frame);
     let Some(class) = frame
@@ -254,7 +254,7 @@ pub(super) fn is_trainer_step(module: &Module<'_>, frame: FrameId) -> bool {
     }
 }
 
-/// Whether a loop runs a model without learning.
+/// Whether a loop runs a model without training it.
 pub(super) fn is_evaluation_loop(module: &Module<'_>, frame: FrameId, id: LoopId) -> bool {
     let function = module.frame(frame);
     let by_name = is_evaluation_name(function.name())
@@ -264,8 +264,8 @@ pub(super) fn is_evaluation_loop(module: &Module<'_>, frame: FrameId, id: LoopId
         && !is_test_code(module, function)
 }
 
-/// Whether the text, which runs a model of its own, computes no gradients anywhere, and nobody
-/// else can of what this function has.
+/// Whether a text that creates a model computes no gradients anywhere, and this function passes
+/// nothing to code that could.
 fn script_never_runs_backward(module: &Module<'_>, frame: FrameId) -> bool {
     let may = [
         "backward", "grad(", "Trainer", "ightning", "jacobian", "hessian",
@@ -283,14 +283,14 @@ fn script_never_runs_backward(module: &Module<'_>, frame: FrameId) -> bool {
         && !is_test_code(module, function)
 }
 
-/// Whether a function's name says that it does not train.
+/// Whether a function name suggests evaluation.
 pub fn is_evaluation_name(name: &str) -> bool {
     ["eval", "valid", "test", "infer", "predict"]
         .iter()
         .any(|word| name.contains(word))
 }
 
-/// Whether it is a test of the program, not of the model.
+/// Whether a function is a unit test.
 pub fn is_test_code(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     let class = frame
         .class
@@ -310,7 +310,7 @@ pub fn is_test_code(module: &Module<'_>, frame: &Frame<'_>) -> bool {
         || module.imports("unittest")
 }
 
-/// Whether a model is put into evaluation in this function.
+/// Whether a function calls `eval()` on a model.
 pub(super) fn calls_eval(module: &Module<'_>, frame: FrameId) -> bool {
     module.calls().iter().any(|call| {
         call.context.frame == frame

@@ -1,4 +1,4 @@
-//! What is put where it stays: lists, dicts and totals that outlive the step.
+//! What is stored in lists, dicts and totals that outlive the step.
 
 mod graphs;
 mod removal;
@@ -21,20 +21,20 @@ use ruff_python_ast::{Expr, Operator};
 use ruff_text_size::{Ranged, TextRange};
 pub use totals::{accepts_plain_number, find_accumulation, is_scalar};
 
-/// Something put into a list or a dict.
+/// An item stored in a list or a dict.
 pub struct StoredItem<'a> {
-    /// What it is put into, as it is written.
+    /// The name of the container.
     pub name: &'a str,
     pub item: &'a Expr,
     pub value: Value,
-    /// The call or the statement that puts it there.
+    /// The call or statement that stores the item.
     pub range: TextRange,
     pub context: CodeContext,
     /// The innermost loop that the container outlives.
     pub outlived_loop: Option<LoopId>,
 }
 
-/// All that is put into lists and dicts.
+/// Returns everything stored in lists and dicts.
 pub fn find_stored_items<'a>(module: &Module<'a>) -> Vec<StoredItem<'a>> {
     let by_call = module
         .calls()
@@ -47,11 +47,11 @@ pub fn find_stored_items<'a>(module: &Module<'a>) -> Vec<StoredItem<'a>> {
     by_call.chain(by_store).collect()
 }
 
-/// `xs.append(x)`, `history["loss"].append(x)`.
+/// Returns the item stored by `xs.append(x)` or `history["loss"].append(x)`.
 fn stored_by_call<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<StoredItem<'a>> {
     let count = match call.method()? {
         "append" | "appendleft" | "extend" => 1,
-        // Tensors have an `add` too.
+        // Tensors have an `add` method too.
         "add"
             if call
                 .receiver
@@ -82,7 +82,7 @@ fn stored_by_call<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<StoredItem
     })
 }
 
-/// `xs += [x]`, `xs = xs + [x]`, `table[step] = x`.
+/// Returns the item stored by `xs += [x]`, `xs = xs + [x]` or `table[step] = x`.
 fn stored_by_assignment<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<StoredItem<'a>> {
     let source = store.source?;
     let (name, item) = match (store.operator, source) {
@@ -127,7 +127,7 @@ fn stored_by_assignment<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<St
     })
 }
 
-/// The name of a container, without an index that is no literal.
+/// Returns the name of a container, without an index that is not a literal.
 fn container_name<'a>(module: &Module<'a>, expression: &'a Expr) -> Option<&'a str> {
     let mut rest = expression;
     loop {
@@ -141,14 +141,14 @@ fn container_name<'a>(module: &Module<'a>, expression: &'a Expr) -> Option<&'a s
     }
 }
 
-/// Whether an index is another one in each turn of a loop: bound by it, or counted in it.
+/// Whether an index differs in each iteration of a loop because the loop binds or counts it.
 fn index_changes_in_loop<'a>(module: &Module<'a>, index: &'a Expr, id: LoopId) -> bool {
     let around = module.loop_at(id);
     let mut names = Vec::new();
     collect_names(module, index, &mut names);
     let mut bound = Vec::new();
     if let Some((target, over)) = around.for_clause {
-        // A `for` over names of layers or tasks has the same ones in the next step.
+        // A `for` over names of layers or tasks has the same indices in the next step.
         let counts = around.loop_source != LoopSource::Other
             || matches!(over, Expr::Call(call) if matches!(&*call.func, Expr::Name(name) if name.id == "enumerate"));
         if counts {
@@ -165,7 +165,7 @@ fn index_changes_in_loop<'a>(module: &Module<'a>, index: &'a Expr, id: LoopId) -
     })
 }
 
-/// The name that what is dotted or indexed belongs to; of an object's own it is `self.…`.
+/// Returns the first name of a dotted or indexed name, or `self.…` for an attribute of `self`.
 pub fn root_name(name: &str) -> &str {
     let skip = if name.starts_with("self.") {
         "self.".len()
@@ -177,7 +177,7 @@ pub fn root_name(name: &str) -> &str {
     name.get(..skip + length).unwrap_or(name)
 }
 
-/// What kind of thing a name stands for in the end.
+/// Returns the kind of a name's final value.
 pub fn kind_of_name(module: &Module<'_>, frame: FrameId, name: &str) -> ValueKind {
     let mut here = Some(module.frame(frame));
     if let (Some(attribute), Some(class)) = (
@@ -197,8 +197,8 @@ pub fn kind_of_name(module: &Module<'_>, frame: FrameId, name: &str) -> ValueKin
     ValueKind::Unknown
 }
 
-/// Whether what a function adds to is there when it has returned: it belongs to the object, or
-/// to the function around.
+/// Whether a container still exists when the function has returned, because it belongs to `self` or
+/// to an outer function.
 pub fn outlives_the_call(module: &Module<'_>, name: &str, context: &CodeContext) -> bool {
     let frame = module.frame(context.frame);
     let root = root_name(name);
@@ -214,7 +214,7 @@ pub fn outlives_the_call(module: &Module<'_>, name: &str, context: &CodeContext)
             .is_some_and(|parent| is_bound_in_outer_function(module, root, parent))
 }
 
-/// Whether a name is bound anew in this function.
+/// Whether a function creates the object that a name is bound to.
 fn is_created_in_function(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
     module.stores().iter().any(|store| {
         store.context.frame == frame

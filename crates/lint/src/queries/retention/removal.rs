@@ -1,4 +1,4 @@
-//! Whether what is kept is let go of again.
+//! Whether stored items are removed again.
 
 use super::root_name;
 use crate::model::uses::{Use, find_uses, lies_in};
@@ -6,8 +6,8 @@ use crate::model::{CodeContext, LoopId, LoopSource, Module};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
 
-/// Whether a container is emptied, or made anew, in the loop that fills it, or in a loop over
-/// batches around that.
+/// Whether a container is emptied or replaced in the loop that fills it, or in an enclosing loop
+/// over batches.
 pub(super) fn is_emptied_in_loop(
     module: &Module<'_>,
     name: &str,
@@ -32,7 +32,7 @@ pub(super) fn is_emptied_in_loop(
     })
 }
 
-/// Whether something is taken out of a container in a block, or the container replaced.
+/// Whether a block removes items from a container or replaces it.
 pub fn is_emptied_in_block(module: &Module<'_>, name: &str, block: &[Stmt]) -> bool {
     let root = root_name(name);
     [name, root].into_iter().any(|name| {
@@ -46,7 +46,7 @@ pub(super) fn removes_items(used: &Use<'_>) -> bool {
     if used.is_store {
         return match used.statement {
             Stmt::AugAssign(_) => false,
-            // `xs = xs + [x]` goes on with the same.
+            // `xs = xs + [x]` extends the same list.
             Stmt::Assign(assign) => !matches!(&*assign.value, Expr::BinOp(_)),
             _ => true,
         };

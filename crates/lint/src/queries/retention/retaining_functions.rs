@@ -1,4 +1,4 @@
-//! Functions of the text that keep what they are given.
+//! Functions in the text that store their arguments.
 
 use super::removal::is_emptied_in_block;
 use super::totals::{contains_name, find_accumulation, is_rebound_in_function};
@@ -7,7 +7,7 @@ use crate::model::{Call, CodeContext, FrameId, Module, Value};
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange};
 
-/// The arguments of a call with the names of the parameters they are for.
+/// Returns the arguments of a call with the names of their parameters.
 pub fn match_arguments<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
@@ -35,16 +35,16 @@ pub fn match_arguments<'a>(
     found
 }
 
-/// A function of this text that keeps what it is given, where it outlives the call.
+/// A function in this text that stores an argument where it outlives the call.
 pub struct RetainingFunction<'a> {
     pub frame: FrameId,
-    /// The parameter whose argument is kept.
+    /// The parameter whose argument is stored.
     pub parameter: &'a str,
-    /// Where it is kept.
+    /// The container that stores it.
     pub name: &'a str,
-    /// It is added up, not put beside others.
+    /// Whether the argument is added to a total instead of stored in a list.
     pub is_total: bool,
-    /// What keeps it.
+    /// The statement or call that stores it.
     pub range: TextRange,
 }
 

@@ -1,15 +1,15 @@
 use crate::rules::find;
 use crate::target_machine::TargetMachine;
-use crate::{Dialect, check};
+use crate::{Dialect, check_source};
 
-/// The statement that keeps the loss of a step, as its fix leaves it.
+/// Returns the statement that stores the loss, after its fix.
 fn fixed(keeps: &str, after: &str) -> Option<String> {
     let text = format!(
         "import torch\n\ndef train(model, loader, criterion, losses, total):\n    for x, y in loader:\n        \
              loss = criterion(model(x), y)\n        loss.backward()\n        {keeps}\n    {after}\n"
     );
     let rules: Vec<_> = ["AF101", "AF102"].into_iter().filter_map(find).collect();
-    let checked = check(&text, Dialect::Python, &TargetMachine::default(), &rules);
+    let checked = check_source(&text, Dialect::Python, &TargetMachine::default(), &rules);
     let fix = checked.findings.first()?.fix.clone()?;
     let mut fixed = text.clone();
     for edit in fix.edits.iter().rev() {
@@ -27,7 +27,7 @@ fn a_number_is_kept_only_where_a_number_will_do() {
             "print(total)",
             "total += (loss * x.size(0)).item()",
         ),
-        // A tensor may be asked of it, or is.
+        // A tensor may be needed later, or is.
         ("total += loss", "return total", "total += loss.detach()"),
         (
             "total += loss",

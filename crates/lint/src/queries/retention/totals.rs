@@ -1,4 +1,4 @@
-//! Totals that are added to, and whether numbers would do in them.
+//! Running totals, and whether plain numbers are enough in them.
 
 use crate::model::uses::{Use, lies_in};
 use crate::model::{FrameId, Module, Store};
@@ -6,7 +6,7 @@ use crate::queries::backward::is_backward_call;
 use ruff_python_ast::{Expr, Operator, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
-/// The name that is added to, and what is added: `total += x`, `total = total + x`.
+/// Returns the total and the added expression of `total += x` or `total = total + x`.
 pub fn find_accumulation<'a>(
     module: &Module<'a>,
     store: &Store<'a>,
@@ -28,7 +28,7 @@ pub fn find_accumulation<'a>(
             _ => return None,
         },
     };
-    // A list that others are put to.
+    // A list that is extended, not a total.
     let is_list = matches!(added, Expr::List(_) | Expr::ListComp(_) | Expr::Tuple(_));
     (!is_list).then_some((name, added))
 }
@@ -41,7 +41,7 @@ pub(super) fn is_rebound_in_function(module: &Module<'_>, name: &str, frame: Fra
     stores.any(|store| module.dotted_name(store.target) == Some(name))
 }
 
-/// Whether an expression has this name's value in it as it is.
+/// Whether an expression contains the value of this name unchanged.
 pub(super) fn contains_name(expression: &Expr, name: &str) -> bool {
     match expression {
         Expr::Name(found) => found.id.as_str() == name,
@@ -68,8 +68,8 @@ pub(super) fn contains_name(expression: &Expr, name: &str) -> bool {
     }
 }
 
-/// Whether `.item()` can be asked of it: gradients were computed of it, without a vector, or it
-/// is that times a number.
+/// Whether `.item()` works on an expression: `backward()` runs on it without arguments, or it is
+/// such a value times a number.
 pub fn is_scalar<'a>(module: &Module<'a>, item: &'a Expr, frame: FrameId) -> bool {
     match item {
         Expr::BinOp(operation) => {
@@ -82,7 +82,8 @@ pub fn is_scalar<'a>(module: &Module<'a>, item: &'a Expr, frame: FrameId) -> boo
     }
 }
 
-/// Whether `backward()` is called on just this name: `loss.backward()`, not `loss.mean().backward()`.
+/// Whether `backward()` is called on exactly this name: `loss.backward()`, not
+/// `loss.mean().backward()`.
 pub(super) fn is_backward_receiver(module: &Module<'_>, key: &str, frame: FrameId) -> bool {
     let mut backward = module
         .calls()
@@ -125,15 +126,14 @@ pub(super) fn is_number(expression: &Expr) -> bool {
     }
 }
 
-/// Whether a use of a total or a list would do as well with numbers: it prints, compares or adds,
-/// and asks nothing that only tensors have. What is returned, or gets another name, may be asked
-/// anything.
+/// Whether a use of a total or list works with plain numbers too: it prints, compares or adds them.
+/// A value that is returned or renamed may be used as a tensor.
 pub fn accepts_plain_number(module: &Module<'_>, used: &Use<'_>, kept_by: TextRange) -> bool {
     let is_put = matches!(used.around[0], Some(Expr::Subscript(part)) if part.ctx.is_store());
     if used.is_store || is_put || lies_in(used.expr.range(), kept_by) {
         return true;
     }
-    // Of an `if` the condition only: what stands in it are statements of their own.
+    // Only the condition of an `if`; the statements inside are checked on their own.
     let source = match used.statement {
         Stmt::If(choice) => module.source(&*choice.test),
         Stmt::Expr(_) | Stmt::AugAssign(_) | Stmt::Assert(_) => module.source(used.statement),
