@@ -39,7 +39,7 @@
 //!
 //! Unsafe, because it changes the training: the optimizer also steps on the last batch.
 
-use super::accumulation_undefined_index::{counted, enumerated};
+use super::accumulation_undefined_index::{enumerate_counter, find_enumerate};
 use super::accumulation_zeroes_every_step::clears_each_turn;
 use crate::finding::{Edit, Finding, Fix, Safety};
 use crate::model::{LoopSource, Module};
@@ -62,8 +62,8 @@ pub static RULE: Rule = Rule {
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for accumulation in find_accumulations(module) {
         if accumulation.is_plain
-            && counts_anew(module, &accumulation)
-            && clears_before(module, &accumulation)
+            && counter_restarts(module, &accumulation)
+            && clears_before_loop(module, &accumulation)
             && clears_each_turn(module, &accumulation).is_none()
             && !steps_elsewhere(module, &accumulation)
         {
@@ -74,12 +74,12 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether the counter restarts with the loop: `enumerate` over batches, with its index in the
 /// condition.
-fn counts_anew(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
+fn counter_restarts(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let around = module.loop_at(accumulation.id);
     let Some((target, iter)) = around.for_clause else {
         return false;
     };
-    let name = counted(target, iter);
+    let name = enumerate_counter(target, iter);
     let is_index =
         |expression: &Expr| matches!(expression, Expr::Name(own) if Some(own.id.as_str()) == name);
     let is_counted = match accumulation.counter() {
@@ -92,7 +92,7 @@ fn counts_anew(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool
         module.is_inside_loop(&store.context, accumulation.id)
             && module.dotted_name(store.target) == name
     });
-    let is_list = matches!(iter, Expr::Call(call) if enumerated(call)
+    let is_list = matches!(iter, Expr::Call(call) if find_enumerate(call)
         .and_then(|enumerate| enumerate.arguments.args.first())
         .is_some_and(|batches| module.dotted_name(batches).is_some()));
     (around.loop_source == LoopSource::Batches || is_list) && is_counted && !is_recounted
@@ -100,7 +100,7 @@ fn counts_anew(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool
 
 /// Whether the remaining gradients are cleared before the loop starts again, also in a loop over
 /// epochs.
-fn clears_before(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
+fn clears_before_loop(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> bool {
     let around = module.loop_at(accumulation.id);
     module.calls().iter().any(|call| {
         call.context.frame == accumulation.frame
@@ -130,7 +130,7 @@ fn steps_elsewhere(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> 
 
 fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Finding {
     let every = module.source(accumulation.every());
-    let also = last_turn(module, accumulation);
+    let also = last_iteration_condition(module, accumulation);
     let test = module.source(&*accumulation.choice.test);
     Finding {
         rule: &RULE,
@@ -158,10 +158,13 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Finding 
 }
 
 /// Returns the condition that holds in the last iteration: `i + 1 == len(loader)`.
-fn last_turn(module: &Module<'_>, accumulation: &Accumulation<'_, '_>) -> Option<String> {
+fn last_iteration_condition(
+    module: &Module<'_>,
+    accumulation: &Accumulation<'_, '_>,
+) -> Option<String> {
     let (_, iter) = module.loop_at(accumulation.id).for_clause?;
     let Expr::Call(call) = iter else { return None };
-    let enumerate = enumerated(call)?;
+    let enumerate = find_enumerate(call)?;
     let mut batches = enumerate.arguments.args.first()?;
     if let Expr::Call(bar) = batches {
         let is_bar = module.source(&*bar.func).ends_with("tqdm");

@@ -58,7 +58,7 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for accumulation in find_accumulations(module) {
-        if let Some(name) = counter(accumulation.counter())
+        if let Some(name) = counter_name(accumulation.counter())
             && !is_bound(module, &accumulation, name.id.as_str())
         {
             findings.push(finding(module, &accumulation, name));
@@ -67,7 +67,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Returns the counting name of `i`, `i + 1` or `1 + i`.
-fn counter(expression: &Expr) -> Option<&ExprName> {
+fn counter_name(expression: &Expr) -> Option<&ExprName> {
     match expression {
         Expr::Name(name) => Some(name),
         Expr::BinOp(sum) => match (&*sum.left, &*sum.right) {
@@ -221,7 +221,7 @@ fn fix(
 ) -> Option<(Vec<Edit>, String)> {
     let around = module.loop_at(accumulation.id);
     let (target, iter) = around.for_clause?;
-    if let Some(counted) = counted(target, iter) {
+    if let Some(counted) = enumerate_counter(target, iter) {
         // The loop already counts with another name.
         let edits: Vec<Edit> = find_uses(module.text, name, around.body)
             .iter()
@@ -260,11 +260,11 @@ fn fix(
 }
 
 /// Returns the counter of `for i, … in enumerate(…)`.
-pub fn counted<'a>(target: &'a Expr, iter: &'a Expr) -> Option<&'a str> {
+pub fn enumerate_counter<'a>(target: &'a Expr, iter: &'a Expr) -> Option<&'a str> {
     let (Expr::Tuple(tuple), Expr::Call(call)) = (target, iter) else {
         return None;
     };
-    let is_enumerate = enumerated(call).is_some();
+    let is_enumerate = find_enumerate(call).is_some();
     match tuple.elts.first() {
         Some(Expr::Name(name)) if is_enumerate && tuple.elts.len() == 2 => Some(name.id.as_str()),
         _ => None,
@@ -272,11 +272,11 @@ pub fn counted<'a>(target: &'a Expr, iter: &'a Expr) -> Option<&'a str> {
 }
 
 /// Returns the `enumerate(…)` call of a loop, directly or inside a progress bar.
-pub fn enumerated(call: &ruff_python_ast::ExprCall) -> Option<&ruff_python_ast::ExprCall> {
+pub fn find_enumerate(call: &ruff_python_ast::ExprCall) -> Option<&ruff_python_ast::ExprCall> {
     match &*call.func {
         Expr::Name(name) if name.id.as_str() == "enumerate" => Some(call),
         Expr::Name(name) if name.id.as_str() == "tqdm" => match call.arguments.args.first() {
-            Some(Expr::Call(inner)) => enumerated(inner),
+            Some(Expr::Call(inner)) => find_enumerate(inner),
             _ => None,
         },
         _ => None,

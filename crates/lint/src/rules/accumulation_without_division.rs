@@ -61,10 +61,10 @@ pub static RULE: Rule = Rule {
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for accumulation in find_accumulations(module) {
         if let [back] = accumulation.backwards.as_slice()
-            && is_of_tensor(back)
+            && is_plain_backward(back)
             && clears_each_turn(module, &accumulation).is_none()
             && !divides_somewhere(module, &accumulation)
-            && !is_weighed(module, &accumulation, back)
+            && !is_scaled_or_unknown(module, &accumulation, back)
         {
             findings.push(finding(module, &accumulation, back));
         }
@@ -73,7 +73,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether this is `loss.backward()` or `scaler.scale(loss).backward()`. Engines divide by
 /// themselves.
-fn is_of_tensor(back: &Call<'_>) -> bool {
+fn is_plain_backward(back: &Call<'_>) -> bool {
     back.expr.arguments.args.is_empty()
         && back
             .receiver
@@ -132,7 +132,11 @@ fn is_divisor(text: &str, name: &str) -> bool {
 }
 
 /// Whether the loss is a product, a quotient or a sum over elements, or its origin is unknown.
-fn is_weighed(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call<'_>) -> bool {
+fn is_scaled_or_unknown(
+    module: &Module<'_>,
+    accumulation: &Accumulation<'_, '_>,
+    back: &Call<'_>,
+) -> bool {
     let mut names = Vec::new();
     let Some(object) = back.object() else {
         return true;
@@ -153,7 +157,7 @@ fn is_weighed(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &C
             let Some(source) = store.source else { continue };
             if matches!(store.operator, Some(Operator::Div | Operator::Mult))
                 || has_factor(source)
-                || is_unseen(module, source, accumulation)
+                || is_unknown_result(module, source, accumulation)
             {
                 return true;
             }
@@ -192,7 +196,11 @@ fn has_factor(expression: &Expr) -> bool {
 
 /// Whether a call's result is unknown: a method of a class in another file, or a local function
 /// that mentions the number.
-fn is_unseen(module: &Module<'_>, source: &Expr, accumulation: &Accumulation<'_, '_>) -> bool {
+fn is_unknown_result(
+    module: &Module<'_>,
+    source: &Expr,
+    accumulation: &Accumulation<'_, '_>,
+) -> bool {
     let Expr::Call(wanted) = source else {
         return false;
     };
@@ -224,7 +232,7 @@ fn is_unseen(module: &Module<'_>, source: &Expr, accumulation: &Accumulation<'_,
 
 fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call<'_>) -> Finding {
     let every = module.source(accumulation.every());
-    let fixed = divided(module, back, every);
+    let fixed = division_edits(module, back, every);
     Finding {
         rule: &RULE,
         range: back.expr.range(),
@@ -234,7 +242,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call
         ),
         label: "adds the full gradient each time".to_owned(),
         help: match &fixed {
-            Some(edits) => format!("divide the loss: {}", applied(module, back, edits)),
+            Some(edits) => format!("divide the loss: {}", apply_edits(module, back, edits)),
             None => format!("divide the loss by {every} before `backward()`"),
         },
         fix: fixed.map(|edits| Fix {
@@ -246,7 +254,7 @@ fn finding(module: &Module<'_>, accumulation: &Accumulation<'_, '_>, back: &Call
 }
 
 /// Returns edits that divide the loss.
-fn divided(module: &Module<'_>, back: &Call<'_>, every: &str) -> Option<Vec<Edit>> {
+fn division_edits(module: &Module<'_>, back: &Call<'_>, every: &str) -> Option<Vec<Edit>> {
     let object = back.object()?;
     let insert = |at: TextRange, content: String| Edit { range: at, content };
     match object {
@@ -270,7 +278,7 @@ fn divided(module: &Module<'_>, back: &Call<'_>, every: &str) -> Option<Vec<Edit
 }
 
 /// Returns the source of the call after its edits.
-fn applied(module: &Module<'_>, back: &Call<'_>, edits: &[Edit]) -> String {
+fn apply_edits(module: &Module<'_>, back: &Call<'_>, edits: &[Edit]) -> String {
     let mut text = module.source(back.expr).to_owned();
     for edit in edits.iter().rev() {
         let at = usize::from(edit.range.start() - back.expr.start());

@@ -77,7 +77,7 @@ pub fn clears_each_turn<'m, 'a>(
     module.calls().iter().find(|call| {
         call.context.innermost_loop == Some(accumulation.id)
             && cleared_object(module, call)
-                .is_some_and(|name| is_of(module, accumulation, call, name))
+                .is_some_and(|name| clears_accumulated(module, accumulation, call, name))
             && !accumulation.is_in_choice(call.expr)
             && is_unconditional(body, call.expr.range())
     })
@@ -85,7 +85,7 @@ pub fn clears_each_turn<'m, 'a>(
 
 /// Whether a call clears the accumulated gradients: those of the optimizer, or of the model it was
 /// created for.
-fn is_of(
+fn clears_accumulated(
     module: &Module<'_>,
     accumulation: &Accumulation<'_, '_>,
     call: &Call<'_>,

@@ -33,7 +33,7 @@
 //!
 //! None: another batch size changes the training.
 
-use super::full_batch::{room, whole_input};
+use super::full_batch::{available_memory, whole_table_input};
 use crate::finding::Finding;
 use crate::model::{Call, Device, Module, Value, ValueKind};
 use crate::queries::backward::{runs_backward_in_function, runs_backward_in_loop};
@@ -53,7 +53,7 @@ pub static RULE: Rule = Rule {
 };
 
 /// The smallest number of input elements that is examined.
-const FEW: f64 = 50_000.0;
+const MIN_INPUT_ELEMENTS: f64 = 50_000.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if module.target.ram_bytes.is_none() && module.target.vram_bytes.is_none() {
@@ -62,13 +62,13 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     let mut known: Vec<u32> = Vec::new();
     for call in module.calls() {
         let step = match call.method() {
-            Some("fit") => of_fit(module, call),
-            _ => of_forward(module, call),
+            Some("fit") => estimate_fit(module, call),
+            _ => estimate_forward(module, call),
         };
         if let Some((needed, rows, on_gpu)) = step
-            && let Some(room) = room(module, on_gpu)
+            && let Some(room) = available_memory(module, on_gpu)
             && needed.all() > room as f64
-            && !is_spread(module)
+            && !saves_memory(module)
             && !known.contains(&call.context.frame.0)
         {
             known.push(call.context.frame.0);
@@ -78,26 +78,26 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Estimates the step of `model(x)` before `backward()`.
-fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, bool)> {
+fn estimate_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, bool)> {
     if call.path.is_some() || !call.callee.is(ValueKind::Model) || call.context.no_grad {
         return None;
     }
     let input = *module.arguments(call).first()?;
-    let lengths = large(module, input)?;
+    let lengths = large_shape(module, input)?;
     let trains = match call.context.innermost_loop {
         Some(id) => runs_backward_in_loop(module, id),
         None => runs_backward_in_function(module, call.context.frame),
     };
-    if !trains || whole_input(module, call).is_some() {
+    if !trains || whole_table_input(module, call).is_some() {
         return None;
     }
     let needed = estimate_step_memory(module, &call.expr.func, call.context.frame, lengths)?;
-    let on_gpu = input.device == Device::Gpu || is_on_gpu(module);
+    let on_gpu = input.device == Device::Gpu || moves_model_to_gpu(module);
     Some((needed, *lengths.first()?, on_gpu))
 }
 
 /// Estimates the step of Keras `model.fit(x, y, batch_size=…)`, which uses the GPU if there is one.
-fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, bool)> {
+fn estimate_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, bool)> {
     if !call.receiver?.is(ValueKind::Model) {
         return None;
     }
@@ -109,7 +109,7 @@ fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, 
     let mut lengths = module.shape(input)?.to_vec();
     let rows = lengths.first_mut()?;
     *rows = rows.min(batch);
-    if lengths.iter().product::<f64>() < FEW {
+    if lengths.iter().product::<f64>() < MIN_INPUT_ELEMENTS {
         return None;
     }
     let needed = estimate_step_memory(module, call.object()?, call.context.frame, &lengths)?;
@@ -120,21 +120,21 @@ fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(MemoryNeed, f64, 
     ))
 }
 
-fn large<'m>(module: &'m Module<'_>, input: Value) -> Option<&'m [f64]> {
+fn large_shape<'m>(module: &'m Module<'_>, input: Value) -> Option<&'m [f64]> {
     module
         .shape(input)
-        .filter(|lengths| lengths.iter().product::<f64>() >= FEW)
+        .filter(|lengths| lengths.iter().product::<f64>() >= MIN_INPUT_ELEMENTS)
 }
 
 /// Whether the text moves a model to the GPU.
-fn is_on_gpu(module: &Module<'_>) -> bool {
+fn moves_model_to_gpu(module: &Module<'_>) -> bool {
     module.calls().iter().any(|call| {
         call.method() == Some("cuda") && call.receiver.is_some_and(|r| r.is(ValueKind::Model))
     })
 }
 
 /// Whether activations are recomputed or offloaded, or several GPUs are used.
-fn is_spread(module: &Module<'_>) -> bool {
+fn saves_memory(module: &Module<'_>) -> bool {
     [
         "checkpoint(",
         "checkpoint_sequential",
@@ -179,7 +179,7 @@ fn finding(call: &Call<'_>, needed: &MemoryNeed, rows: f64, on_gpu: bool, room: 
         help: if fits >= 1.0 {
             format!(
                 "at most {} rows can fit: use a smaller batch and accumulate gradients over several batches",
-                format_count(largest_power(fits))
+                format_count(round_down_to_power_of_two(fits))
             )
         } else {
             "the weights alone do not fit: use a smaller model or several GPUs".to_owned()
@@ -188,6 +188,6 @@ fn finding(call: &Call<'_>, needed: &MemoryNeed, rows: f64, on_gpu: bool, room: 
     }
 }
 
-fn largest_power(number: f64) -> f64 {
+fn round_down_to_power_of_two(number: f64) -> f64 {
     number.max(1.0).log2().floor().exp2()
 }

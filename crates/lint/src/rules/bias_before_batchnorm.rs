@@ -49,8 +49,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.text.contains("BatchNorm") && !module.text.contains("BatchNormalization") {
         return;
     }
-    side_by_side(module, findings);
-    one_after_the_other(module, findings);
+    find_adjacent_layers(module, findings);
+    find_chained_calls(module, findings);
     findings.dedup_by(|one, two| {
         one.rule.code == RULE.code && two.rule.code == RULE.code && one.range == two.range
     });
@@ -101,7 +101,7 @@ fn has_bias(path: &Path<'_>, call: &ExprCall) -> bool {
 
 /// Finds layers next to each other in a list or a `Sequential`, or added to the same list one after
 /// another.
-fn side_by_side(module: &Module<'_>, findings: &mut Vec<Finding>) {
+fn find_adjacent_layers(module: &Module<'_>, findings: &mut Vec<Finding>) {
     let mut before: Option<&Call<'_>> = None;
     for call in module.calls() {
         let Some(path) = call.path else { continue };
@@ -110,7 +110,7 @@ fn side_by_side(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && follows(module, layer.expr, call.expr)
             && !is_argument_of_other(module, layer.expr)
         {
-            push(module, layer.expr, call.expr, findings);
+            push_finding(module, layer.expr, call.expr, findings);
         }
         before = Some(call).filter(|_| has_bias(&path, call.expr));
     }
@@ -126,7 +126,7 @@ fn follows(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall) -> bool {
         return false;
     };
     let is_conditional = rest.trim_start().starts_with("if ");
-    let between = dense(between);
+    let between = strip_whitespace(between);
     if is_conditional {
         return false;
     }
@@ -140,7 +140,7 @@ fn follows(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall) -> bool {
 }
 
 /// Returns the text without whitespace and comments.
-fn dense(text: &str) -> String {
+fn strip_whitespace(text: &str) -> String {
     text.lines()
         .map(|line| line.split('#').next().unwrap_or(""))
         .flat_map(str::chars)
@@ -164,7 +164,7 @@ fn is_argument_of_other(module: &Module<'_>, layer: &ExprCall) -> bool {
 }
 
 /// Finds layers called one after another: `norm(conv(x))`, or `x = conv(x)` and then `x = norm(x)`.
-fn one_after_the_other<'a>(module: &Module<'a>, findings: &mut Vec<Finding>) {
+fn find_chained_calls<'a>(module: &Module<'a>, findings: &mut Vec<Finding>) {
     let layers = Layers::collect(module);
     let calls: Vec<&Call<'a>> = module
         .calls()
@@ -185,18 +185,18 @@ fn one_after_the_other<'a>(module: &Module<'a>, findings: &mut Vec<Finding>) {
         }
         let Some(before) = before else { continue };
         let is_nested = argument.range() == before.expr.range();
-        if (is_nested || passes_on(module, before, call, argument))
+        if (is_nested || is_passed_on(module, before, call, argument))
             && let Some((path, layer)) = layers.made(module, before)
             && has_bias(&path, layer)
             && layers.is_used_once(module, before)
         {
-            push(module, layer, norm, findings);
+            push_finding(module, layer, norm, findings);
         }
     }
 }
 
 /// Whether this is `x = conv(x)` followed by `x = norm(x)`.
-fn passes_on(module: &Module<'_>, before: &Call<'_>, call: &Call<'_>, argument: &Expr) -> bool {
+fn is_passed_on(module: &Module<'_>, before: &Call<'_>, call: &Call<'_>, argument: &Expr) -> bool {
     let Expr::Name(name) = argument else {
         return false;
     };
@@ -215,7 +215,7 @@ fn passes_on(module: &Module<'_>, before: &Call<'_>, call: &Call<'_>, argument: 
     let Some(between) = module.text.get(end..start) else {
         return false;
     };
-    let between = dense(between);
+    let between = strip_whitespace(between);
     is_bound && between.strip_suffix('=').is_some_and(is_plain_name)
 }
 
@@ -302,7 +302,12 @@ impl<'a> Layers<'a> {
     }
 }
 
-fn push(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall, findings: &mut Vec<Finding>) {
+fn push_finding(
+    module: &Module<'_>,
+    layer: &ExprCall,
+    norm: &ExprCall,
+    findings: &mut Vec<Finding>,
+) {
     let is_keras = module
         .import_path(&layer.func)
         .is_none_or(|path| path.first() != "torch");
@@ -324,12 +329,12 @@ fn push(module: &Module<'_>, layer: &ExprCall, norm: &ExprCall, findings: &mut V
         ),
         label: "has a bias".to_owned(),
         help: format!("omit the bias: {argument}"),
-        fix: last_argument(module.text, layer, argument),
+        fix: append_argument_fix(module.text, layer, argument),
     });
 }
 
 /// Returns a fix that adds an argument at the end of a call.
-fn last_argument(text: &str, call: &ExprCall, argument: &str) -> Option<Fix> {
+fn append_argument_fix(text: &str, call: &ExprCall, argument: &str) -> Option<Fix> {
     let close = usize::from(call.end()).checked_sub(1)?;
     let arguments = &call.arguments;
     let last = arguments

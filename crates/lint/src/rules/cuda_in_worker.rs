@@ -64,7 +64,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             for name in ["__getitem__", "__getitems__", "__iter__"] {
                 if let Some(frame) = class.methods.get(name) {
                     let function = format!("`{}.{name}`", class.def.name);
-                    report(module, *frame, &function, loader, findings);
+                    report_moves(module, *frame, &function, loader, findings);
                 }
             }
         }
@@ -74,12 +74,12 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         let has_workers = worker_count(module, loader).is_some_and(|(workers, _)| workers > 0.0);
         if has_workers && let Some(ValueKind::Function(id)) = collate.map(|value| value.kind) {
             let function = format!("`{}`", module.frame(FrameId(id)).name());
-            report(module, FrameId(id), &function, loader, findings);
+            report_moves(module, FrameId(id), &function, loader, findings);
         }
     }
 }
 
-fn report(
+fn report_moves(
     module: &Module<'_>,
     frame: FrameId,
     function: &str,

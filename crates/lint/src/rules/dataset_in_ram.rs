@@ -57,12 +57,12 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        findings.extend(too_large(module, call));
+        findings.extend(find_too_large_array(module, call));
     }
     let mut gathered = module
         .calls()
         .iter()
-        .filter_map(|call| gathers(module, call))
+        .filter_map(|call| find_gathered_files(module, call))
         .peekable();
     if gathered.peek().is_some() && is_training_script(module) {
         for (place, what) in gathered {
@@ -74,7 +74,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 // ---- Arrays of known size ----
 
 /// Returns a finding for an array that takes more than half of the memory.
-fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
+fn find_too_large_array(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
     let size = call.result.bytes()?;
     let ram = module.target.ram_bytes?;
     let is_made = match call.path {
@@ -94,7 +94,7 @@ fn too_large(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
         || !is_array
         || size * 2.0 < ram as f64
         || call.result.device == Device::Gpu
-        || is_elsewhere(module, call)
+        || is_on_other_device(module, call)
     {
         return None;
     }
@@ -127,7 +127,7 @@ fn is_copy(name: &str) -> bool {
 }
 
 /// Whether the array is on another device, or on none.
-fn is_elsewhere(module: &Module<'_>, call: &Call<'_>) -> bool {
+fn is_on_other_device(module: &Module<'_>, call: &Call<'_>) -> bool {
     call.keyword("device").is_some()
         || ["FakeTensor", "\"meta\"", "'meta'"]
             .iter()
@@ -137,7 +137,7 @@ fn is_elsewhere(module: &Module<'_>, call: &Call<'_>) -> bool {
 // ---- Data from files ----
 
 /// Returns a call that combines the contents of many files, and the description of its result.
-fn gathers<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, String)> {
+fn find_gathered_files<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(TextRange, String)> {
     let frame = call.context.frame;
     let may_gather = call.path.is_some() || call.method() == Some("append");
     if !may_gather || call.context.inline || yields_one_item(module, frame) {
@@ -218,9 +218,11 @@ fn is_read_before<'a>(
 fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> Option<&'a str> {
     let origin = resolve_names(module, parts, frame);
     match origin.expr {
-        Expr::ListComp(list) => of_comprehension(module, &list.elt, &list.generators, origin.frame),
+        Expr::ListComp(list) => {
+            files_of_comprehension(module, &list.elt, &list.generators, origin.frame)
+        }
         Expr::Generator(list) => {
-            of_comprehension(module, &list.elt, &list.generators, origin.frame)
+            files_of_comprehension(module, &list.elt, &list.generators, origin.frame)
         }
         Expr::Call(call) => {
             let Expr::Name(function) = &*call.func else {
@@ -234,7 +236,7 @@ fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> 
                             crate::queries::files::reads_file(&path) && !path.is("torch.load")
                         }
                         None => match module.final_value(reader, origin.frame).kind {
-                            ValueKind::Function(id) => reads_in(module, FrameId(id)),
+                            ValueKind::Function(id) => function_reads_file(module, FrameId(id)),
                             _ => false,
                         },
                     };
@@ -262,7 +264,7 @@ fn reads_all_files<'a>(module: &Module<'a>, parts: &'a Expr, frame: FrameId) -> 
     }
 }
 
-fn of_comprehension<'a>(
+fn files_of_comprehension<'a>(
     module: &Module<'a>,
     element: &'a Expr,
     generators: &'a [Comprehension],
@@ -275,7 +277,7 @@ fn of_comprehension<'a>(
     .then(|| module.source(&generator.iter))
 }
 
-fn reads_in(module: &Module<'_>, frame: FrameId) -> bool {
+fn function_reads_file(module: &Module<'_>, frame: FrameId) -> bool {
     module.calls().iter().any(|call| {
         call.context.frame == frame
             && call

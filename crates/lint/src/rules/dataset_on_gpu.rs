@@ -34,7 +34,7 @@
 //!
 //! None: every use of a batch would have to move it.
 
-use super::full_batch::whole_input;
+use super::full_batch::whole_table_input;
 use crate::finding::Finding;
 use crate::model::uses::find_uses;
 use crate::model::{Call, Device, FrameId, Module, Role, Store, ValueKind};
@@ -54,7 +54,7 @@ pub static RULE: Rule = Rule {
 };
 
 /// The share of GPU memory from which data is large.
-const LARGE: f64 = 1.0 / 32.0;
+const LARGE_SHARE: f64 = 1.0 / 32.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("torch") {
@@ -63,7 +63,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     let mut places: Vec<TextRange> = Vec::new();
     for call in module.calls() {
         if call.path.is_some_and(|path| path.last() == "TensorDataset")
-            && let Some(moved) = first_moved(module, call)
+            && let Some(moved) = first_part_on_gpu(module, call)
             && !places.contains(&moved.expr.range())
         {
             places.push(moved.expr.range());
@@ -78,10 +78,10 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         if store.value.device == Device::Gpu
             && store.value.is(ValueKind::Tensor)
             && store.context.innermost_loop.is_none()
-            && let Some(moved) = mover(module, store)
+            && let Some(moved) = find_move_to_gpu(module, store)
             && !places.contains(&moved.expr.range())
             && is_large(module, moved) == Some(true)
-            && let Some(line) = is_taken_apart(module, store)
+            && let Some(line) = find_partial_use(module, store)
         {
             places.push(moved.expr.range());
             findings.push(finding(module, moved, &format!("the batches at {line}")));
@@ -90,7 +90,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Returns the call that moves the first large part of a `TensorDataset` to the GPU.
-fn first_moved<'m, 'a>(module: &'m Module<'a>, dataset: &Call<'a>) -> Option<&'m Call<'a>> {
+fn first_part_on_gpu<'m, 'a>(module: &'m Module<'a>, dataset: &Call<'a>) -> Option<&'m Call<'a>> {
     module.arguments(dataset).iter().find_map(|part| {
         if part.device != Device::Gpu {
             return None;
@@ -98,14 +98,14 @@ fn first_moved<'m, 'a>(module: &'m Module<'a>, dataset: &Call<'a>) -> Option<&'m
         let moved = module
             .calls()
             .iter()
-            .filter(|call| call.expr.start() == part.site && moves(call))
+            .filter(|call| call.expr.start() == part.site && moves_to_gpu(call))
             .max_by_key(|call| call.expr.end())?;
         (is_large(module, moved) == Some(true)).then_some(moved)
     })
 }
 
 /// Returns the call that moves the assigned value to the GPU.
-fn mover<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'a>> {
+fn find_move_to_gpu<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'a>> {
     let source = store.source?.range();
     module
         .calls()
@@ -113,12 +113,12 @@ fn mover<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m Call<'
         .filter(|call| {
             call.expr.start() == source.start()
                 && source.contains_range(call.expr.range())
-                && moves(call)
+                && moves_to_gpu(call)
         })
         .max_by_key(|call| call.expr.end())
 }
 
-fn moves(call: &Call<'_>) -> bool {
+fn moves_to_gpu(call: &Call<'_>) -> bool {
     call.result.device == Device::Gpu
         && (matches!(call.method(), Some("to" | "cuda")) || call.keyword("device").is_some())
 }
@@ -127,7 +127,7 @@ fn moves(call: &Call<'_>) -> bool {
 fn is_large<'a>(module: &Module<'a>, moved: &Call<'a>) -> Option<bool> {
     if let Some(size) = moved.result.bytes() {
         let vram = module.target.vram_bytes? as f64;
-        return (size >= vram * LARGE).then_some(true);
+        return (size >= vram * LARGE_SHARE).then_some(true);
     }
     let frame = moved.context.frame;
     let data = match moved.object() {
@@ -139,7 +139,7 @@ fn is_large<'a>(module: &Module<'a>, moved: &Call<'a>) -> Option<bool> {
 
 /// Returns the line that uses only parts of a tensor: a slice in a loop, a split, or `__getitem__`;
 /// or the line that passes all of it to a model.
-fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<String> {
+fn find_partial_use(module: &Module<'_>, store: &Store<'_>) -> Option<String> {
     let name = module.dotted_name(store.target)?;
     let frame = module.frame(store.context.frame);
     if name.starts_with("self.") {
@@ -147,27 +147,27 @@ fn is_taken_apart(module: &Module<'_>, store: &Store<'_>) -> Option<String> {
         let item = (class.role == Role::Dataset)
             .then(|| class.methods.get("__getitem__"))
             .flatten()?;
-        return sliced_in(module, name, module.frame(*item).body);
+        return find_slice(module, name, module.frame(*item).body);
     }
     let own = |around: &&crate::model::Loop<'_>| {
         around.frame == store.context.frame && around.parent.is_none()
     };
     for around in module.loops().iter().filter(own) {
-        if let Some(line) = sliced_in(module, name, around.body) {
+        if let Some(line) = find_slice(module, name, around.body) {
             return Some(line);
         }
     }
     let whole = module.calls().iter().find(|call| {
         call.context.frame == store.context.frame
-            && whole_input(module, call).is_some_and(|(data, _)| data == name)
+            && whole_table_input(module, call).is_some_and(|(data, _)| data == name)
     });
     if let Some(call) = whole {
         return Some(module.line_label(call.expr.range()));
     }
-    splits(module, name, store.context.frame)
+    find_split(module, name, store.context.frame)
 }
 
-fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
+fn find_slice(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
     find_uses(module.text, name, body)
         .iter()
         .find_map(|used| match used.around[0] {
@@ -184,7 +184,7 @@ fn sliced_in(module: &Module<'_>, name: &str, body: &[Stmt]) -> Option<String> {
 }
 
 /// Returns the line of `for part in everything.split(chunk)`.
-fn splits(module: &Module<'_>, name: &str, frame: FrameId) -> Option<String> {
+fn find_split(module: &Module<'_>, name: &str, frame: FrameId) -> Option<String> {
     module.loops().iter().find_map(|around| {
         let (_, Expr::Call(over)) = around.for_clause? else {
             return None;

@@ -54,7 +54,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     for division in module.divisions() {
         let range = TextRange::new(division.above.start(), division.below.end());
-        look_at(
+        check_divisor(
             module,
             &division.context,
             range,
@@ -64,8 +64,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         );
     }
     for call in module.calls() {
-        if let Some((below, by)) = divisor(module, call) {
-            look_at(
+        if let Some((below, by)) = find_divisor(module, call) {
+            check_divisor(
                 module,
                 &call.context,
                 call.expr.range(),
@@ -78,7 +78,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Returns the divisor of `torch.div(a, b)`, `a.div(b)` or `tf.divide(a, b)`.
-fn divisor<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
+fn find_divisor<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
     let place = match call.path {
         Some(path) => {
             let names = [
@@ -100,7 +100,7 @@ fn divisor<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)
     ))
 }
 
-fn look_at<'a>(
+fn check_divisor<'a>(
     module: &Module<'a>,
     context: &CodeContext,
     range: TextRange,

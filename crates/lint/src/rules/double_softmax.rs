@@ -48,25 +48,25 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        if let Some(given) = given_twice(module, call, Activation::Softmax) {
+        if let Some(given) = find_double_activation(module, call, Activation::Softmax) {
             findings.push(finding(module, call, given));
         }
     }
 }
 
 /// Returns the input of a loss that already went through the activation that the loss applies.
-pub fn given_twice<'a>(
+pub fn find_double_activation<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
     activation: Activation,
 ) -> Option<&'a Expr> {
-    let (given, value) = logits(module, call, activation)?;
+    let (given, value) = logits_argument(module, call, activation)?;
     let known = find_activations(module, call.context.frame, given, value);
     (!known.is_empty() && known.iter().all(|known| *known == activation)).then_some(given)
 }
 
 /// Returns the logits argument of a loss that applies this activation.
-fn logits<'a>(
+fn logits_argument<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
     activation: Activation,

@@ -56,7 +56,7 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if !module.imports("torch") || is_handled_elsewhere(module) {
+    if !module.imports("torch") || sets_grad_in_other_ways(module) {
         return;
     }
     let mut seen: Vec<(FrameId, LoopId)> = Vec::new();
@@ -73,8 +73,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && (call.callee.is(ValueKind::Model) || (call.local_function.is_some() && is_over));
         if is_suspect
             && !seen.contains(&(call.context.frame, id))
-            && records(module, call)
-            && only_asks(module, call, id)
+            && records_graph(module, call)
+            && only_evaluates(module, call, id)
         {
             seen.push((call.context.frame, id));
             findings.push(finding(module, call, id));
@@ -83,7 +83,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Whether the text turns gradient tracking on or off in a way that is not followed.
-fn is_handled_elsewhere(module: &Module<'_>) -> bool {
+fn sets_grad_in_other_ways(module: &Module<'_>) -> bool {
     [
         "set_grad_enabled",
         "volatile",
@@ -96,7 +96,7 @@ fn is_handled_elsewhere(module: &Module<'_>) -> bool {
 }
 
 /// Whether a call records a graph: of a model, or of a function that runs one.
-fn records(module: &Module<'_>, call: &Call<'_>) -> bool {
+fn records_graph(module: &Module<'_>, call: &Call<'_>) -> bool {
     if call.callee.is(ValueKind::Model) {
         return call.result.graph
             || matches!(call.result.kind, ValueKind::Tuple(_) | ValueKind::Fields(_));
@@ -116,7 +116,7 @@ fn records(module: &Module<'_>, call: &Call<'_>) -> bool {
 }
 
 /// Whether the loop runs the model without training it.
-fn only_asks<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
+fn only_evaluates<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
     let frame = module.frame(call.context.frame);
     let source = frame.def.map_or("", |def| module.source(def));
     if is_in_model(module, frame) || is_test_code(module, frame) || source.contains("requires_grad")
@@ -132,11 +132,11 @@ fn only_asks<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
     });
     if is_chosen
         || runs_backward_in_loop(module, id)
-        || is_under_unknown(module, frame.body, call.expr.range())
+        || is_in_unknown_context(module, frame.body, call.expr.range())
     {
         return false;
     }
-    is_after_eval(module, call) || is_known_evaluation(module, frame, call, id)
+    is_after_eval(module, call) || is_evaluation_function(module, frame, call, id)
 }
 
 /// Whether a function is part of a model, whose caller decides about gradient tracking.
@@ -168,7 +168,7 @@ fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
             && other.expr.arguments.is_empty()
             && other
                 .object()
-                .is_some_and(|object| asks_the_same(module, call, object))
+                .is_some_and(|object| is_same_model(module, call, object))
     };
     let evaluated = here
         .iter()
@@ -192,7 +192,7 @@ fn is_after_eval<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
 }
 
 /// Whether `.eval()` was called on the model that runs here or in the called function.
-fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> bool {
+fn is_same_model<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> bool {
     let Some(key) = module.dotted_name(object) else {
         return false;
     };
@@ -226,7 +226,7 @@ fn asks_the_same<'a>(module: &Module<'a>, call: &Call<'a>, object: &'a Expr) -> 
 
 /// Whether a function evaluates by its name, iterates over batches, and all of its callers are
 /// known and see no graph.
-fn is_known_evaluation(
+fn is_evaluation_function(
     module: &Module<'_>,
     frame: &Frame<'_>,
     call: &Call<'_>,
@@ -253,7 +253,7 @@ fn is_known_evaluation(
 }
 
 /// Whether an enclosing `with` may turn gradient tracking off.
-fn is_under_unknown(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bool {
+fn is_in_unknown_context(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bool {
     block.iter().any(|statement| {
         if !lies_in(range, statement.range()) {
             return false;
@@ -272,7 +272,7 @@ fn is_under_unknown(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bo
         };
         let mut inside = is_unknown;
         each_block(statement, |block| {
-            inside = inside || is_under_unknown(module, block, range)
+            inside = inside || is_in_unknown_context(module, block, range)
         });
         inside
     })
@@ -281,7 +281,7 @@ fn is_under_unknown(module: &Module<'_>, block: &[Stmt], range: TextRange) -> bo
 fn finding<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Finding {
     let function = module.source(&*call.expr.func);
     let line = module.line_label(module.loop_header(id));
-    let fix = decorate(module, call);
+    let fix = no_grad_fix(module, call);
     let help = match fix {
         Some(_) => "turn gradient tracking off for the function: `@torch.no_grad()`".to_owned(),
         None => format!("put the loop at {line} under `with torch.no_grad():`"),
@@ -299,7 +299,7 @@ fn finding<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Finding {
 }
 
 /// Returns a fix that adds a decorator, if the function only evaluates.
-fn decorate<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
+fn no_grad_fix<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Fix> {
     let frame = module.frame(call.context.frame);
     let def = frame.def.filter(|def| !def.is_async)?;
     let has_torch = module.text.lines().any(|line| {

@@ -62,7 +62,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     for attempt in find_try_statements(module) {
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
-            if let Some(how) = takes(handler)
+            if let Some(how) = swallows(handler)
                 && calls_in_block(module, &attempt.body).any(|call| is_step(module, call, attempt))
             {
                 findings.push(finding(handler, how));
@@ -73,23 +73,23 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 /// What a handler does with an error that it should not catch.
 #[derive(Clone, Copy)]
-enum How {
-    Silently,
+enum Handling {
+    Silent,
     /// It prints the error.
-    Aloud,
+    Printed,
 }
 
 /// Returns how a handler treats out-of-memory errors, if it catches them and continues.
-fn takes(handler: &ExceptHandlerExceptHandler) -> Option<How> {
+fn swallows(handler: &ExceptHandlerExceptHandler) -> Option<Handling> {
     let caught = caught_exceptions(handler);
     let takes_all = handler.type_.is_none()
         || caught
             .iter()
             .any(|name| matches!(*name, "Exception" | "BaseException"));
     if handler.body.iter().all(is_silent) {
-        return (takes_all || caught.contains(&"RuntimeError")).then_some(How::Silently);
+        return (takes_all || caught.contains(&"RuntimeError")).then_some(Handling::Silent);
     }
-    (takes_all && handler.body.iter().all(only_prints)).then_some(How::Aloud)
+    (takes_all && handler.body.iter().all(only_prints)).then_some(Handling::Printed)
 }
 
 /// Whether a statement in a handler reports nothing.
@@ -102,7 +102,9 @@ fn is_silent(statement: &Stmt) -> bool {
             .as_deref()
             .is_none_or(Expr::is_none_literal_expr),
         Stmt::Expr(expression) => match &*expression.value {
-            Expr::Call(call) => matches!(called(call), "empty_cache" | "collect" | "zero_grad"),
+            Expr::Call(call) => {
+                matches!(called_name(call), "empty_cache" | "collect" | "zero_grad")
+            }
             literal => literal.is_literal_expr(),
         },
         _ => false,
@@ -111,11 +113,11 @@ fn is_silent(statement: &Stmt) -> bool {
 
 fn only_prints(statement: &Stmt) -> bool {
     let is_print = matches!(statement, Stmt::Expr(expression)
-        if matches!(&*expression.value, Expr::Call(call) if called(call) == "print"));
+        if matches!(&*expression.value, Expr::Call(call) if called_name(call) == "print"));
     is_print || is_silent(statement)
 }
 
-fn called(call: &ExprCall) -> &str {
+fn called_name(call: &ExprCall) -> &str {
     match &*call.func {
         Expr::Name(name) => name.id.as_str(),
         Expr::Attribute(attribute) => attribute.attr.as_str(),
@@ -145,17 +147,17 @@ fn is_step(module: &Module<'_>, call: &Call<'_>, attempt: &StmtTry) -> bool {
     trains && (goes_on(&call.context) || (call.context.innermost_loop.is_none() && is_repeated()))
 }
 
-fn finding(handler: &ExceptHandlerExceptHandler, how: How) -> Finding {
+fn finding(handler: &ExceptHandlerExceptHandler, how: Handling) -> Finding {
     let head = handler
         .type_
         .as_deref()
         .map_or(handler.start() + TextSize::of("except"), Ranged::end);
     let (message, label) = match how {
-        How::Silently => (
+        Handling::Silent => (
             "this `except` hides out-of-memory errors: the loop continues and learns nothing",
             "ignores every error",
         ),
-        How::Aloud => (
+        Handling::Printed => (
             "this `except` treats out-of-memory like any other error: the loop continues with full memory",
             "catches every error and continues",
         ),

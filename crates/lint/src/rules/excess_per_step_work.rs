@@ -55,17 +55,17 @@ pub static RULE: Rule = Rule {
 };
 
 /// The number of printed lines per epoch that is too many.
-const MANY: f64 = 1000.0;
+const MAX_PRINTED_LINES: f64 = 1000.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
         if let Some(id) = call.context.innermost_loop
-            && let Some(what) = costly(module, call, id)
+            && let Some(what) = slow_call_effect(module, call, id)
             && !call.context.inline
             && call.context.handler.is_none()
-            && is_step(module, id)
+            && is_training_loop(module, id)
             && !is_test_code(module, module.frame(call.context.frame))
-            && let Some(statement) = own_statement(module, call, id)
+            && let Some(statement) = find_statement_of_call(module, call, id)
         {
             findings.push(finding(module, call, statement, &what, id));
         }
@@ -73,14 +73,14 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Returns what makes a call slow, if it is one of the slow calls.
-fn costly(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
+fn slow_call_effect(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
     let Some(path) = call.path else {
         let prints = matches!(&*call.expr.func, Expr::Name(name) if name.id == "print")
             && call.local_function.is_none();
         let turns = prints
-            .then(|| turns(module, id))
+            .then(|| iteration_count(module, id))
             .flatten()
-            .filter(|turns| *turns >= MANY)?;
+            .filter(|turns| *turns >= MAX_PRINTED_LINES)?;
         return Some(format!(
             "prints {} lines per epoch and waits for the GPU before each",
             format_count(turns)
@@ -104,7 +104,7 @@ fn costly(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<String> {
 }
 
 /// Returns the number of iterations over a loader, if the sizes are written in the text.
-fn turns(module: &Module<'_>, id: LoopId) -> Option<f64> {
+fn iteration_count(module: &Module<'_>, id: LoopId) -> Option<f64> {
     let around = module.loop_at(id);
     let (_, mut over) = around
         .for_clause
@@ -117,7 +117,7 @@ fn turns(module: &Module<'_>, id: LoopId) -> Option<f64> {
 
 /// Whether a loop trains: it iterates over batches and runs `backward()`, or computes gradients
 /// itself.
-fn is_step(module: &Module<'_>, id: LoopId) -> bool {
+fn is_training_loop(module: &Module<'_>, id: LoopId) -> bool {
     let steps = |call: &Call<'_>| {
         is_backward_call(call)
             || matches!(call.method(), Some("apply_gradients" | "train_on_batch"))
@@ -131,7 +131,11 @@ fn is_step(module: &Module<'_>, id: LoopId) -> bool {
 
 /// Returns the statement that consists of this call, or the `with` that enters it, if it runs
 /// unconditionally and is not the only statement of the loop.
-fn own_statement<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> Option<&'a Stmt> {
+fn find_statement_of_call<'a>(
+    module: &Module<'a>,
+    call: &Call<'a>,
+    id: LoopId,
+) -> Option<&'a Stmt> {
     let body = module.loop_at(id).body;
     // A loop that retries has a reason to free memory first.
     if body.iter().any(Stmt::is_try_stmt) {

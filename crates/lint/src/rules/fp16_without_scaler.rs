@@ -54,11 +54,14 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if !module.text.contains("autocast") || scales(module.text) {
+    if !module.text.contains("autocast") || mentions_scaler(module.text) {
         return;
     }
     for call in module.calls() {
-        if is_half(module, call) && !call.context.no_grad && trains(module, call) {
+        if is_float16_autocast(module, call)
+            && !call.context.no_grad
+            && trains_in_function(module, call)
+        {
             findings.push(finding(call));
             // One finding per file is enough.
             return;
@@ -67,7 +70,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Whether anything in the text may scale the loss.
-fn scales(text: &str) -> bool {
+fn mentions_scaler(text: &str) -> bool {
     [
         "caler",
         "scale_loss",
@@ -82,7 +85,7 @@ fn scales(text: &str) -> bool {
 }
 
 /// Whether this is `autocast` on a GPU with `float16`, by its argument or by default.
-fn is_half<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
+fn is_float16_autocast<'a>(module: &Module<'a>, call: &Call<'a>) -> bool {
     let Some(path) = call.path else { return false };
     let is_old =
         path.is("torch.cuda.amp.autocast") || path.is("torch.cuda.amp.autocast_mode.autocast");
@@ -142,7 +145,7 @@ fn is_bound_to_float16<'a>(module: &Module<'a>, call: &Call<'a>, dtype: &'a Expr
 }
 
 /// Whether the same function runs a plain `backward()` and steps an optimizer.
-fn trains(module: &Module<'_>, call: &Call<'_>) -> bool {
+fn trains_in_function(module: &Module<'_>, call: &Call<'_>) -> bool {
     let frame = call.context.frame;
     let goes_back = module.calls().iter().any(|back| {
         back.context.frame == frame

@@ -54,9 +54,9 @@ pub static RULE: Rule = Rule {
 
 /// The share of memory from which the input of a step is large. Its activations are many times
 /// larger.
-const LARGE_INPUT: f64 = 1.0 / 64.0;
+const LARGE_INPUT_SHARE: f64 = 1.0 / 64.0;
 /// The share of memory from which the input and activations of a step are large.
-const LARGE_STEP: f64 = 1.0 / 20.0;
+const LARGE_STEP_SHARE: f64 = 1.0 / 20.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if module.text.contains("LBFGS") {
@@ -66,26 +66,26 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         if loader.path.is_some_and(|path| path.first() == "torch")
             && !is_test_code(module, module.frame(loader.context.frame))
         {
-            findings.extend(of_loader(module, loader));
+            findings.extend(check_loader(module, loader));
         }
     }
     for call in module.calls() {
         match call.method() {
-            Some("fit") => findings.extend(of_fit(module, call)),
-            Some("batch") => findings.extend(of_pipeline(module, call)),
-            _ => findings.extend(of_forward(module, call)),
+            Some("fit") => findings.extend(check_fit(module, call)),
+            Some("batch") => findings.extend(check_tf_dataset(module, call)),
+            _ => findings.extend(check_forward(module, call)),
         }
     }
 }
 
 /// Checks `DataLoader(dataset, batch_size=len(dataset))`, or a number that is not smaller.
-fn of_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
+fn check_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
     let size = loader.argument(1, "batch_size")?;
     let dataset = loader.argument(0, "dataset")?;
     let value = module.argument(loader, 0, "dataset")?;
     let frame = loader.context.frame;
-    let known = known_size(module, dataset, frame, value);
-    let all = if is_length_of(module, size, frame, &names_of(module, dataset)) {
+    let known = known_dataset_size(module, dataset, frame, value);
+    let all = if is_length_of(module, size, frame, &dataset_names(module, dataset)) {
         known.map(|(rows, _)| rows)
     } else {
         let batch = module.argument(loader, 1, "batch_size")?.as_number()?;
@@ -107,7 +107,7 @@ fn of_loader<'a>(module: &Module<'a>, loader: &Call<'a>) -> Option<Finding> {
 }
 
 /// Checks `model.fit(x, y, batch_size=len(x))`.
-fn of_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
+fn check_fit<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let size = call.keyword("batch_size")?;
     let data = call.argument(0, "x")?;
     let name = module.dotted_name(data)?;
@@ -182,7 +182,7 @@ fn is_data_name(name: &str) -> bool {
 }
 
 /// Checks `data.batch(rows)` of a dataset with that many rows.
-fn of_pipeline<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
+fn check_tf_dataset<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
     let receiver = call
         .receiver
         .filter(|receiver| receiver.is(ValueKind::Dataset))?;
@@ -196,16 +196,16 @@ fn of_pipeline<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
 }
 
 /// Checks `model(table)` in a training loop with a whole table created before the loop.
-fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
-    let (data, lengths) = whole_input(module, call)?;
+fn check_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
+    let (data, lengths) = whole_table_input(module, call)?;
     let value = *module.arguments(call).first()?;
     let input = value.bytes()?;
     let rows = value.rows()?;
-    let room = room(module, value.device == Device::Gpu)?;
+    let room = available_memory(module, value.device == Device::Gpu)?;
     let needed = estimate_step_memory(module, &call.expr.func, call.context.frame, &lengths);
     let large = match &needed {
-        Some(needed) => needed.input + needed.activations >= room as f64 * LARGE_STEP,
-        None => input >= room as f64 * LARGE_INPUT,
+        Some(needed) => needed.input + needed.activations >= room as f64 * LARGE_STEP_SHARE,
+        None => input >= room as f64 * LARGE_INPUT_SHARE,
     };
     if !large || call.context.no_grad {
         return None;
@@ -237,7 +237,7 @@ fn of_forward<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<Finding> {
 }
 
 /// Returns the name and the shape of a model's input that was created before the loop.
-pub fn whole_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str, Vec<f64>)> {
+pub fn whole_table_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str, Vec<f64>)> {
     if !call.callee.is(ValueKind::Model) || call.path.is_some() {
         return None;
     }
@@ -261,7 +261,7 @@ pub fn whole_input<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a str,
 }
 
 /// Returns the memory that a step must fit in.
-pub fn room(module: &Module<'_>, on_gpu: bool) -> Option<u64> {
+pub fn available_memory(module: &Module<'_>, on_gpu: bool) -> Option<u64> {
     if on_gpu {
         module.target.vram_bytes
     } else {
@@ -271,7 +271,7 @@ pub fn room(module: &Module<'_>, on_gpu: bool) -> Option<u64> {
 
 fn is_small(module: &Module<'_>, input: f64) -> bool {
     match module.target.vram_bytes.or(module.target.ram_bytes) {
-        Some(room) => input < room as f64 * LARGE_INPUT,
+        Some(room) => input < room as f64 * LARGE_INPUT_SHARE,
         None => true,
     }
 }
@@ -317,7 +317,7 @@ fn is_length_of<'a>(module: &Module<'a>, size: &'a Expr, frame: FrameId, names: 
 }
 
 /// Returns the names of a dataset: its own, and those of its tensors.
-fn names_of<'a>(module: &Module<'a>, dataset: &'a Expr) -> Vec<&'a str> {
+fn dataset_names<'a>(module: &Module<'a>, dataset: &'a Expr) -> Vec<&'a str> {
     match dataset {
         Expr::Call(call) if is_tensor_dataset(module, call) => call
             .arguments
@@ -337,7 +337,7 @@ fn is_tensor_dataset<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
 
 /// Returns the rows and bytes of a dataset: computed, defined by its class, or of a well-known
 /// dataset.
-fn known_size<'a>(
+fn known_dataset_size<'a>(
     module: &Module<'a>,
     dataset: &'a Expr,
     frame: FrameId,

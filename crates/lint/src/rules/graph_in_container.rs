@@ -75,13 +75,13 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
                 kept.outlived_loop,
             )
         {
-            findings.push(in_container(module, kept, pace));
+            findings.push(container_finding(module, kept, pace));
         }
     }
     if module.calls().iter().any(is_suspect) {
         let keepers = find_retaining_functions(module, &items);
         for call in module.calls().iter().filter(|call| is_suspect(call)) {
-            findings.extend(by_keeper(module, call, &keepers));
+            findings.extend(check_retaining_call(module, call, &keepers));
         }
     }
 }
@@ -91,7 +91,7 @@ fn is_suspect(call: &Call<'_>) -> bool {
     call.local_function.is_some() && !call.context.no_grad && !call.context.inline
 }
 
-fn in_container(module: &Module<'_>, kept: &StoredItem<'_>, pace: MemoryGrowth) -> Finding {
+fn container_finding(module: &Module<'_>, kept: &StoredItem<'_>, pace: MemoryGrowth) -> Finding {
     let name = kept.name;
     let message = match pace {
         MemoryGrowth::Slow => {
@@ -106,7 +106,8 @@ fn in_container(module: &Module<'_>, kept: &StoredItem<'_>, pace: MemoryGrowth) 
     } else {
         ".detach()"
     };
-    let single = carrier(module, kept.item).filter(|part| is_tensor(module, kept, part));
+    let single =
+        find_part_with_graph(module, kept.item).filter(|part| is_tensor(module, kept, part));
     let help = match single {
         Some(part) => {
             let fixed = source_with_suffix(module, kept.range, part, suffix);
@@ -137,7 +138,7 @@ fn is_tensor(module: &Module<'_>, kept: &StoredItem<'_>, part: &Expr) -> bool {
 }
 
 /// Returns the part of the stored item that has the graph, if there is only one.
-fn carrier<'a>(module: &Module<'a>, item: &'a Expr) -> Option<&'a Expr> {
+fn find_part_with_graph<'a>(module: &Module<'a>, item: &'a Expr) -> Option<&'a Expr> {
     let parts = match item {
         Expr::Tuple(tuple) => &tuple.elts,
         Expr::List(list) => &list.elts,
@@ -167,7 +168,7 @@ fn is_number(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
             .all(|used| accepts_plain_number(module, used, kept.range))
 }
 
-fn by_keeper<'a>(
+fn check_retaining_call<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
     keepers: &[RetainingFunction<'a>],

@@ -64,7 +64,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && let Some(init) = class.methods.get("__init__")
             && let Some(item) = class.methods.get("__getitem__")
             && let Some((loader, workers)) = loaders_with_workers(module, id as u32).next()
-            && let Some((attribute, place)) = long_container(module, *init, *item)
+            && let Some((attribute, place)) = find_long_container(module, *init, *item)
         {
             findings.push(finding(module, class, attribute, place, (loader, workers)));
         }
@@ -72,7 +72,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Returns an attribute that `__init__` fills with many objects and `__getitem__` reads by index.
-fn long_container<'a>(
+fn find_long_container<'a>(
     module: &Module<'a>,
     init: FrameId,
     item: FrameId,
@@ -95,7 +95,7 @@ fn long_container<'a>(
             .filter(|name| name.starts_with("self."))?;
         let many = store
             .source
-            .is_some_and(|source| holds_many(module, source, init));
+            .is_some_and(|source| creates_many_objects(module, source, init));
         (many && reads(attribute)).then_some((attribute, store.statement.range()))
     });
     by_store.or_else(|| {
@@ -107,7 +107,7 @@ fn long_container<'a>(
             let attribute = module
                 .dotted_name(call.object()?)
                 .filter(|name| name.starts_with("self."))?;
-            let grows = call.method() == Some("append") && in_long_loop(module, call);
+            let grows = call.method() == Some("append") && is_in_external_loop(module, call);
             let added = call.expr.arguments.args.first()?;
             let value = module.arguments(call).first()?;
             let plain = !matches!(
@@ -151,18 +151,18 @@ fn is_made_of_parts(expr: &Expr) -> bool {
 }
 
 /// Whether a call is in a loop over external data, not over numbers or literals.
-fn in_long_loop(module: &Module<'_>, call: &Call<'_>) -> bool {
+fn is_in_external_loop(module: &Module<'_>, call: &Call<'_>) -> bool {
     module
         .enclosing_loops(call.context.innermost_loop)
         .any(|around| match (around.statement, around.for_clause) {
-            (Stmt::For(_), Some((_, over))) => reads_outside(module, over, around.frame),
+            (Stmt::For(_), Some((_, over))) => iterates_external_data(module, over, around.frame),
             _ => false,
         })
 }
 
 /// Whether an expression iterates over the lines of a file, the names in a folder, or the rows of a
 /// table.
-fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
+fn iterates_external_data<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> bool {
     let over = resolve_names(module, over, frame);
     match over.expr {
         Expr::Call(call) => {
@@ -177,7 +177,7 @@ fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> boo
                         .arguments
                         .args
                         .iter()
-                        .any(|inner| reads_outside(module, inner, over.frame));
+                        .any(|inner| iterates_external_data(module, inner, over.frame));
             }
             if let Some(path) = module.import_path(&call.func) {
                 return matches!(
@@ -191,7 +191,7 @@ fn reads_outside<'a>(module: &Module<'a>, over: &'a Expr, frame: FrameId) -> boo
                         .arguments
                         .args
                         .first()
-                        .is_some_and(|inner| reads_outside(module, inner, over.frame)));
+                        .is_some_and(|inner| iterates_external_data(module, inner, over.frame)));
             }
             match &*call.func {
                 Expr::Attribute(attribute) => matches!(
@@ -240,7 +240,7 @@ fn is_open_file(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
 }
 
 /// Whether an expression creates Python objects from external data.
-fn holds_many<'a>(module: &Module<'a>, source: &'a Expr, frame: FrameId) -> bool {
+fn creates_many_objects<'a>(module: &Module<'a>, source: &'a Expr, frame: FrameId) -> bool {
     let (generators, element) = match source {
         Expr::ListComp(list) => (&list.generators, Some(&*list.elt)),
         Expr::DictComp(dict) => (&dict.generators, Some(&*dict.value)),
@@ -257,7 +257,7 @@ fn holds_many<'a>(module: &Module<'a>, source: &'a Expr, frame: FrameId) -> bool
     };
     let outside = generators
         .iter()
-        .any(|generator| reads_outside(module, &generator.iter, frame));
+        .any(|generator| iterates_external_data(module, &generator.iter, frame));
     let is_array = element.is_some_and(|element| match element {
         Expr::Call(call) => module.import_path(&call.func).is_some_and(|path| {
             matches!(

@@ -54,24 +54,24 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        let Some((of, value)) = logarithm(module, call) else {
+        let Some((of, value)) = logarithm_argument(module, call) else {
             continue;
         };
         if call.context.no_grad {
             continue;
         }
-        if let Some(activation) = risky(module, call, of, value) {
-            if !is_chosen(module, call) && !is_only_shown(module, call) {
+        if let Some(activation) = risky_activation(module, call, of, value) {
+            if !is_replaced_where_infinite(module, call) && !is_only_printed(module, call) {
                 findings.push(finding(module, call, of, activation));
             }
         } else if let Some((summand, dimensions)) = sum_of_exponentials(module, call, of) {
-            findings.push(overflowing(module, call, summand, &dimensions));
+            findings.push(overflow_finding(module, call, summand, &dimensions));
         }
     }
 }
 
 /// Returns the argument of a logarithm.
-fn logarithm<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
+fn logarithm_argument<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Value)> {
     if let Some(path) = call.path {
         let is_log = matches!(
             path.segments(),
@@ -95,7 +95,7 @@ fn logarithm<'a>(module: &Module<'a>, call: &Call<'a>) -> Option<(&'a Expr, Valu
     Some((call.object()?, call.receiver?)).filter(|_| is_log)
 }
 
-fn risky<'a>(
+fn risky_activation<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
     of: &'a Expr,
@@ -115,7 +115,7 @@ fn risky<'a>(
 }
 
 /// Whether infinite values are replaced: `torch.where(p > 0, p.log(), 0)`.
-fn is_chosen(module: &Module<'_>, call: &Call<'_>) -> bool {
+fn is_replaced_where_infinite(module: &Module<'_>, call: &Call<'_>) -> bool {
     module.calls().iter().any(|choice| {
         let is_choice = match choice.path {
             Some(path) => path.last() == "where",
@@ -126,7 +126,7 @@ fn is_chosen(module: &Module<'_>, call: &Call<'_>) -> bool {
 }
 
 /// Whether the logarithm is only converted to a number: `p.log().cpu().numpy()`.
-fn is_only_shown(module: &Module<'_>, call: &Call<'_>) -> bool {
+fn is_only_printed(module: &Module<'_>, call: &Call<'_>) -> bool {
     module.calls().iter().any(|shown| {
         matches!(
             shown.method(),
@@ -146,11 +146,11 @@ fn sum_of_exponentials<'a>(
 ) -> Option<(&'a Expr, String)> {
     let is_torch = call.path.is_none_or(|path| path.first() == "torch");
     let Expr::Call(sum) = of else { return None };
-    let (summed, rest) = with_name(module, sum, "sum").filter(|_| is_torch)?;
+    let (summed, rest) = operand_of(module, sum, "sum").filter(|_| is_torch)?;
     let Expr::Call(exponential) = summed else {
         return None;
     };
-    let (summand, _) = with_name(module, exponential, "exp")?;
+    let (summand, _) = operand_of(module, exponential, "exp")?;
     let names_bound = |name: &str| {
         module
             .stores()
@@ -170,7 +170,7 @@ fn sum_of_exponentials<'a>(
 }
 
 /// Returns the operand of a function or method with this name, and its other arguments.
-fn with_name<'a>(
+fn operand_of<'a>(
     module: &Module<'a>,
     call: &'a ExprCall,
     name: &str,
@@ -210,7 +210,12 @@ fn is_bounded_above(module: &Module<'_>, expression: &Expr) -> bool {
             .any(|word| source.contains(word))
 }
 
-fn overflowing(module: &Module<'_>, call: &Call<'_>, summand: &Expr, dimensions: &str) -> Finding {
+fn overflow_finding(
+    module: &Module<'_>,
+    call: &Call<'_>,
+    summand: &Expr,
+    dimensions: &str,
+) -> Finding {
     let source = module.source(summand);
     let merged = format!("torch.logsumexp({source}, {dimensions})");
     let has_dimensions = !dimensions.is_empty();
@@ -248,7 +253,7 @@ fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, activation: Activati
         Activation::Relu => "a ReLU is 0 for negative input",
         _ => "a prediction may be 0",
     };
-    let fix = merged(module, call, of).unwrap_or_else(|| bounded(module, call, of));
+    let fix = log_softmax_edits(module, call, of).unwrap_or_else(|| clamp_edits(module, call, of));
     let shown = match &*fix {
         [edit] => edit.content.clone(),
         _ => "log_softmax(…)".to_owned(),
@@ -273,7 +278,7 @@ fn finding(module: &Module<'_>, call: &Call<'_>, of: &Expr, activation: Activati
 }
 
 /// Returns edits that turn `torch.log(torch.softmax(x, dim=1))` into `torch.log_softmax(x, dim=1)`.
-fn merged(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> {
+fn log_softmax_edits(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> {
     let Expr::Call(inner) = of else { return None };
     let Expr::Attribute(function) = &*inner.func else {
         return None;
@@ -313,7 +318,7 @@ fn merged(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Option<Vec<Edit>> 
     ])
 }
 
-fn bounded(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Vec<Edit> {
+fn clamp_edits(module: &Module<'_>, call: &Call<'_>, of: &Expr) -> Vec<Edit> {
     let is_torch = call.path.is_none_or(|path| path.first() == "torch");
     let content = match (is_torch, of) {
         (true, _) => format!("{}.clamp(min=1e-8)", parenthesized(module, of)),

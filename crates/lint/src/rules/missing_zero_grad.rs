@@ -63,8 +63,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     let mut reported: Vec<&str> = Vec::new();
     for (step, optimizer) in steps.direct() {
         if !reported.contains(optimizer)
-            && let Some(turns) = repeats(module, step, optimizer)
-            && !is_a_test(module, step)
+            && let Some(turns) = find_repeating_loop(module, step, optimizer)
+            && !is_in_test(module, step)
             && !is_cleared(module, &steps, step, optimizer)
         {
             reported.push(optimizer);
@@ -75,7 +75,11 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 
 /// Returns the loop that repeats both the step and the gradients of an optimizer: around both, or
 /// around the call of their function (`Some(None)`).
-fn repeats(module: &Module<'_>, step: &Call<'_>, optimizer: &str) -> Option<Option<LoopId>> {
+fn find_repeating_loop(
+    module: &Module<'_>,
+    step: &Call<'_>,
+    optimizer: &str,
+) -> Option<Option<LoopId>> {
     let backwards: Vec<&Call<'_>> = module
         .calls()
         .iter()
@@ -97,12 +101,13 @@ fn repeats(module: &Module<'_>, step: &Call<'_>, optimizer: &str) -> Option<Opti
                 module.is_inside_loop(&store.context, id)
                     && module.dotted_name(store.target) == Some(optimizer)
             });
-            return (!made_anew && !ends_at_once(module.loop_at(id).body)).then_some(Some(id));
+            return (!made_anew && !ends_in_first_iteration(module.loop_at(id).body))
+                .then_some(Some(id));
         }
         around = module.loop_at(id).parent;
     }
     let frame = step.context.frame;
-    if is_step_of_engine(module, step) && backwards.iter().any(|back| back.context.frame == frame) {
+    if is_lightning_step(module, step) && backwards.iter().any(|back| back.context.frame == frame) {
         return Some(None);
     }
     let is_made_here = module.stores().iter().any(|store| {
@@ -122,7 +127,7 @@ fn repeats(module: &Module<'_>, step: &Call<'_>, optimizer: &str) -> Option<Opti
 }
 
 /// Whether this is a step that Lightning calls for each batch, with optimizers that it keeps.
-fn is_step_of_engine(module: &Module<'_>, step: &Call<'_>) -> bool {
+fn is_lightning_step(module: &Module<'_>, step: &Call<'_>) -> bool {
     let frame = module.frame(step.context.frame);
     let class = frame
         .class
@@ -131,7 +136,7 @@ fn is_step_of_engine(module: &Module<'_>, step: &Call<'_>) -> bool {
 }
 
 /// Whether a loop always ends in its first iteration.
-fn ends_at_once(body: &[Stmt]) -> bool {
+fn ends_in_first_iteration(body: &[Stmt]) -> bool {
     matches!(
         body.last(),
         Some(Stmt::Break(_) | Stmt::Return(_) | Stmt::Raise(_))
@@ -149,7 +154,7 @@ fn is_plain_backward(call: &Call<'_>) -> bool {
 }
 
 /// Whether a step is in a unit test; tests may step without clearing on purpose.
-fn is_a_test(module: &Module<'_>, step: &Call<'_>) -> bool {
+fn is_in_test(module: &Module<'_>, step: &Call<'_>) -> bool {
     let mut frame = Some(step.context.frame);
     while let Some(id) = frame {
         let here = module.frame(id);
@@ -174,7 +179,7 @@ fn is_cleared(
             continue;
         };
         if other == optimizer
-            || !has_a_turn_of_its_own(module, steps, step, other)
+            || !steps_before_gradients(module, steps, step, other)
             || call.context.frame != step.context.frame
         {
             return true;
@@ -200,7 +205,7 @@ fn is_cleared(
 
 /// Whether another optimizer of the function steps before this one's gradients are computed, so
 /// that it clears only its own.
-fn has_a_turn_of_its_own(
+fn steps_before_gradients(
     module: &Module<'_>,
     steps: &OptimizerSteps<'_, '_>,
     step: &Call<'_>,

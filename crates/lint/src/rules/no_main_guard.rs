@@ -57,7 +57,7 @@ pub static RULE: Rule = Rule {
     check,
 };
 
-const TEXT: FrameId = FrameId(0);
+const MODULE_FRAME: FrameId = FrameId(0);
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     let is_forked = module.text.contains("\"fork\"") || module.text.contains("'fork'");
@@ -71,14 +71,14 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if with_workers.peek().is_none() {
         return;
     }
-    let guards = guards(module.frame(TEXT).body);
+    let guards = main_guards(module.frame(MODULE_FRAME).body);
     let is_open = |range: TextRange| !guards.iter().any(|guard| lies_in(range, *guard));
-    let reached = reached(module, &is_open);
+    let reached = functions_run_on_import(module, &is_open);
     let runs = |frame: FrameId, range: TextRange| match frame {
-        TEXT => is_open(range),
+        MODULE_FRAME => is_open(range),
         frame => reached.contains(&frame),
     };
-    let Some(start) = first_start(module, &runs) else {
+    let Some(start) = find_worker_start(module, &runs) else {
         return;
     };
     // One guard is missing, however many loaders there are.
@@ -89,7 +89,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Returns the ranges guarded by `if __name__ == "__main__"`.
-fn guards(body: &[Stmt]) -> Vec<TextRange> {
+fn main_guards(body: &[Stmt]) -> Vec<TextRange> {
     let names_itself = |test: &Expr| match test {
         Expr::Compare(compare) => {
             let mut sides = std::iter::once(&*compare.left).chain(&compare.comparators);
@@ -103,11 +103,14 @@ fn guards(body: &[Stmt]) -> Vec<TextRange> {
 }
 
 /// Returns the functions that run when the script is imported.
-fn reached(module: &Module<'_>, is_open: &dyn Fn(TextRange) -> bool) -> Vec<FrameId> {
+fn functions_run_on_import(
+    module: &Module<'_>,
+    is_open: &dyn Fn(TextRange) -> bool,
+) -> Vec<FrameId> {
     let mut reached = Vec::new();
     for call in module.calls() {
         if let Some(own) = call.local_function
-            && call.context.frame == TEXT
+            && call.context.frame == MODULE_FRAME
             && !reached.contains(&own)
             && is_open(call.expr.range())
         {
@@ -122,7 +125,7 @@ fn reached(module: &Module<'_>, is_open: &dyn Fn(TextRange) -> bool) -> Vec<Fram
 }
 
 /// Returns the first place where an import makes a loader start its workers.
-fn first_start(
+fn find_worker_start(
     module: &Module<'_>,
     runs: &dyn Fn(FrameId, TextRange) -> bool,
 ) -> Option<TextRange> {
@@ -190,13 +193,13 @@ fn finding(module: &Module<'_>, loader: &Call<'_>, start: TextRange) -> Finding 
 
 /// Returns a fix that guards `main()`, if that is the only top-level call.
 fn fix(module: &Module<'_>) -> Option<Fix> {
-    let body = module.frame(TEXT).body;
+    let body = module.frame(MODULE_FRAME).body;
     let mut doing = body.iter().filter(|statement| {
         matches!(
             statement,
             Stmt::For(_) | Stmt::While(_) | Stmt::With(_) | Stmt::Try(_)
-        ) || matches!(statement, Stmt::Expr(expression) if is_own_call(module, &expression.value))
-            || matches!(statement, Stmt::Assign(assign) if is_own_call(module, &assign.value))
+        ) || matches!(statement, Stmt::Expr(expression) if is_top_level_call(module, &expression.value))
+            || matches!(statement, Stmt::Assign(assign) if is_top_level_call(module, &assign.value))
     });
     let (only, None) = (doing.next()?, doing.next()) else {
         return None;
@@ -217,9 +220,9 @@ fn fix(module: &Module<'_>) -> Option<Fix> {
     })
 }
 
-fn is_own_call(module: &Module<'_>, expr: &Expr) -> bool {
+fn is_top_level_call(module: &Module<'_>, expr: &Expr) -> bool {
     module.calls().iter().any(|call| {
-        call.context.frame == TEXT
+        call.context.frame == MODULE_FRAME
             && call.local_function.is_some()
             && call.expr.range() == expr.range()
     })

@@ -63,9 +63,9 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     for attempt in find_try_statements(module) {
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
-            if is_for_memory(module, handler)
+            if catches_out_of_memory(module, handler)
                 && let Some(again) =
-                    calls_in_block(module, &handler.body).find(|call| tries_again(module, call))
+                    calls_in_block(module, &handler.body).find(|call| is_retry(module, call))
                 && calls_in_block(module, &attempt.body).any(|call| runs_model(module, call))
             {
                 findings.push(finding(module, handler, again));
@@ -75,7 +75,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Whether a handler is for out-of-memory errors.
-fn is_for_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> bool {
+fn catches_out_of_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> bool {
     let caught = caught_exceptions(handler);
     if caught.iter().any(|name| name.contains("OutOfMemory")) {
         return true;
@@ -89,7 +89,7 @@ fn is_for_memory(module: &Module<'_>, handler: &ExceptHandlerExceptHandler) -> b
 }
 
 /// Whether a call retries what failed, or the function in which it failed.
-fn tries_again(module: &Module<'_>, call: &Call<'_>) -> bool {
+fn is_retry(module: &Module<'_>, call: &Call<'_>) -> bool {
     runs_model(module, call) || call.local_function == Some(call.context.frame)
 }
 

@@ -61,8 +61,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         if kept.context.no_grad
             && let Some(id) = kept.outlived_loop
             && module.loop_at(id).loop_source == LoopSource::Batches
-            && is_on_gpu(module, &kept)
-            && !is_wanted_there(module, &kept)
+            && is_output_on_gpu(module, &kept)
+            && !is_needed_on_gpu(module, &kept)
             && !is_emptied_in_block(module, kept.name, module.loop_at(id).body)
         {
             findings.push(finding(module, &kept, id));
@@ -71,7 +71,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Whether the item is the output of a model whose input is on the GPU.
-fn is_on_gpu(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
+fn is_output_on_gpu(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
     match trace_origin(module, kept.context.frame, kept.item, false) {
         TensorOrigin::Output(call) => module
             .arguments(call)
@@ -83,7 +83,7 @@ fn is_on_gpu(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
 
 /// Whether the outputs are needed on the GPU: to be gathered from several GPUs, or for later
 /// computation there.
-fn is_wanted_there(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
+fn is_needed_on_gpu(module: &Module<'_>, kept: &StoredItem<'_>) -> bool {
     let frame = module.frame(kept.context.frame);
     let source = frame.def.map_or(module.text, |def| module.source(def));
     source.contains("gather")

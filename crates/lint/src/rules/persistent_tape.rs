@@ -62,16 +62,17 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             .path
             .is_some_and(|path| path.is("tensorflow.GradientTape"))
             && matches!(call.argument(0, "persistent"), Some(Expr::BooleanLiteral(on)) if on.value)
-            && let Some(finding) = kept(module, call)
+            && let Some(finding) = check_tape(module, call)
         {
             findings.push(finding);
         }
     }
 }
 
-fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
+fn check_tape(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
     let frame = module.frame(call.context.frame);
-    if is_traced(module, frame) || is_test_code(module, frame) || module.text.contains("TestCase") {
+    if is_compiled(module, frame) || is_test_code(module, frame) || module.text.contains("TestCase")
+    {
         return None;
     }
     let (block, at) = find_statement(frame.body, call.expr.range())?;
@@ -132,7 +133,7 @@ fn kept(module: &Module<'_>, call: &Call<'_>) -> Option<Finding> {
 }
 
 /// Whether a function is compiled, by its decorator or by Keras.
-fn is_traced(module: &Module<'_>, frame: &Frame<'_>) -> bool {
+fn is_compiled(module: &Module<'_>, frame: &Frame<'_>) -> bool {
     let Some(def) = frame.def else { return false };
     let by_decorator = def.decorator_list.iter().any(|decorator| {
         let function = match &decorator.expression {

@@ -60,7 +60,8 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
             && is_keras_model(module, call)
             && let Some(input) = call.argument(0, "x")
             && call.keyword("steps").is_none()
-            && (is_one_row(module, input, call.context.frame) || is_remembered(module, call, input))
+            && (is_one_row(module, input, call.context.frame)
+                || is_from_replay_memory(module, call, input))
         {
             findings.push(finding(module, call, input));
         }
@@ -118,7 +119,7 @@ fn is_one_row<'a>(module: &Module<'a>, input: &'a Expr, frame: FrameId) -> bool 
 }
 
 /// Whether the input is drawn from an agent's replay memory, one sample at a time.
-fn is_remembered<'a>(module: &Module<'a>, call: &Call<'a>, input: &'a Expr) -> bool {
+fn is_from_replay_memory<'a>(module: &Module<'a>, call: &Call<'a>, input: &'a Expr) -> bool {
     let Expr::Name(name) = input else {
         return false;
     };
@@ -155,9 +156,9 @@ fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
                     && !list.elts.iter().any(Expr::is_starred_expr))
             }
             ("numpy" | "tensorflow", "zeros" | "ones" | "empty") => {
-                arguments.first().is_some_and(begins_with_one)
+                arguments.first().is_some_and(starts_with_one)
             }
-            ("numpy" | "tensorflow", "reshape") => arguments.get(1).is_some_and(begins_with_one),
+            ("numpy" | "tensorflow", "reshape") => arguments.get(1).is_some_and(starts_with_one),
             ("keras", "pad_sequences") => {
                 matches!(arguments.first(), Some(Expr::List(list)) if list.elts.len() == 1)
             }
@@ -167,12 +168,12 @@ fn is_one_row_call<'a>(module: &Module<'a>, call: &'a ExprCall) -> bool {
     match &*call.func {
         Expr::Attribute(method) if method.attr.as_str() == "reshape" => arguments
             .first()
-            .is_some_and(|first| is_number(first, 1) || begins_with_one(first)),
+            .is_some_and(|first| is_number(first, 1) || starts_with_one(first)),
         _ => false,
     }
 }
 
-fn begins_with_one(shape: &Expr) -> bool {
+fn starts_with_one(shape: &Expr) -> bool {
     let first = match shape {
         Expr::Tuple(tuple) => tuple.elts.first(),
         Expr::List(list) => list.elts.first(),

@@ -55,27 +55,30 @@ pub static RULE: Rule = Rule {
 };
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
-    if !module.text.contains("retain_graph") || !module.imports("torch") || keeps_state(module) {
+    if !module.text.contains("retain_graph")
+        || !module.imports("torch")
+        || model_stores_state(module)
+    {
         return;
     }
     for call in module.calls() {
-        if is_backward_call(call) && retains(call) && is_last(module, call) {
+        if is_backward_call(call) && retains_graph(call) && is_last_backward(module, call) {
             findings.push(finding(module, call));
         }
     }
 }
 
-fn retains(call: &Call<'_>) -> bool {
+fn retains_graph(call: &Call<'_>) -> bool {
     let is_true = |name| matches!(call.keyword(name), Some(Expr::BooleanLiteral(yes)) if yes.value);
     is_true("retain_graph") && !is_true("create_graph")
 }
 
 /// Whether no `backward()` follows this one, in its loop or in the loop that calls its function.
-fn is_last(module: &Module<'_>, call: &Call<'_>) -> bool {
+fn is_last_backward(module: &Module<'_>, call: &Call<'_>) -> bool {
     let position = call.expr.start();
     let frame = call.context.frame;
     if let Some(id) = call.context.innermost_loop {
-        return is_last_in(module, id, position);
+        return is_last_backward_in_loop(module, id, position);
     }
     // A function that takes one step; the loop is in its callers.
     let is_alone = module
@@ -90,19 +93,19 @@ fn is_last(module: &Module<'_>, call: &Call<'_>) -> bool {
         .filter(|other| other.local_function == Some(frame))
         .peekable();
     is_alone
-        && !keeps_graph_of_its_own(module, frame)
+        && !stores_graph(module, frame)
         && callers.peek().is_some()
         && callers.all(|caller| {
             caller
                 .context
                 .innermost_loop
-                .is_some_and(|id| is_last_in(module, id, caller.expr.start()))
+                .is_some_and(|id| is_last_backward_in_loop(module, id, caller.expr.start()))
         })
 }
 
 /// Whether no `backward()` follows this position in a loop over batches, and no graph enters the
 /// loop from outside.
-fn is_last_in(module: &Module<'_>, id: LoopId, position: TextSize) -> bool {
+fn is_last_backward_in_loop(module: &Module<'_>, id: LoopId, position: TextSize) -> bool {
     let around = module.loop_at(id);
     let range = around.statement.range();
     let is_in = |call: &Call<'_>| lies_in(call.expr.range(), range);
@@ -111,12 +114,12 @@ fn is_last_in(module: &Module<'_>, id: LoopId, position: TextSize) -> bool {
             .calls()
             .iter()
             .filter(|call| is_in(call) && call.expr.start() > position)
-            .all(|call| !call_runs_backward(module, call) && !may_go_on(module, call))
-        && !brings_graph(module, id)
+            .all(|call| !call_runs_backward(module, call) && !may_run_backward(module, call))
+        && !uses_outside_graph(module, id)
 }
 
 /// Whether an unknown call receives a graph and may run `backward()` on it.
-fn may_go_on(module: &Module<'_>, call: &Call<'_>) -> bool {
+fn may_run_backward(module: &Module<'_>, call: &Call<'_>) -> bool {
     let is_known = call
         .path
         .is_some_and(|path| matches!(path.first(), "torch" | "numpy" | "wandb"))
@@ -139,7 +142,7 @@ fn may_go_on(module: &Module<'_>, call: &Call<'_>) -> bool {
 }
 
 /// Whether the loop uses a graph from before the loop or from the previous iteration.
-fn brings_graph(module: &Module<'_>, id: LoopId) -> bool {
+fn uses_outside_graph(module: &Module<'_>, id: LoopId) -> bool {
     let around = module.loop_at(id);
     let range = around.statement.range();
     module
@@ -161,7 +164,7 @@ fn brings_graph(module: &Module<'_>, id: LoopId) -> bool {
 }
 
 /// Whether a function stores a graph where it outlives the call.
-fn keeps_graph_of_its_own(module: &Module<'_>, frame: FrameId) -> bool {
+fn stores_graph(module: &Module<'_>, frame: FrameId) -> bool {
     module.stores().iter().any(|store| {
         store.context.frame == frame
             && store.value.graph
@@ -172,7 +175,7 @@ fn keeps_graph_of_its_own(module: &Module<'_>, frame: FrameId) -> bool {
 }
 
 /// Whether a model in this text stores state between calls.
-fn keeps_state(module: &Module<'_>) -> bool {
+fn model_stores_state(module: &Module<'_>) -> bool {
     module.stores().iter().any(|store| {
         let frame = module.frame(store.context.frame);
         let class = frame

@@ -30,7 +30,7 @@
 //!
 //! None: only the author can choose between removing the sigmoid and using another loss.
 
-use super::double_softmax::given_twice;
+use super::double_softmax::find_double_activation;
 use crate::finding::Finding;
 use crate::model::{Activation, Call, Module};
 use crate::rule::{Rule, Severity, Stage};
@@ -48,7 +48,7 @@ pub static RULE: Rule = Rule {
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     for call in module.calls() {
-        if let Some(given) = given_twice(module, call, Activation::Sigmoid) {
+        if let Some(given) = find_double_activation(module, call, Activation::Sigmoid) {
             findings.push(finding(module, call, given));
         }
     }

@@ -62,7 +62,7 @@ pub static RULE: Rule = Rule {
 };
 
 /// The largest size in bytes of a tensor that is not reported.
-const SMALL: f64 = 4096.0;
+const MAX_SMALL_BYTES: f64 = 4096.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("torch") && !module.imports("tensorflow") {
@@ -70,7 +70,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     let items = find_stored_items(module);
     for kept in &items {
-        if let Some(what) = kept_forever(module, kept) {
+        if let Some(what) = find_growing_item(module, kept) {
             findings.push(finding(
                 module,
                 kept.name,
@@ -86,13 +86,13 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     {
         let keepers = find_retaining_functions(module, &items);
         for call in module.calls() {
-            findings.extend(by_keeper(module, call, &keepers));
+            findings.extend(check_retaining_call(module, call, &keepers));
         }
     }
 }
 
 /// Returns what is stored in every training step in a list that only grows.
-fn kept_forever<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> Option<&'static str> {
+fn find_growing_item<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> Option<&'static str> {
     // Items with a graph belong to another rule; only PyTorch has graphs.
     if (kept.value.graph && module.imports("torch")) || kept.context.inline {
         return None;
@@ -102,8 +102,8 @@ fn kept_forever<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> Option<&'stat
         return None;
     }
     if outlives_the_call && is_hook(module, kept.context.frame) {
-        let is_kept = !is_sometimes(module.frame(kept.context.frame).body, kept.range)
-            && holds_a_parameter(module, kept)
+        let is_kept = !is_conditional(module.frame(kept.context.frame).body, kept.range)
+            && stores_argument(module, kept)
             && module
                 .loops()
                 .iter()
@@ -111,20 +111,20 @@ fn kept_forever<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> Option<&'stat
             && only_grows(module, kept.name, kept.context.frame);
         return is_kept.then_some("the activations of every step");
     }
-    let what = bulk(module, kept.context.frame, kept.item)?;
+    let what = describe_large_item(module, kept.context.frame, kept.item)?;
     let grows = match kept.outlived_loop {
-        Some(id) if is_training(module, id) => {
+        Some(id) if is_training_loop(module, id) => {
             // A list for one pass over the data is freed when the function returns.
             let is_one_pass = module.loop_at(id).loop_source == LoopSource::Batches
                 && module.loop_at(id).parent.is_none()
                 && !kept.name.starts_with("self.");
             !is_one_pass
-                && !is_sometimes(module.loop_at(id).body, kept.range)
-                && is_made_before_all(module, kept, id)
+                && !is_conditional(module.loop_at(id).body, kept.range)
+                && is_created_before_loops(module, kept, id)
         }
         _ => {
             outlives_the_call
-                && !is_sometimes(module.frame(kept.context.frame).body, kept.range)
+                && !is_conditional(module.frame(kept.context.frame).body, kept.range)
                 && is_called_each_step(module, kept.context.frame)
         }
     };
@@ -132,9 +132,13 @@ fn kept_forever<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> Option<&'stat
 }
 
 /// Describes an item that is large.
-fn bulk<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> Option<&'static str> {
+fn describe_large_item<'a>(
+    module: &Module<'a>,
+    frame: FrameId,
+    item: &'a Expr,
+) -> Option<&'static str> {
     match trace_origin(module, frame, item, true) {
-        TensorOrigin::Batch if is_given_to_a_model(module, frame, item) => {
+        TensorOrigin::Batch if is_passed_to_model(module, frame, item) => {
             return Some("every batch");
         }
         TensorOrigin::Output(_) => return Some("every output"),
@@ -150,9 +154,12 @@ fn bulk<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> Option<&'sta
     let is_large = stores.any(|store| {
         module.dotted_name(store.target) == Some(key)
             && store.value.is(ValueKind::Tensor)
-            && store.value.bytes().is_none_or(|bytes| bytes > SMALL)
+            && store
+                .value
+                .bytes()
+                .is_none_or(|bytes| bytes > MAX_SMALL_BYTES)
     });
-    (is_large && is_given_to_a_model(module, frame, item)).then_some("every batch")
+    (is_large && is_passed_to_model(module, frame, item)).then_some("every batch")
 }
 
 /// Whether a function is a forward hook of a model.
@@ -171,7 +178,7 @@ fn is_hook(module: &Module<'_>, frame: FrameId) -> bool {
 }
 
 /// Whether a hook stores one of its arguments, not just a number computed from it.
-fn holds_a_parameter<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> bool {
+fn stores_argument<'a>(module: &Module<'a>, kept: &StoredItem<'a>) -> bool {
     let Some(def) = module.frame(kept.context.frame).def else {
         return false;
     };
@@ -199,7 +206,7 @@ fn is_step_loop(module: &Module<'_>, around: &Loop<'_>) -> bool {
 }
 
 /// Whether a name in the item is passed to a model or its loss in the same function.
-fn is_given_to_a_model<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> bool {
+fn is_passed_to_model<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) -> bool {
     let mut names = Vec::new();
     crate::queries::backward::collect_names(module, item, &mut names);
     module.calls().iter().any(|call| {
@@ -215,11 +222,11 @@ fn is_given_to_a_model<'a>(module: &Module<'a>, frame: FrameId, item: &'a Expr) 
 }
 
 /// Whether a loop trains, over batches or for many iterations.
-fn is_training(module: &Module<'_>, id: LoopId) -> bool {
-    is_long(module, id) && (runs_backward_in_loop(module, id) || has_tape(module, id))
+fn is_training_loop(module: &Module<'_>, id: LoopId) -> bool {
+    has_many_iterations(module, id) && (runs_backward_in_loop(module, id) || has_tape(module, id))
 }
 
-fn is_long(module: &Module<'_>, id: LoopId) -> bool {
+fn has_many_iterations(module: &Module<'_>, id: LoopId) -> bool {
     module
         .enclosing_loops(Some(id))
         .any(|around| match around.loop_source {
@@ -236,7 +243,7 @@ fn has_tape(module: &Module<'_>, id: LoopId) -> bool {
 }
 
 /// Whether the list is created outside all loops, not once per epoch.
-fn is_made_before_all(module: &Module<'_>, kept: &StoredItem<'_>, id: LoopId) -> bool {
+fn is_created_before_loops(module: &Module<'_>, kept: &StoredItem<'_>, id: LoopId) -> bool {
     let outermost = module
         .enclosing_loops(Some(id))
         .last()
@@ -252,7 +259,7 @@ fn is_made_before_all(module: &Module<'_>, kept: &StoredItem<'_>, id: LoopId) ->
 }
 
 /// Whether a statement in this block runs conditionally.
-fn is_sometimes(block: &[Stmt], range: TextRange) -> bool {
+fn is_conditional(block: &[Stmt], range: TextRange) -> bool {
     block.iter().any(|statement| {
         lies_in(range, statement.range())
             && match statement {
@@ -262,11 +269,11 @@ fn is_sometimes(block: &[Stmt], range: TextRange) -> bool {
                         .handlers
                         .iter()
                         .any(|handler| lies_in(range, handler.range()))
-                        || is_sometimes(&attempt.body, range)
+                        || is_conditional(&attempt.body, range)
                 }
-                Stmt::For(repeat) => is_sometimes(&repeat.body, range),
-                Stmt::While(repeat) => is_sometimes(&repeat.body, range),
-                Stmt::With(with) => is_sometimes(&with.body, range),
+                Stmt::For(repeat) => is_conditional(&repeat.body, range),
+                Stmt::While(repeat) => is_conditional(&repeat.body, range),
+                Stmt::With(with) => is_conditional(&with.body, range),
                 _ => false,
             }
     })
@@ -278,8 +285,9 @@ fn is_called_each_step(module: &Module<'_>, frame: FrameId) -> bool {
     module.calls().iter().any(|call| {
         call.local_function == Some(frame)
             && call.context.innermost_loop.is_some_and(|id| {
-                let trains = is_training(module, id) || (steps_itself && is_long(module, id));
-                trains && !is_sometimes(module.loop_at(id).body, call.expr.range())
+                let trains = is_training_loop(module, id)
+                    || (steps_itself && has_many_iterations(module, id));
+                trains && !is_conditional(module.loop_at(id).body, call.expr.range())
             })
     })
 }
@@ -296,7 +304,7 @@ fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
                 .unwrap_or(here);
         return find_uses(module.text, root, owner.body)
             .iter()
-            .all(|used| is_harmless(used, true));
+            .all(|used| keeps_list_growing(used, true));
     }
     let methods = module
         .frames()
@@ -306,12 +314,12 @@ fn only_grows(module: &Module<'_>, name: &str, frame: FrameId) -> bool {
         let makes = method.name() == "__init__";
         find_uses(module.text, root, method.body)
             .iter()
-            .all(|used| is_harmless(used, makes))
+            .all(|used| keeps_list_growing(used, makes))
     })
 }
 
 /// Whether a use only creates the list, adds to it, counts it, or reads its end.
-fn is_harmless(used: &Use<'_>, makes: bool) -> bool {
+fn keeps_list_growing(used: &Use<'_>, makes: bool) -> bool {
     if matches!(used.statement, Stmt::Delete(_)) {
         return false;
     }
@@ -343,14 +351,16 @@ fn is_harmless(used: &Use<'_>, makes: bool) -> bool {
 }
 
 /// Returns a finding for a call of a function in this text that stores its argument.
-fn by_keeper<'a>(
+fn check_retaining_call<'a>(
     module: &Module<'a>,
     call: &Call<'a>,
     keepers: &[RetainingFunction<'a>],
 ) -> Option<Finding> {
     let own = call.local_function?;
-    let id = call.outlived_loop.filter(|id| is_training(module, *id))?;
-    if is_sometimes(module.loop_at(id).body, call.expr.range()) {
+    let id = call
+        .outlived_loop
+        .filter(|id| is_training_loop(module, *id))?;
+    if is_conditional(module.loop_at(id).body, call.expr.range()) {
         return None;
     }
     let mut kept = keepers
@@ -363,9 +373,10 @@ fn by_keeper<'a>(
         let (_, argument, value) = arguments
             .iter()
             .find(|(name, ..)| *name == keeper.parameter)?;
-        let what = bulk(module, call.context.frame, argument).filter(|_| !value.graph)?;
+        let what =
+            describe_large_item(module, call.context.frame, argument).filter(|_| !value.graph)?;
         let is_for_good = only_grows(module, keeper.name, own)
-            && !is_sometimes(module.frame(own).body, keeper.range);
+            && !is_conditional(module.frame(own).body, keeper.range);
         is_for_good.then(|| finding(module, keeper.name, call.expr.range(), Some(id), what))
     })
 }

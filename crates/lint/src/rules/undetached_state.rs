@@ -64,12 +64,12 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     for store in module.stores() {
-        if let Some((name, id)) = carried_state(module, store)
+        if let Some((name, id)) = rebound_name(module, store)
             && let Some(call) = model_call(module, store)
-            && let Some(argument) = given_with_graph(module, call, name)
-            && steps_in(module, id)
-            && !is_let_go(module, name, id, store)
-            && is_seen_through(module, call, id)
+            && let Some(argument) = argument_with_graph(module, call, name)
+            && runs_backward_each_iteration(module, id)
+            && !is_detached_or_replaced(module, name, id, store)
+            && is_known_not_to_detach(module, call, id)
         {
             findings.push(finding(module, store, name, argument, id));
         }
@@ -77,7 +77,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Returns a name that is bound in each iteration of a loop, and the loop.
-fn carried_state<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<(&'a str, LoopId)> {
+fn rebound_name<'a>(module: &Module<'a>, store: &Store<'a>) -> Option<(&'a str, LoopId)> {
     let id = store.context.innermost_loop?;
     let is_fit = store.operator.is_none()
         && store.value.graph
@@ -100,7 +100,7 @@ fn model_call<'m, 'a>(module: &'m Module<'a>, store: &Store<'a>) -> Option<&'m C
 }
 
 /// Returns the argument that is the previous state with its graph.
-fn given_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Option<&'a Expr> {
+fn argument_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Option<&'a Expr> {
     let arguments = &call.expr.arguments;
     let all = arguments
         .args
@@ -120,7 +120,7 @@ fn given_with_graph<'a>(module: &Module<'a>, call: &Call<'a>, name: &str) -> Opt
 }
 
 /// Whether gradients are computed in each iteration of the loop.
-fn steps_in(module: &Module<'_>, id: LoopId) -> bool {
+fn runs_backward_each_iteration(module: &Module<'_>, id: LoopId) -> bool {
     runs_backward_in_loop(module, id) && is_unconditional(module, id)
 }
 
@@ -146,7 +146,7 @@ fn is_unconditional(module: &Module<'_>, id: LoopId) -> bool {
 }
 
 /// Whether the state is detached or created anew somewhere in the loop.
-fn is_let_go(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> bool {
+fn is_detached_or_replaced(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> bool {
     let body = module.loop_at(id).body;
     find_uses(module.text, name, body).iter().any(|used| {
         if used.is_store {
@@ -163,7 +163,7 @@ fn is_let_go(module: &Module<'_>, name: &str, id: LoopId, store: &Store<'_>) -> 
 
 /// Whether the model is known not to detach its output: it is a PyTorch layer, or defined in this
 /// text, or the graph is retained.
-fn is_seen_through<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
+fn is_known_not_to_detach<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool {
     let mut models = module
         .classes()
         .iter()

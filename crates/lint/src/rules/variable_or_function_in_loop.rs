@@ -55,7 +55,7 @@ pub static RULE: Rule = Rule {
 };
 
 /// The number of models that does no harm.
-const FEW: f64 = 10.0;
+const MAX_HARMLESS_MODELS: f64 = 10.0;
 
 fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     if !module.imports("tensorflow") && !module.imports("keras") {
@@ -63,7 +63,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
     for call in module.calls() {
         if let Some(id) = call.context.innermost_loop
-            && let Some(what) = made(module, call, id)
+            && let Some(what) = find_created(module, call, id)
         {
             findings.push(finding(module, what, call.expr.range(), id));
         }
@@ -74,12 +74,12 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
                 && def
                     .decorator_list
                     .iter()
-                    .any(|decorator| is_function(module, &decorator.expression))
+                    .any(|decorator| is_tf_function(module, &decorator.expression))
             {
                 let id = LoopId(index as u32);
-                if is_called(module, def.name.as_str(), id) && !makes_a_model(module, id) {
+                if is_only_called(module, def.name.as_str(), id) && !creates_model(module, id) {
                     let range = TextRange::new(def.start(), def.parameters.end());
-                    findings.push(finding(module, What::Function, range, id));
+                    findings.push(finding(module, Created::Function, range, id));
                 }
             }
         }
@@ -87,22 +87,22 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum Created {
     Variable,
     Function,
     Model,
 }
 
-fn made(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<What> {
+fn find_created(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<Created> {
     let path = call.path?;
     if call.context.inline || is_test_code(module, module.frame(call.context.frame)) {
         return None;
     }
     let what = match path.segments() {
-        ["tensorflow", "Variable"] => What::Variable,
-        ["tensorflow", "function"] => What::Function,
+        ["tensorflow", "Variable"] => Created::Variable,
+        ["tensorflow", "function"] => Created::Function,
         ["keras", "Sequential" | "Model"] | ["keras", "models", "Sequential" | "Model"] => {
-            What::Model
+            Created::Model
         }
         _ => return None,
     };
@@ -121,16 +121,16 @@ fn made(module: &Module<'_>, call: &Call<'_>, id: LoopId) -> Option<What> {
             _ => None,
         })?;
     let is_fault = match what {
-        What::Variable => {
-            takes_steps(module, id) && !makes_a_model(module, id) && !is_short(module, id)
+        Created::Variable => {
+            takes_steps(module, id) && !creates_model(module, id) && !has_few_iterations(module, id)
         }
-        What::Function => is_called(module, name, id) && !makes_a_model(module, id),
-        What::Model => is_one_of_many(module, name, id),
+        Created::Function => is_only_called(module, name, id) && !creates_model(module, id),
+        Created::Model => is_one_of_many(module, name, id),
     };
     is_fault.then_some(what)
 }
 
-fn is_function<'a>(module: &Module<'a>, decorator: &'a Expr) -> bool {
+fn is_tf_function<'a>(module: &Module<'a>, decorator: &'a Expr) -> bool {
     let function = match decorator {
         Expr::Call(call) => &*call.func,
         other => other,
@@ -152,7 +152,7 @@ fn takes_steps(module: &Module<'_>, id: LoopId) -> bool {
 }
 
 /// Whether a function is only called in the loop that creates it, and not passed on.
-fn is_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
+fn is_only_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
     let around = module.loop_at(id);
     let uses = crate::model::uses::find_uses(module.text, name, around.body);
     let mut reads = uses.iter().filter(|used| !used.is_store).peekable();
@@ -163,7 +163,7 @@ fn is_called(module: &Module<'_>, name: &str, id: LoopId) -> bool {
 }
 
 /// Whether the loop creates a model in each iteration, which needs its own function.
-fn makes_a_model(module: &Module<'_>, id: LoopId) -> bool {
+fn creates_model(module: &Module<'_>, id: LoopId) -> bool {
     module.calls().iter().any(|call| {
         module.is_inside_loop(&call.context, id)
             && (call.result.is(ValueKind::Optimizer)
@@ -184,21 +184,24 @@ fn is_one_of_many(module: &Module<'_>, name: &str, id: LoopId) -> bool {
     let is_kept = uses
         .iter()
         .any(|used| used.argument_of().is_some() || matches!(used.statement, Stmt::Return(_)));
-    is_fitted && !is_short(module, id) && !is_kept && !module.text.contains("clear_session")
+    is_fitted
+        && !has_few_iterations(module, id)
+        && !is_kept
+        && !module.text.contains("clear_session")
 }
 
 /// Whether a loop and its outer loops have few iterations in total, as far as the text says.
-fn is_short(module: &Module<'_>, id: LoopId) -> bool {
+fn has_few_iterations(module: &Module<'_>, id: LoopId) -> bool {
     let turns = module
         .enclosing_loops(Some(id))
-        .map(|around| turns(module, around));
+        .map(|around| iteration_count(module, around));
     turns
         .product::<Option<f64>>()
-        .is_some_and(|turns| turns < FEW)
+        .is_some_and(|turns| turns < MAX_HARMLESS_MODELS)
 }
 
 /// Returns the number of iterations of a loop, if the text gives it.
-fn turns(module: &Module<'_>, around: &Loop<'_>) -> Option<f64> {
+fn iteration_count(module: &Module<'_>, around: &Loop<'_>) -> Option<f64> {
     if let LoopSource::Times(times) = around.loop_source {
         return times;
     }
@@ -210,24 +213,24 @@ fn turns(module: &Module<'_>, around: &Loop<'_>) -> Option<f64> {
     }
 }
 
-fn finding(module: &Module<'_>, what: What, range: TextRange, id: LoopId) -> Finding {
+fn finding(module: &Module<'_>, what: Created, range: TextRange, id: LoopId) -> Finding {
     let when = every_step_label(module, Some(id));
     let (message, label, help) = match what {
-        What::Variable => (
+        Created::Variable => (
             format!(
                 "a new `tf.Variable` is created {when}: what the last one learned is lost, but its state stays"
             ),
             "a new variable in every step",
             "create it once, before the loop",
         ),
-        What::Function => (
+        Created::Function => (
             format!(
                 "a new `tf.function` is traced {when}: slower than the step, and the graphs accumulate"
             ),
             "traced in every step",
             "create it once, before the loop",
         ),
-        What::Model => (
+        Created::Model => (
             format!("a new model is created {when}, and Keras keeps the state of all of them"),
             "none of them is freed",
             "free the previous one first: keras.backend.clear_session()",

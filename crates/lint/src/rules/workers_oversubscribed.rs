@@ -51,7 +51,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     };
     for loader in find_loaders(module) {
         if let Some((each, written)) = worker_count(module, loader) {
-            let processes = processes(module, loader.context.frame);
+            let processes = process_count(module, loader.context.frame);
             if each * processes > cores && each >= 1.0 {
                 let mut finding = finding(each, processes, cores);
                 finding.range = written.map_or(loader.expr.range(), Ranged::range);
@@ -60,7 +60,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
                     .map(|written| Fix {
                         edits: vec![Edit {
                             range: written.range(),
-                            content: format!("{}", fitting(processes, cores)),
+                            content: format!("{}", fitting_worker_count(processes, cores)),
                         }],
                         safety: Safety::Unsafe,
                         title: "Start at most as many workers as cores".to_owned(),
@@ -71,13 +71,13 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn fitting(processes: f64, cores: f64) -> f64 {
+fn fitting_worker_count(processes: f64, cores: f64) -> f64 {
     (cores / processes).floor().max(0.0)
 }
 
 /// Returns how many processes run this function at once, as far as the text says: `mp.spawn(work,
 /// nprocs=4)`.
-fn processes(module: &Module<'_>, frame: FrameId) -> f64 {
+fn process_count(module: &Module<'_>, frame: FrameId) -> f64 {
     let spawned = module.calls().iter().find_map(|call| {
         call.path
             .filter(|path| path.is("torch.multiprocessing.spawn"))?;
@@ -107,7 +107,7 @@ fn finding(each: f64, processes: f64, cores: f64) -> Finding {
             format!("{} more than cores", each - cores),
         )
     };
-    let fits = fitting(processes, cores);
+    let fits = fitting_worker_count(processes, cores);
     Finding {
         rule: &RULE,
         range: Default::default(),

@@ -66,7 +66,7 @@ struct Callers {
     left_out: Vec<bool>,
 }
 
-const TEXT: FrameId = FrameId(0);
+const MODULE_FRAME: FrameId = FrameId(0);
 
 impl<'a> Flow<'a> {
     pub fn analyze(text: &'a str, body: &'a [Stmt]) -> Flow<'a> {
@@ -88,13 +88,13 @@ impl<'a> Flow<'a> {
             known_loops: FxHashMap::default(),
             callers: vec![Callers::default()],
             scope: Scope::default(),
-            context: at(TEXT),
+            context: at(MODULE_FRAME),
             recording: false,
             speaks_torch: false,
             speaks_tensorflow: false,
             last_local_function: None,
         };
-        flow.collect_declarations(body, TEXT, None);
+        flow.collect_declarations(body, MODULE_FRAME, None);
         flow.speaks_torch = ["torch", "lightning", "accelerate", "transformers", "timm"]
             .iter()
             .any(|package| flow.imports.has_package(package));

@@ -116,4 +116,3 @@ fn optimizer_state_bytes(module: &Module<'_>) -> f64 {
     });
     states.fold(0.0, f64::max)
 }
-
