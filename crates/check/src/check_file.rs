@@ -1,4 +1,4 @@
-//! One file from its bytes to its report.
+//! Checks one file: from its bytes to its report.
 
 use crate::fix::{self, Fixed};
 use crate::lint_source::SourceLinter;
@@ -28,20 +28,20 @@ pub enum FixMode {
     Preview(Safety),
 }
 
-/// What there is to say about one file.
+/// The result of checking one file.
 #[derive(Debug, Default)]
 pub struct FileReport {
     pub path: PathBuf,
     pub findings: Vec<Finding>,
-    /// The text of the findings, if there are any.
+    /// The text and positions of the findings, if there are any.
     pub positions: Option<PositionMap>,
-    /// How many fixes were made, or would be.
+    /// The number of fixes that were made, or would be made.
     pub fixed: usize,
-    /// What could not be done, and why, as sentences without their subject, the file.
+    /// What failed and why, as predicates whose subject is the file.
     pub troubles: Vec<String>,
-    /// What was left undone on purpose, in the same way.
+    /// What was skipped on purpose, in the same form.
     pub notes: Vec<String>,
-    /// The file before and after its fixes, where they are to be shown.
+    /// The file before and after its fixes, in preview mode.
     pub change: Option<Change>,
 }
 
@@ -51,7 +51,7 @@ pub struct Change {
     pub after: Vec<u8>,
 }
 
-/// Examines a file of the disk, and fixes it there.
+/// Checks a file on disk and applies its fixes there.
 pub fn check_file(path: &Path, options: &CheckOptions) -> FileReport {
     let mut report = match source::read_file(path) {
         Ok(bytes) => check_bytes(bytes, path, options),
@@ -67,9 +67,9 @@ pub fn check_file(path: &Path, options: &CheckOptions) -> FileReport {
     report
 }
 
-/// Examines bytes that are called `path`. What would be fixed is in the report's change.
+/// Checks bytes under the name `path`. What would be fixed is in the report's change.
 pub fn check_bytes(bytes: Vec<u8>, path: &Path, options: &CheckOptions) -> FileReport {
-    // A mistake of ours in one file must not cost the answers for the others.
+    // A bug in antifreeze must not lose the results of the other files.
     catch_unwind(AssertUnwindSafe(|| check_bytes_inner(bytes, path, options))).unwrap_or_else(
         |panic| {
             let reason = panic
@@ -125,10 +125,10 @@ fn fix_source(
     if count == 0 {
         return add_refused_fixes(report_findings(findings, source, path), &refused);
     }
-    // Byte by byte, or not at all.
+    // The file is fixed only if it can be written back byte by byte.
     let after = match original.bytes() {
         Ok(same) if same == before => source.bytes(),
-        _ => Err("is encoded in a way that cannot be written back, so it was not fixed".into()),
+        _ => Err("has an encoding that cannot be written back, so it was not fixed".into()),
     };
     match after {
         Ok(after) => {
@@ -162,7 +162,7 @@ fn add_refused_fixes(mut report: FileReport, refused: &[Finding]) -> FileReport 
         };
         let place = positions.position_of(finding.range.start());
         report.notes.push(format!(
-            "was not fixed at {place}: the fix of {} would leave no Python; please report it",
+            "was not fixed at {place}: the fix of {} would leave invalid Python; please report it",
             finding.rule.name
         ));
     }

@@ -1,9 +1,9 @@
-//! How a script's bytes stand for text: by a mark at its beginning, by a coding comment
-//! (PEP 263), or as UTF-8. What was decoded here is encoded back to the very same bytes.
+//! Decodes a script by its byte order mark, its coding comment (PEP 263) or as UTF-8. Encoding the
+//! text again gives exactly the same bytes.
 
 use std::borrow::Cow;
 
-/// The way back from text to bytes.
+/// The encoding of a script, used to write it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Utf8,
@@ -14,12 +14,14 @@ pub enum Encoding {
 
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The text of these bytes, without the mark. The error says why there is none.
+/// Decodes bytes to text without the byte order mark.
 pub fn decode(bytes: Vec<u8>) -> Result<(String, Encoding), String> {
     match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] => utf16(rest, false),
         [0xfe, 0xff, rest @ ..] => utf16(rest, true),
-        _ if memchr::memchr(0, &bytes).is_some() => Err("is not text (it has NUL bytes)".into()),
+        _ if memchr::memchr(0, &bytes).is_some() => {
+            Err("is not text (it contains NUL bytes)".into())
+        }
         [0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest.to_vec(), Encoding::Utf8WithMark),
         _ => match cookie(&bytes).map(|name| (name, known(name))) {
             None => utf8(bytes, Encoding::Utf8),
@@ -27,17 +29,15 @@ pub fn decode(bytes: Vec<u8>) -> Result<(String, Encoding), String> {
                 utf8(bytes, Encoding::Utf8)
             }
             Some((_, Some(encoding))) => named(&bytes, encoding),
-            // Nothing but ASCII reads the same in whatever was meant.
+            // Pure ASCII reads the same in any encoding that was meant.
             Some((_, None)) if bytes.is_ascii() => utf8(bytes, Encoding::Utf8),
-            Some((name, None)) => Err(format!(
-                "is written in `{name}`, an encoding that is not known here"
-            )),
+            Some((name, None)) => Err(format!("declares the unknown encoding `{name}`")),
         },
     }
 }
 
 impl Encoding {
-    /// The bytes for a text; the error says why there are none.
+    /// Encodes a text.
     pub fn encode(self, text: &str) -> Result<Vec<u8>, String> {
         Ok(match self {
             Encoding::Utf8 => text.as_bytes().to_vec(),
@@ -52,7 +52,7 @@ impl Encoding {
             }
             Encoding::Named(encoding) => match encoding.encode(text) {
                 (bytes, _, false) => bytes.into_owned(),
-                _ => return Err(format!("has no way to write that in {}", encoding.name())),
+                _ => return Err(format!("cannot be encoded as {}", encoding.name())),
             },
         })
     }
@@ -63,8 +63,8 @@ fn utf8(bytes: Vec<u8>, encoding: Encoding) -> Result<(String, Encoding), String
         let good = error.as_bytes().get(..error.utf8_error().valid_up_to());
         let line = 1 + memchr::memchr_iter(b'\n', good.unwrap_or_default()).count();
         format!(
-            "is not UTF-8 (line {line}) and names no other encoding; if it is Latin-1, \
-             begin it with `# -*- coding: latin-1 -*-`"
+            "is not UTF-8 (line {line}) and declares no other encoding; if it is Latin-1, \
+             start it with `# -*- coding: latin-1 -*-`"
         )
     })?;
     Ok((text, encoding))
@@ -77,7 +77,7 @@ fn utf16(bytes: &[u8], big_endian: bool) -> Result<(String, Encoding), String> {
     };
     let text = decoded(bytes, encoding)?;
     if memchr::memchr(0, text.as_bytes()).is_some() {
-        return Err("is not text (it has NUL characters)".into());
+        return Err("is not text (it contains NUL characters)".into());
     }
     Ok((text.into_owned(), Encoding::Utf16 { big_endian }))
 }
@@ -97,14 +97,14 @@ fn decoded<'a>(
     match encoding.decode_without_bom_handling(bytes) {
         (text, false) => Ok(text),
         _ => Err(format!(
-            "is not {}, though it says it is",
+            "is not valid {}, the encoding it declares",
             encoding.name().to_ascii_lowercase()
         )),
     }
 }
 
-/// The encoding that one of the first two lines names, as Python finds it: the second line
-/// counts only below a comment or an empty line.
+/// Returns the encoding named in one of the first two lines, by Python's rules: the second line
+/// counts only after a comment or an empty line.
 fn cookie(bytes: &[u8]) -> Option<&str> {
     let mut lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
     let first = lines.next()?.trim_ascii_start();
@@ -139,7 +139,7 @@ fn cookie_of(line: &[u8]) -> Option<&str> {
     })
 }
 
-/// Python's names for encodings are freer than the web's.
+/// Returns the encoding for one of Python's names, which are less strict than the web's.
 fn known(name: &str) -> Option<&'static encoding_rs::Encoding> {
     let dashed = name.to_ascii_lowercase().replace('_', "-");
     let label = match dashed.as_str() {
@@ -155,7 +155,7 @@ fn known(name: &str) -> Option<&'static encoding_rs::Encoding> {
         other => other,
     };
     let encoding = encoding_rs::Encoding::for_label(label.as_bytes())?;
-    // A file that could be read for its comment is in no such encoding.
+    // A file whose coding comment could be read is not in UTF-16.
     let is_wide = encoding == encoding_rs::UTF_16LE || encoding == encoding_rs::UTF_16BE;
     (!is_wide && encoding != encoding_rs::REPLACEMENT).then_some(encoding)
 }

@@ -1,12 +1,12 @@
-//! Arguments to files. Folders are walked as a person would: without what git ignores,
-//! hidden files, and installed or built code. What is named is taken, whatever it is.
+//! Finds the files to check. Folders are walked without what git ignores, hidden files, and
+//! installed or built code. A named file is always checked.
 
 use ignore::{WalkBuilder, WalkState};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Folders of code that other people wrote or programs made.
+/// Folders with installed or generated code.
 const SKIPPED_FOLDERS: [&str; 10] = [
     ".git",
     ".venv",
@@ -20,16 +20,16 @@ const SKIPPED_FOLDERS: [&str; 10] = [
     "dist",
 ];
 
-/// What the arguments come to.
+/// The files found for the arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FoundFiles {
-    /// Sorted, each once.
+    /// The paths, sorted and without duplicates.
     pub paths: Vec<PathBuf>,
-    /// What could not be looked at, and why.
+    /// What could not be read, and why.
     pub troubles: Vec<String>,
 }
 
-/// The files of these arguments. What `is_excluded` is passed over, unless it is named.
+/// Finds the files of these arguments. Excluded files are skipped unless they are named.
 pub fn find_files(arguments: &[PathBuf], is_excluded: impl Fn(&Path) -> bool + Sync) -> FoundFiles {
     let mut files = FoundFiles::default();
     for argument in arguments {
@@ -55,12 +55,12 @@ pub fn find_files(arguments: &[PathBuf], is_excluded: impl Fn(&Path) -> bool + S
 }
 
 fn walk(folder: &Path, is_excluded: &(impl Fn(&Path) -> bool + Sync), files: &mut FoundFiles) {
-    // Who asks for the inside of installed code wants it, though git does not.
+    // Naming a folder with installed code means that it should be checked, although git ignores it.
     let is_inside = resolved(folder).ancestors().any(is_installed);
     let found = Mutex::new(files);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    // What is excluded is not entered, so its filter cannot be one of the walker's: those
-    // must live as long as the program.
+    // Excluded folders are not entered. The walker's own filter cannot be used because it must be
+    // `'static`.
     let walker = WalkBuilder::new(folder)
         .standard_filters(!is_inside)
         .require_git(false)
@@ -101,7 +101,7 @@ fn is_skipped(folder: &Path) -> bool {
     is_called(folder, &SKIPPED_FOLDERS) || is_installed(folder)
 }
 
-/// An environment of Python is known by its file, whatever it is called.
+/// A Python environment is recognized by its file, whatever its name.
 fn is_installed(folder: &Path) -> bool {
     is_called(folder, &["site-packages", "node_modules"]) || folder.join("pyvenv.cfg").exists()
 }
@@ -117,7 +117,7 @@ fn is_python(path: &Path) -> bool {
         .is_some_and(|extension| extension == "py" || extension == "ipynb")
 }
 
-/// Without links, so that two ways to a file are one.
+/// Resolves links, so that two paths to one file are equal.
 fn resolved(path: &Path) -> PathBuf {
     path.canonicalize()
         .unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))

@@ -1,4 +1,4 @@
-//! Which fixes can be made at once, and making them until nothing is left to fix.
+//! Selects the fixes that can be applied together, and applies them until nothing is left to fix.
 
 use crate::lint_source::{self, SourceLinter};
 use crate::source::Source;
@@ -6,22 +6,21 @@ use antifreeze_lint::finding::{Edit, Finding, Fix, Safety};
 use antifreeze_lint::target_machine::TargetMachine;
 use ruff_text_size::TextRange;
 
-/// A fix may uncover another; more than this many times over, two of them quarrel.
+/// The number of rounds after which fixes that enable each other stop.
 const MAX_ROUNDS: usize = 10;
 
 /// A source after its fixes.
 pub struct Fixed {
     pub source: Source,
-    /// What is found in it now.
+    /// The remaining findings.
     pub findings: Vec<Finding>,
-    /// How many fixes were made.
+    /// The number of fixes made.
     pub count: usize,
-    /// Findings whose fix would have left no Python.
+    /// Findings whose fix would have left invalid Python.
     pub refused: Vec<Finding>,
 }
 
-/// Makes the fixes that are as safe as asked for. A source that cannot be parsed is left
-/// as it is.
+/// Applies all fixes up to the given safety. A source that cannot be parsed stays unchanged.
 pub fn apply_fixes(source: Source, linter: &SourceLinter, safety: Safety) -> Fixed {
     let mut fixed = Fixed {
         findings: linter.lint(&source),
@@ -46,7 +45,7 @@ pub fn apply_fixes(source: Source, linter: &SourceLinter, safety: Safety) -> Fix
     fixed
 }
 
-/// Findings whose fixes do not touch one another; of two that do, the first.
+/// Selects findings whose fixes do not conflict. The first of two conflicting fixes wins.
 pub fn choose_compatible<'a>(
     source: &Source,
     findings: &'a [Finding],
@@ -72,7 +71,7 @@ pub fn choose_compatible<'a>(
     chosen
 }
 
-/// Splits the chosen into those that leave Python as it was, and those that do not.
+/// Splits the selected findings into those whose fixes leave valid Python and those that do not.
 fn split_by_parse<'a>(
     source: &Source,
     chosen: Vec<&'a Finding>,
@@ -105,7 +104,7 @@ fn edits_of<'a>(findings: &[&'a Finding]) -> Vec<&'a Edit> {
     edits
 }
 
-/// In order, apart, and within the text.
+/// Whether the edits are sorted, separate and inside the text.
 fn is_applicable(fix: &Fix, source: &Source) -> bool {
     let is_within = |edit: &Edit| source.text.get(edit.range.to_std_range()).is_some();
     let are_apart = |pair: &[Edit]| match pair {
@@ -122,7 +121,7 @@ fn is_applicable(fix: &Fix, source: &Source) -> bool {
             .is_none_or(|cells| cells.can_take(&fix.edits))
 }
 
-/// Two insertions at one place touch as well: nobody could say which comes first.
+/// Whether two edits conflict. Two insertions at one position do, because their order is undefined.
 fn ranges_conflict(one: TextRange, other: TextRange) -> bool {
     one.start() == other.start() || (one.start() < other.end() && other.start() < one.end())
 }
@@ -199,8 +198,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the fixes are, what is chosen can be made, and equals making it from
-        /// the end of the text to its beginning.
+        /// The selected fixes can always be applied, with the same result as from the end of the
+        /// text to its beginning.
         #[test]
         fn chosen_fixes_are_made_to_the_letter(
             text in "[a-zé\r\n]{0,40}",

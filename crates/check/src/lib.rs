@@ -1,9 +1,9 @@
-//! The linter at work: files in, findings out, fixes written back.
+//! Checks files with the linter, prints findings and writes fixes.
 //!
-//! [`files`] finds what to check, [`crew`] shares it among the cores, [`examine`] takes one
-//! file from its bytes to its report, and [`render`] says it to a person or a machine. What
-//! is wrong in the code is for `antifreeze-lint` to know. A file that cannot be read or
-//! parsed costs a line of its own and nothing else.
+//! [`find_files`] finds the files, [`parallel`] distributes them over the cores, [`check_file`]
+//! turns the bytes of one file into its report, and [`render`] prints reports for a person or a
+//! program. The rules about code are in `antifreeze-lint`. A file that cannot be read or parsed
+//! does not affect the others.
 
 pub mod check_file;
 mod encoding;

@@ -1,4 +1,4 @@
-//! One look at one source: what the rules find that no comment ignores.
+//! Runs the rules on one source and applies the comments that suppress findings.
 
 use crate::position::PositionMap;
 use crate::python2;
@@ -13,10 +13,10 @@ use antifreeze_lint::{LintResult, ParseError};
 use ruff_text_size::TextRange;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// What to look for, and for which machine.
+/// The rules to run and the machine to compare with.
 pub struct SourceLinter {
     pub target: TargetMachine,
-    /// By code.
+    /// The enabled rules, sorted by code.
     pub rules: Vec<&'static Rule>,
 }
 
@@ -28,7 +28,7 @@ const SMALLEST_MACHINE: TargetMachine = TargetMachine {
 };
 
 impl SourceLinter {
-    /// What is found, in the order of the text.
+    /// Returns the findings in the order of the text.
     pub fn lint(&self, source: &Source) -> Vec<Finding> {
         let mut findings = match memchr::memmem::find(source.text.as_bytes(), b"antifreeze:") {
             None => self.lint_without_suppressions(source),
@@ -46,7 +46,7 @@ impl SourceLinter {
         findings
     }
 
-    /// Every rule has to look, for a comment is not unused because its rule is off.
+    /// Runs every rule, because a comment is not unused just because its rule is off.
     fn lint_with_suppressions(&self, source: &Source) -> Vec<Finding> {
         let all: Vec<_> = rules::all_rules().collect();
         let checked = run_rules(source, &self.target, &all);
@@ -74,7 +74,7 @@ impl SourceLinter {
         findings
     }
 
-    /// The first mistake: those after it are mostly its consequences.
+    /// Returns the first parse error. Later errors are mostly consequences of it.
     fn syntax_error_finding(
         &self,
         source: &Source,
@@ -104,8 +104,7 @@ impl SourceLinter {
     }
 }
 
-/// What the linter makes of a source. Its parser has bugs that end in a panic; for whoever
-/// wrote the file that is a file that cannot be parsed, and no more.
+/// Runs rules on a source. A panic of the parser counts as a parse error of the file.
 pub fn run_rules(source: &Source, target: &TargetMachine, rules: &[&'static Rule]) -> LintResult {
     let with = |rules: &[&'static Rule]| {
         catch_unwind(AssertUnwindSafe(|| {
@@ -113,7 +112,7 @@ pub fn run_rules(source: &Source, target: &TargetMachine, rules: &[&'static Rule
         }))
     };
     with(rules).unwrap_or_else(|panic| match with(&[]) {
-        // It parses, so the fault is a rule's, which is no fault of the file.
+        // The file can be parsed, so the panic is a bug in a rule.
         Ok(_) => resume_unwind(panic),
         Err(_) => LintResult {
             parse_errors: vec![ParseError {

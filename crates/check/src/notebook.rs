@@ -1,5 +1,5 @@
-//! Notebooks: one text out of many cells, and changed cells put back into the JSON without
-//! touching a byte of the rest.
+//! Notebooks: joins the code cells into one text, and writes changed cells back to the JSON without
+//! touching any other byte.
 
 use antifreeze_lint::Cell;
 use antifreeze_lint::finding::Edit;
@@ -9,12 +9,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 
-/// Which part of the text is which cell. Each cell ends with a line break that only the
-/// text has.
+/// The cells of a notebook's text. Each cell ends with a line break that is only in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cells {
     all: Vec<Cell>,
-    /// Where the last one ends.
+    /// The end of the last cell.
     end: TextSize,
 }
 
@@ -31,17 +30,17 @@ impl Cells {
         Cell::at(&self.all, offset)
     }
 
-    /// Whether these edits keep to one cell each.
+    /// Whether each edit stays inside one cell.
     pub fn can_take(&self, edits: &[Edit]) -> bool {
         edits.iter().all(|edit| {
             self.ranges().any(|(_, range)| {
-                // At a border it is the next cell that an edit belongs to.
+                // An edit at a border belongs to the next cell.
                 range.contains(edit.range.start()) && edit.range.end() <= range.end()
             })
         })
     }
 
-    /// The text and its cells after edits that are in order and that [`Cells::can_take`].
+    /// Applies sorted edits for which [`Cells::can_take`] holds.
     pub fn edited(&self, text: &str, edits: &[&Edit]) -> (String, Cells) {
         let mut new = String::with_capacity(text.len());
         let mut all = Vec::with_capacity(self.all.len());
@@ -58,7 +57,7 @@ impl Cells {
                 at = edit.range.end();
             }
             new.push_str(part(text, TextRange::new(at, range.end())));
-            // An edit may have taken the line break that keeps the cells apart.
+            // An edit may have removed the line break between two cells.
             if !new.ends_with('\n') || start == TextSize::of(&new) {
                 new.push('\n');
             }
@@ -67,7 +66,7 @@ impl Cells {
         (new, Cells::new(all, end))
     }
 
-    /// The number and the place of each.
+    /// Returns the number and the range of each cell.
     fn ranges(&self) -> impl Iterator<Item = (usize, TextRange)> {
         let ends = self.all.iter().skip(1).map(|next| next.start);
         let ends = ends.chain([self.end]);
@@ -75,7 +74,7 @@ impl Cells {
         cells.map(|(cell, end)| (cell.number, TextRange::new(cell.start, end)))
     }
 
-    /// Each cell's number and content, without the line break that is not its own.
+    /// Returns the number and the content of each cell, without the added line break.
     fn contents<'a>(&self, text: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
         self.ranges().map(move |(number, range)| {
             let content = part(text, range);
@@ -113,7 +112,7 @@ struct Language {
 }
 
 impl Metadata {
-    /// A notebook that does not say is one.
+    /// A notebook without a language is a Python notebook.
     fn is_python(&self) -> bool {
         let kernel = self.kernelspec.as_ref();
         let language = self.language_info.as_ref();
@@ -130,14 +129,13 @@ impl Metadata {
     }
 }
 
-/// The text of a notebook; none if it is in another language. The error says why it cannot
-/// be read.
+/// Parses a notebook. Returns `None` if it is in another language.
 pub fn parse_notebook(json: &str) -> Result<Option<(String, Cells)>, String> {
-    let refused = |error: serde_json::Error| format!("is no notebook that can be read: {error}");
+    let refused = |error: serde_json::Error| format!("is not a readable notebook: {error}");
     let head: NotebookHead = serde_json::from_str(json).map_err(refused)?;
     if let Some(format) = head.nbformat.filter(|format| *format != 4) {
         return Err(format!(
-            "is a notebook of format {format}; saving it with a Jupyter of today makes it readable"
+            "is a notebook of format {format}; save it with a current Jupyter"
         ));
     }
     if !head.metadata.is_python() {
@@ -148,7 +146,7 @@ pub fn parse_notebook(json: &str) -> Result<Option<(String, Cells)>, String> {
             NotebookError::Json(error)
             | NotebookError::InvalidJson(error)
             | NotebookError::InvalidSchema(error) => refused(error),
-            other => format!("is no notebook that can be read: {other}"),
+            other => format!("is not a readable notebook: {other}"),
         })?;
     let numbers = notebook.index().iter().map(|cell| cell.cell_index().get());
     let starts = notebook.cell_offsets().iter().copied();
@@ -172,8 +170,7 @@ struct CellWithSource<'a> {
     source: &'a RawValue,
 }
 
-/// The JSON with the cells of `text` in it. Cells that did not change stay as they are
-/// written, byte by byte.
+/// Writes the cells of `text` to the JSON. Unchanged cells keep their bytes.
 pub fn write_notebook(json: &str, text: &str, cells: &Cells) -> Result<String, String> {
     let refused = |error: serde_json::Error| format!("cannot be written back: {error}");
     let body: NotebookCells = serde_json::from_str(json).map_err(refused)?;
@@ -188,7 +185,7 @@ pub fn write_notebook(json: &str, text: &str, cells: &Cells) -> Result<String, S
         if old.content() == content {
             continue;
         }
-        // The raw value is borrowed, so where it lies in the JSON follows from where both are.
+        // The raw value borrows from the JSON, so its position follows from both addresses.
         let start = raw.as_ptr() as usize - json.as_ptr() as usize;
         new.push_str(json.get(copied..start).unwrap_or_default());
         new.push_str(&old.with_content(content, json.is_ascii()));
@@ -197,16 +194,16 @@ pub fn write_notebook(json: &str, text: &str, cells: &Cells) -> Result<String, S
     new.push_str(json.get(copied..).unwrap_or_default());
     match parse_notebook(&new) {
         Ok(Some((back, _))) if back == text => Ok(new),
-        _ => Err("cannot be written back: it would not read the same".to_owned()),
+        _ => Err("cannot be written back: it would read differently".to_owned()),
     }
 }
 
-/// The source of a cell as it is written: one string, or a list of them.
+/// The source of a cell in the JSON: one string, or a list of strings.
 enum CellSource<'a> {
     One(String),
     List {
         raw: &'a str,
-        /// As written, and as meant.
+        /// The strings as written, and decoded.
         pieces: Vec<(&'a str, String)>,
     },
 }
@@ -236,7 +233,7 @@ impl<'a> CellSource<'a> {
         }
     }
 
-    /// The same, with another content, in the same manner of writing.
+    /// Returns the JSON of another content in the same style.
     fn with_content(&self, content: &str, ascii: bool) -> String {
         let CellSource::List { raw, pieces } = self else {
             return to_json_string(content, ascii);
@@ -255,7 +252,7 @@ impl<'a> CellSource<'a> {
         if lines.is_empty() {
             return "[]".to_owned();
         }
-        // The white space around the pieces, taken from the first and the last of them.
+        // The whitespace around the strings, taken from the first and the last one.
         let inner = raw.trim_start_matches('[');
         let before: &str = &inner[..inner.len() - inner.trim_start().len()];
         let before = if pieces.is_empty() { "" } else { before };
@@ -266,7 +263,7 @@ impl<'a> CellSource<'a> {
 }
 
 fn to_json_string(text: &str, ascii: bool) -> String {
-    // A string is always JSON.
+    // Serializing a string cannot fail.
     let json = serde_json::Value::from(text).to_string();
     if !ascii {
         return json;

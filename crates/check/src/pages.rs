@@ -1,20 +1,20 @@
-//! The rules' pages as files: `docs/rules/<name>.md`, and an index of them. They are made
-//! from the rules and what was measured of them, so they cannot say anything else.
+//! The rule pages in `docs/rules` and their index, generated from the rules and their measured
+//! precision.
 
 use crate::{precision, rules};
 use antifreeze_lint::rule::{Rule, Severity, Stage};
 
-/// What the index begins with.
+/// The beginning of the index.
 const HEAD: &str = "# Rules
 
-What `antifreeze check` looks for. `antifreeze check --explain RULE` shows the same page; rules in
-preview are used with `--preview`, or when they are selected by name.
+What `antifreeze check` finds. `antifreeze check --explain RULE` shows the same page. Rules in preview
+run with `--preview`, or when selected by name.
 
 | code | rule | | | |
 |---|---|---|---|---|
 ";
 
-/// All pages: the file's name and what is in it.
+/// Returns the name and the content of every page.
 pub fn all_pages() -> Vec<(String, String)> {
     let index = HEAD.to_owned() + &rules::all_rules().map(index_row).collect::<String>();
     let pages = rules::all_rules().map(|rule| (format!("{}.md", rule.name), rule_page(rule)));
@@ -23,7 +23,7 @@ pub fn all_pages() -> Vec<(String, String)> {
         .collect()
 }
 
-/// What a rule is about, and how it has proven itself.
+/// Returns the page of a rule with its measured precision.
 pub fn rule_page(rule: &Rule) -> String {
     rule.page() + &precision::precision_section(rule)
 }

@@ -1,11 +1,11 @@
-//! Many hands for many files.
+//! Runs a function over items in parallel and returns the results in input order.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
-/// Does the work for each item, on as many threads as the machine has cores, each with the
-/// stack that the linter needs. The results come in the order of the items.
+/// Calls `work` for each item on one thread per core, each with the stack that the linter needs.
+/// Returns the results in the order of the items.
 pub fn map_items<Item: Sync, Done: Send>(
     items: &[Item],
     work: impl Fn(&Item) -> Done + Sync,
@@ -28,7 +28,7 @@ pub fn map_items<Item: Sync, Done: Send>(
             let hand = Builder::new().stack_size(antifreeze_lint::STACK_BYTES);
             match hand.spawn_scoped(scope, labour) {
                 Ok(hand) => hands.push(hand),
-                // Fewer hands do the same work.
+                // Fewer threads do the same work.
                 Err(_) if !hands.is_empty() => break,
                 Err(error) => return Err(error),
             }

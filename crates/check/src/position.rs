@@ -1,5 +1,4 @@
-//! Where in a file an offset is, as a person counts: from one, in characters, and in a
-//! notebook by cell.
+//! Line and column of an offset, counted from one in characters, and in a notebook by cell.
 
 use crate::notebook::Cells;
 use antifreeze_lint::Cell;
@@ -11,12 +10,12 @@ use std::fmt;
 pub struct Position {
     /// The number of the cell among all cells of the notebook.
     pub cell: Option<usize>,
-    /// Within the cell, if there is one.
+    /// The line within the cell or the file.
     pub line: usize,
     pub column: usize,
 }
 
-/// The line, as a sentence names it.
+/// Names the line as in a sentence: "cell 2, line 7".
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(cell) = self.cell {
@@ -26,7 +25,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// A text whose offsets can be placed.
+/// A text with an index of its lines and cells.
 #[derive(Debug)]
 pub struct PositionMap {
     text: String,
@@ -58,18 +57,18 @@ impl PositionMap {
         }
     }
 
-    /// The cell an offset is in, if this is a notebook.
+    /// Returns the cell that contains an offset, if this is a notebook.
     pub fn cell(&self, offset: TextSize) -> Option<&Cell> {
         self.cells.as_ref()?.containing(offset)
     }
 
-    /// The line an offset is on, counted from zero through the whole text.
+    /// Returns the row of an offset, counted from zero through the whole text.
     pub fn row(&self, offset: TextSize) -> usize {
         let offset = self.on_a_character(offset);
         self.lines.line_index(offset).to_zero_indexed()
     }
 
-    /// The text of a row, without its end.
+    /// Returns the text of a row without its line break.
     pub fn line(&self, row: usize) -> &str {
         let row = OneIndexed::from_zero_indexed(row);
         self.text
@@ -83,17 +82,17 @@ impl PositionMap {
         self.lines.line_start(row, &self.text)
     }
 
-    /// What a person calls the row: its line in the file, or in the cell.
+    /// Returns the line number of a row in its file or cell.
     pub fn number_of_row(&self, row: usize) -> usize {
         row + 1 - self.cell_of_row(row).map_or(0, |(_, first)| first)
     }
 
-    /// Whether the row begins the file or a cell.
+    /// Whether the row is the first of the file or of a cell.
     pub fn is_first(&self, row: usize) -> bool {
         self.number_of_row(row) == 1
     }
 
-    /// The cell of a row: its number, and the row it begins with.
+    /// Returns the number of a row's cell and the cell's first row.
     fn cell_of_row(&self, row: usize) -> Option<(usize, usize)> {
         let cells = self.cells.as_ref()?;
         let cell = cells.containing(self.start_of_row(row))?;
@@ -101,7 +100,7 @@ impl PositionMap {
         Some((cell.number, first))
     }
 
-    /// Offsets beyond the text, or within a character, are nobody's to fail on.
+    /// Moves an offset beyond the text or inside a character to a valid boundary.
     fn on_a_character(&self, offset: TextSize) -> TextSize {
         let within = self.text.floor_char_boundary(offset.to_usize());
         TextSize::try_from(within).unwrap_or_default()

@@ -1,4 +1,5 @@
-//! How often a rule was right on real training code: what `bench/check --write precision` found.
+//! How often a rule was right on real training code, as measured by `bench/check --write
+//! precision`.
 
 use antifreeze_lint::rule::Rule;
 use antifreeze_lint::rules::RULES;
@@ -8,9 +9,9 @@ use std::sync::OnceLock;
 
 #[derive(Deserialize)]
 struct Measured {
-    /// How many files were checked.
+    /// The number of files checked.
     files: usize,
-    /// By name; rules that found nothing are not there.
+    /// The judged findings by rule name. Rules without findings are missing.
     rules: HashMap<String, Judged>,
 }
 
@@ -22,7 +23,7 @@ struct Judged {
     unlabelled: usize,
 }
 
-/// The last section of a rule's page.
+/// Returns the last section of a rule's page.
 pub fn precision_section(rule: &Rule) -> String {
     static MEASURED: OnceLock<Option<Measured>> = OnceLock::new();
     let measured =

@@ -1,12 +1,12 @@
-//! Whether a text that is no Python 3 is Python 2.
+//! Recognizes Python 2 code among texts that are not valid Python 3.
 
 use antifreeze_lint::ParseError;
 use ruff_text_size::{TextRange, TextSize};
 
-/// Mistakes looked at: a file of Python 2 has the first of many soon.
+/// The number of parse errors that are examined. A Python 2 file shows one early.
 const MAX_EXAMINED_ERRORS: usize = 50;
 
-/// What gives it away, and where.
+/// Returns the range and the description of the first Python 2 syntax.
 pub fn find_python2_syntax(
     text: &str,
     parse_errors: &[ParseError],
@@ -38,10 +38,10 @@ fn sign_of(line: &str) -> Option<&'static str> {
             .then(|| rest.trim_start())
     };
     if follows("print").is_some_and(|rest| !rest.starts_with(['(', '=', '.', ',', '[', ')'])) {
-        return Some("`print` without brackets");
+        return Some("`print` without parentheses");
     }
     if follows("exec").is_some_and(|rest| !rest.starts_with(['(', '=', '.'])) {
-        return Some("`exec` without brackets");
+        return Some("`exec` without parentheses");
     }
     if follows("raise").is_some_and(|rest| {
         rest.split_once(", ").is_some_and(|(kind, _)| {

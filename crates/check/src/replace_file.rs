@@ -1,12 +1,11 @@
-//! Putting a new content in the place of an old one: all of it or none, with the owner and
-//! the permissions the file had.
+//! Replaces a file's content atomically and keeps its owner and permissions.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
 
-/// Replaces a file that still is `old`. Links are followed, so that they stay links.
+/// Replaces a file that still has the content `old`. Symbolic links are followed and stay links.
 pub fn replace_file(path: &Path, old: &[u8], new: &[u8]) -> Result<(), String> {
     try_replace(path, old, new).map_err(|error| format!("cannot be written: {error}"))
 }
@@ -22,7 +21,7 @@ fn try_replace(path: &Path, old: &[u8], new: &[u8]) -> io::Result<()> {
     let written = (|| {
         let mut file = File::create_new(&beside)?;
         file.write_all(new)?;
-        // Only root can give a file away; whoever else may write it keeps it as their own.
+        // Only root can change the owner; for other users the file becomes their own.
         let _ = fchown(&file, Some(about.uid()), Some(about.gid()));
         file.set_permissions(about.permissions())?;
         file.sync_all()?;

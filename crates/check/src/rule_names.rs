@@ -1,18 +1,17 @@
-//! Rules by what people call them, and what they may have meant.
+//! Resolves rule names, and suggests a rule for a misspelled name.
 
 use crate::rules;
 use antifreeze_lint::rule::Rule;
 
-/// What a name stands for.
+/// The rules that a name stands for.
 #[derive(Debug)]
 pub enum RuleMatch {
     One(&'static Rule),
-    /// `ALL`, or all codes that begin with this.
+    /// All rules, or all whose code starts with this prefix.
     Many(Vec<&'static Rule>),
 }
 
-/// The rules of a name: a code, a name, the beginning of codes such as `AF1`, or `ALL`.
-/// The error names what may have been meant.
+/// Resolves a code, a name, a code prefix such as `AF1`, or `ALL`.
 pub fn resolve_rules(name: &str) -> Result<RuleMatch, String> {
     let name = name.trim();
     if let Some(rule) = rules::find_rule(name) {
@@ -29,7 +28,7 @@ pub fn resolve_rules(name: &str) -> Result<RuleMatch, String> {
     }
 }
 
-/// "there is no rule `x`; did you mean `y`?"
+/// Returns "there is no rule `x`; did you mean `y`?"
 pub fn unknown_rule_message(name: &str) -> String {
     match nearest_rule(name) {
         Some(rule) => format!("there is no rule `{name}`; did you mean `{}`?", rule.name),
@@ -37,7 +36,7 @@ pub fn unknown_rule_message(name: &str) -> String {
     }
 }
 
-/// The rule whose name is a few slips of the hand away.
+/// Returns the rule with the most similar name.
 pub fn nearest_rule(name: &str) -> Option<&'static Rule> {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let distance = |rule: &&'static Rule| edit_distance(&name, rule.name);
@@ -48,7 +47,7 @@ pub fn nearest_rule(name: &str) -> Option<&'static Rule> {
     by_slips.or_else(|| rules::all_rules().find(is_part))
 }
 
-/// How many characters must be added, left out or exchanged to make one of the other.
+/// Returns the Levenshtein distance of two strings.
 fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,5 +1,4 @@
-//! Which rules look at which files: what stands in the configuration, what the flags say,
-//! and what comes of both.
+//! Selects the rules for each file from the configuration and the command line.
 
 use crate::rule_names::{self, RuleMatch};
 use crate::rules::{self, SYNTAX_ERROR};
@@ -9,7 +8,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// `[check]` of the configuration.
+/// The `[check]` table of the configuration.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Settings {
@@ -26,16 +25,16 @@ pub struct Settings {
     exclude: Vec<String>,
 }
 
-/// What the command line says about rules.
+/// The command-line flags about rules.
 #[derive(Clone, Debug, Default)]
 pub struct RuleFlags {
-    /// Empty if it does not say.
+    /// The rules to select; empty if the flag is not given.
     pub select: Vec<String>,
     pub ignore: Vec<String>,
     pub preview: bool,
 }
 
-/// The rules for every file.
+/// The rules that apply to each file.
 #[derive(Debug)]
 pub struct RuleSelection {
     on: Vec<&'static Rule>,
@@ -44,8 +43,8 @@ pub struct RuleSelection {
 }
 
 impl Settings {
-    /// `folder` is where the settings stand: patterns are below it. Flags win. The error
-    /// names what is wrong and what may have been meant.
+    /// Combines the settings with the flags, which win. Patterns are relative to `folder`, which
+    /// contains the configuration.
     pub fn resolve(&self, flags: &RuleFlags, folder: &Path) -> Result<RuleSelection, String> {
         let preview = self.preview || flags.preview;
         let usual = || vec!["ALL".to_owned()];
@@ -57,7 +56,7 @@ impl Settings {
             flags.select.clone()
         };
         let mut on = enabled_rules(&selected, preview)?;
-        // What the command line asks for by name, no file takes away.
+        // A rule selected by name on the command line cannot be ignored by the configuration.
         let asked_for: Vec<_> = flags
             .select
             .iter()
@@ -83,7 +82,7 @@ impl Settings {
 }
 
 impl RuleSelection {
-    /// The rules that look at this file, by code.
+    /// Returns the rules for a file, sorted by code.
     pub fn rules_for(&self, path: &Path) -> Vec<&'static Rule> {
         let mut on = self.on.clone();
         if self.per_file.is_empty() {
@@ -97,13 +96,13 @@ impl RuleSelection {
         on
     }
 
-    /// Whether a folder or file is to be passed over when a folder above it is walked.
+    /// Whether to skip a folder or file when a folder above it is walked.
     pub fn excludes(&self, path: &Path) -> bool {
         self.excluded.contain(path)
     }
 }
 
-/// A rule in preview is on when it is named, or when all in preview are.
+/// Returns the rules of these names. A rule in preview is enabled by its name, or if preview is on.
 fn enabled_rules(names: &[String], preview: bool) -> Result<Vec<&'static Rule>, String> {
     let mut on: Vec<&'static Rule> = Vec::new();
     for name in names {
@@ -129,7 +128,7 @@ fn contains_rule(rules: &[&'static Rule], rule: &Rule) -> bool {
     rules.iter().any(|other| other.code == rule.code)
 }
 
-/// Patterns for paths below a folder: of a path, of a file's name, or of a folder above it.
+/// Patterns for paths below a folder. They match a path, a file name, or a folder above it.
 #[derive(Debug)]
 struct PathPatterns {
     patterns: GlobSet,
@@ -145,7 +144,7 @@ impl PathPatterns {
                 .literal_separator(true)
                 .build()
                 .map_err(|error| {
-                    format!("`{pattern}` is no pattern for paths: {}", error.kind())
+                    format!("`{pattern}` is not a valid path pattern: {}", error.kind())
                 })?;
             set.add(glob);
         }

@@ -1,4 +1,4 @@
-//! A file's bytes as the text to check, and the way back to bytes.
+//! The text of a file, and how to write it back.
 
 use crate::encoding::{self, Encoding};
 use crate::notebook::{self, Cells};
@@ -8,9 +8,9 @@ use antifreeze_sense::regular_file;
 use std::io::Read;
 use std::path::Path;
 
-/// No person writes a script this long; what is longer is data or generated.
+/// The largest script that is read. Longer files are data or generated code.
 const MAX_SCRIPT_BYTES: u64 = 16 << 20;
-/// A notebook holds its pictures as well.
+/// The largest notebook that is read. Notebooks also contain images.
 const MAX_NOTEBOOK_BYTES: u64 = 64 << 20;
 
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ enum Origin {
     Notebook { json: String, cells: Cells },
 }
 
-/// The bytes of a file. The error says why there are none, beginning with a verb.
+/// Reads a file.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     // A shell passes the output of a command as a pipe in /dev/fd.
     let is_passed = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
@@ -64,8 +64,7 @@ pub fn is_notebook(path: &Path) -> bool {
 }
 
 impl Source {
-    /// None where there is nothing to check: a notebook in another language. The error
-    /// says why these bytes are no text.
+    /// Decodes the bytes of a file. Returns `None` for a notebook in another language.
     pub fn decode(bytes: Vec<u8>, path: &Path) -> Result<Option<Source>, String> {
         let (text, encoding) = encoding::decode(bytes)?;
         if !is_notebook(path) {
@@ -75,7 +74,7 @@ impl Source {
             }));
         }
         if encoding != Encoding::Utf8 {
-            return Err("is no notebook that can be read: it is not plain UTF-8".to_owned());
+            return Err("is not a readable notebook: it is not plain UTF-8".to_owned());
         }
         let json = text;
         Ok(
@@ -100,8 +99,7 @@ impl Source {
         }
     }
 
-    /// The same file after edits that are in order, lie within the text and overlap
-    /// nowhere.
+    /// Returns the source after edits that are sorted, inside the text and without overlap.
     pub fn edited(&self, edits: &[&Edit]) -> Source {
         match &self.origin {
             Origin::Script(_) => {
@@ -130,7 +128,7 @@ impl Source {
         }
     }
 
-    /// The file this text is to be written as.
+    /// Encodes the source as a file.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         match &self.origin {
             Origin::Script(encoding) => encoding.encode(&self.text),

@@ -1,18 +1,17 @@
-//! Which rows of a text belong together as one statement. The head of a loop or a function
-//! counts as one, its body as others.
+//! Finds the rows that belong to one statement. The header of a loop or function is a statement;
+//! the body consists of others.
 
 use crate::position::PositionMap;
 use antifreeze_lint::Dialect;
 use ruff_python_ast::token::TokenKind;
 use ruff_text_size::Ranged;
 
-/// First and last row of each statement of more than one row, in order.
+/// The first and last row of each statement that spans several rows, in order.
 #[derive(Debug, Default)]
 pub struct Statements(Vec<(usize, usize)>);
 
 impl Statements {
-    /// To be called only for a text that was checked and has no mistakes: others may be
-    /// nested deeper than the stack is.
+    /// Parses a text that was checked without errors. Other texts may overflow the stack.
     pub fn parse(positions: &PositionMap, dialect: Dialect) -> Statements {
         let kind = dialect.source_type();
         let parsed = ruff_python_parser::parse_unchecked_source(positions.text(), kind);
@@ -39,7 +38,7 @@ impl Statements {
         Statements(rows)
     }
 
-    /// Whether `end` is the first or last row of the statement that `row` is in.
+    /// Whether `end` is the first or last row of the statement that contains `row`.
     pub fn is_boundary_of(&self, end: usize, row: usize) -> bool {
         let Statements(rows) = self;
         let after = rows.partition_point(|(first, _)| *first <= row);

@@ -1,8 +1,10 @@
-//! Comments that ignore findings: `# antifreeze: ignore[rule, AF102]`, or without names for
-//! every rule. At the end of a line it counts for that line, and for the whole statement if
-//! the line is its first or last; on a line of its own for the next line of code; as
-//! `ignore-file` above the first line of code for the whole file. What ignores nothing, and
-//! what names no rule, is said.
+//! Comments that ignore findings: `# antifreeze: ignore[rule, AF102]`, or without names for every
+//! rule.
+//!
+//! At the end of a line a comment applies to that line, and to the whole statement if the line is
+//! its first or last. On a line of its own it applies to the next line of code. `ignore-file` above
+//! the first line of code applies to the whole file. Comments that ignore nothing or name an
+//! unknown rule are reported.
 
 use crate::position::PositionMap;
 use crate::rule_names::{self, RuleMatch};
@@ -19,23 +21,23 @@ pub struct Suppressions<'a> {
 }
 
 struct Suppression {
-    /// From its `#` to its end; another remark may follow in the same comment.
+    /// From `#` to the end; another suppression may follow in the same comment.
     range: TextRange,
     scope: Scope,
-    /// None ignores every rule.
+    /// The rules to ignore, or `None` for every rule.
     names: Option<Vec<Name>>,
     is_used: bool,
-    /// Why it cannot be read.
+    /// Why the comment cannot be parsed.
     parse_error: Option<String>,
 }
 
-/// What a remark counts for.
+/// The part of the file that a comment applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     File,
-    /// What is on this row, and the statement that begins or ends there.
+    /// Findings on this row, and in the statement that begins or ends there.
     Row(usize),
-    /// For a file, but too late in it.
+    /// An `ignore-file` below the first line of code.
     Nothing,
 }
 
@@ -46,7 +48,7 @@ struct Name {
 }
 
 impl<'a> Suppressions<'a> {
-    /// `comments` are the comments with an `antifreeze:` in them.
+    /// Parses the comments that contain `antifreeze:`.
     pub fn parse_all(
         positions: &'a PositionMap,
         comments: &[TextRange],
@@ -63,7 +65,7 @@ impl<'a> Suppressions<'a> {
         }
     }
 
-    /// Whether a remark ignores this finding; the remark is then of use.
+    /// Whether a comment ignores this finding. The comment then counts as used.
     pub fn ignore(&mut self, finding: &Finding) -> bool {
         let first = self.positions.row(finding.range.start());
         let last = self.positions.row(finding.range.end());
@@ -83,14 +85,14 @@ impl<'a> Suppressions<'a> {
         ignored
     }
 
-    /// Whether there is a remark that was of no use so far.
+    /// Whether any comment is still unused.
     pub fn has_unused(&self) -> bool {
         self.suppressions
             .iter()
             .any(|suppression| !suppression.is_used_up())
     }
 
-    /// What is wrong with the remarks themselves.
+    /// Returns the findings about the comments themselves.
     pub fn findings_about_comments(&self) -> Vec<Finding> {
         let unused = self
             .suppressions
@@ -116,15 +118,15 @@ impl<'a> Suppressions<'a> {
             .map(|name| format!("`{}`", name.text))
             .collect();
         let (message, fix) = if suppression.scope == Scope::Nothing {
-            let message = "`ignore-file` counts only above the first line of code".to_owned();
+            let message = "`ignore-file` only works above the first line of code".to_owned();
             (message, self.remove_suppression(suppression))
         } else if suppression.names.is_none() {
-            let message = "this comment ignores nothing: no rule finds anything here".to_owned();
+            let message = "this comment ignores nothing: there is no finding here".to_owned();
             (message, self.remove_suppression(suppression))
         } else if unused.is_empty() {
             return None;
         } else {
-            let message = format!("nothing here to ignore for {}", unused.join(", "));
+            let message = format!("no finding to ignore here for {}", unused.join(", "));
             let kept = names.iter().filter(|name| name.is_used || !known(name));
             (message, self.keep_names(suppression, kept))
         };
@@ -133,11 +135,11 @@ impl<'a> Suppressions<'a> {
             range: suppression.range,
             message,
             label: String::new(),
-            help: "remove what is not needed, so that it cannot hide a later finding".to_owned(),
+            help: "remove it, so that it cannot hide a later finding".to_owned(),
             fix: Some(Fix {
                 edits: vec![fix],
                 safety: Safety::Safe,
-                title: "Remove what ignores nothing".to_owned(),
+                title: "Remove the unused ignore".to_owned(),
             }),
         })
     }
@@ -152,7 +154,7 @@ impl<'a> Suppressions<'a> {
             fix: fix.map(|edit| Fix {
                 edits: vec![edit],
                 safety: Safety::Safe,
-                title: "Name a rule that there is, or none".to_owned(),
+                title: "Use an existing rule, or none".to_owned(),
             }),
         };
         if let Some(parse_error) = &suppression.parse_error {
@@ -167,7 +169,7 @@ impl<'a> Suppressions<'a> {
         let complaint = |name: &Name| {
             let message = format!("there is no rule `{}`", name.text);
             if let Some(rule) = rule_names::nearest_rule(&name.text) {
-                let help = format!("write `{}`, if that is what was meant", rule.name);
+                let help = format!("write `{}` if you meant that", rule.name);
                 let edit = Edit {
                     range: name.range,
                     content: rule.name.to_owned(),
@@ -186,7 +188,7 @@ impl<'a> Suppressions<'a> {
         unknown.map(complaint).collect()
     }
 
-    /// The remark with these names alone; none of it if there are none.
+    /// Returns an edit that keeps only these names, or removes the comment if there are none.
     fn keep_names<'n>(
         &self,
         suppression: &Suppression,
@@ -203,8 +205,8 @@ impl<'a> Suppressions<'a> {
         }
     }
 
-    /// Takes the remark out: with its line if nothing else is on it, else with the space
-    /// before it.
+    /// Returns an edit that removes the comment, with its line if nothing else is on it, otherwise
+    /// with the space before it.
     fn remove_suppression(&self, suppression: &Suppression) -> Edit {
         let row = self.positions.row(suppression.range.start());
         let line_start = self.positions.start_of_row(row);
@@ -257,7 +259,7 @@ impl Suppression {
     }
 }
 
-/// The remark of a comment, if it has one for us.
+/// Parses the suppression in a comment, if there is one.
 fn parse_comment(positions: &PositionMap, comment: TextRange) -> Option<Suppression> {
     let text = positions.text().get(comment.to_std_range())?;
     let (start, after) = text.match_indices('#').find_map(|(start, _)| {
@@ -269,7 +271,7 @@ fn parse_comment(positions: &PositionMap, comment: TextRange) -> Option<Suppress
         None => (false, after.strip_prefix("ignore")?),
     };
     let at = |part: &str| {
-        // `part` is a piece of `text`, which begins where the comment does.
+        // `part` is a slice of `text`, which starts where the comment does.
         let offset = part.as_ptr() as usize - text.as_ptr() as usize;
         comment.start() + TextSize::try_from(offset).unwrap_or_default()
     };
@@ -279,7 +281,7 @@ fn parse_comment(positions: &PositionMap, comment: TextRange) -> Option<Suppress
     let listed = after.trim_start();
     if let Some(list) = listed.strip_prefix('[') {
         match list.split_once(']') {
-            None => parse_error = Some("the list of rules has no end".to_owned()),
+            None => parse_error = Some("the list of rules is not closed".to_owned()),
             Some((list, rest)) => {
                 end = rest;
                 let pieces = list.split(',').map(str::trim);
@@ -300,7 +302,7 @@ fn parse_comment(positions: &PositionMap, comment: TextRange) -> Option<Suppress
     } else if after.starts_with(|next: char| next.is_alphanumeric() || "-_(:".contains(next)) {
         let word = after.split_whitespace().next().unwrap_or_default();
         let file = if is_for_file { "-file" } else { "" };
-        parse_error = Some(format!("`ignore{file}{word}` cannot be understood"));
+        parse_error = Some(format!("`ignore{file}{word}` is not understood"));
     }
     let end = end.find('#').map_or(comment.end(), |next| {
         at(end) + TextSize::try_from(next).unwrap_or_default()

@@ -4,8 +4,8 @@ use crate::test_findings::{finding, range};
 use antifreeze_lint::Dialect;
 use antifreeze_lint::target_machine::TargetMachine;
 
-/// Where each `X` of the text is a finding of graph-in-accumulator: how many are left, and
-/// what is said about the comments.
+/// Treats each `X` in the text as a finding of graph-in-accumulator. Returns how many remain, and
+/// the findings about the comments.
 fn judged(text: &str) -> (usize, Vec<Finding>) {
     let rule = rules::find_rule("graph-in-accumulator").unwrap();
     let checked =
@@ -29,7 +29,7 @@ fn ignored(text: &str) {
     assert!(complaints.is_empty(), "{complaints:?}");
 }
 
-/// The text after the fixes of the complaints.
+/// Returns the text after the fixes of the findings about comments.
 fn cleaned(text: &str) -> String {
     let mut text = text.to_owned();
     for _ in 0..5 {

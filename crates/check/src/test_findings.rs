@@ -1,4 +1,4 @@
-//! Findings and reports for tests, made by hand.
+//! Handmade findings and reports for tests.
 
 use crate::check_file::FileReport;
 use crate::notebook::Cells;
@@ -9,7 +9,7 @@ use antifreeze_lint::rule::{Rule, Severity, Stage};
 use ruff_text_size::{TextRange, TextSize};
 use std::path::PathBuf;
 
-/// Finds every `bad`, and knows how to make it `good`.
+/// A rule that finds every `bad` and fixes it to `good`.
 pub static BAD: Rule = Rule {
     code: "AF900",
     name: "bad",
@@ -32,7 +32,7 @@ pub fn range(start: usize, end: usize) -> TextRange {
     TextRange::new(offset(start), offset(end))
 }
 
-/// Where a piece of the text is.
+/// Returns the range of a piece of the text.
 pub fn at(text: &str, piece: &str) -> TextRange {
     let start = text.find(piece).unwrap_or_else(|| panic!("no {piece:?}"));
     range(start, start + piece.len())

@@ -1,4 +1,4 @@
-//! Whatever a file holds, it is checked, fixed and reported without a panic.
+//! Any bytes can be checked, fixed and reported without a panic.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,7 +41,7 @@ fn survives(bytes: &[u8]) {
     }
 }
 
-/// Pieces of training code in any order, some of which hang together.
+/// Generates pieces of training code in any order.
 fn code() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "import torch\n",

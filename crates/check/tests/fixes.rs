@@ -1,7 +1,7 @@
-//! Every fix that is offered for the scripts of the recall set: what it leaves is Python, has
-//! nothing left to fix, and is otherwise the text that it was.
+//! Applies every fix in the cases of the linter. The result is valid Python with nothing left to
+//! fix, and otherwise unchanged.
 
-// A test that cannot go on has failed.
+// A failure in a test is a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../../lint/tests/support/cases.rs"]
@@ -13,7 +13,7 @@ use antifreeze_lint::finding::Safety;
 use cases::read_cases;
 use support::examined;
 
-/// The report of each script with a fault, with the fixes it would get.
+/// Checks each faulty script and previews its fixes.
 fn fixed(safety: Safety) -> Vec<FileReport> {
     let wrong = read_cases().into_iter();
     let files: Vec<_> = wrong
@@ -57,7 +57,7 @@ fn what_is_not_fixed_stays_as_it_was() {
         let (before, after) = (text(&change.before), text(&change.after));
         let kept = |line: &&str| after.lines().any(|other| other == *line);
         let lost = before.lines().filter(|line| !kept(line)).count();
-        // A block may move in by a level; a whole script never does.
+        // A block may be indented, but never a whole script.
         let name = report.path.display();
         assert!(
             lost * 2 < before.lines().count(),

@@ -3,10 +3,10 @@
 use crate::args::CheckArguments;
 use crate::card;
 use crate::config::Settings;
-use crate::term_style::terminal_style;
 use crate::output::complain;
 use crate::output::print;
 use crate::run;
+use crate::term_style::terminal_style;
 use antifreeze_check::check_file::{self, CheckOptions, FileReport, FixMode};
 use antifreeze_check::find_files::{self, FoundFiles};
 use antifreeze_check::render::{self, Format};
@@ -218,7 +218,12 @@ fn standard_input(arguments: &CheckArguments, options: &CheckOptions) -> Result<
     Ok(status(&reports))
 }
 
-fn say(reports: &[FileReport], format: Format, fixes: FixMode, style: &TermStyle) -> Result<(), String> {
+fn say(
+    reports: &[FileReport],
+    format: Format,
+    fixes: FixMode,
+    style: &TermStyle,
+) -> Result<(), String> {
     tell_troubles(reports);
     let summary = render::summary(reports, fixes);
     if let FixMode::Preview(_) = fixes {

@@ -166,7 +166,7 @@ fn what_cannot_be_read_costs_a_line_and_the_rest_goes_on() {
         .tells("antifreeze: missing.py: No such file")
         .tells("antifreeze: binary.py is not text")
         .tells("antifreeze: latin.py is not UTF-8 (line 1)")
-        .tells("antifreeze: broken.ipynb is no notebook that can be read");
+        .tells("antifreeze: broken.ipynb is not a readable notebook");
 }
 
 /// A name that a shell's `*` found may have been chosen by somebody else.

@@ -92,7 +92,7 @@ pub fn check_source(
         return LintResult {
             parse_errors: vec![ParseError {
                 range: TextRange::default(),
-                message: "cannot be read as Python".to_owned(),
+                message: "cannot be parsed as Python".to_owned(),
             }],
             ..LintResult::default()
         };

@@ -1,4 +1,4 @@
-//! What is found in a document, and how it can be fixed, in the protocol's words.
+//! Converts findings and fixes to the types of the protocol.
 
 use crate::Project;
 use crate::documents::{Document, Documents};
@@ -21,7 +21,7 @@ pub struct DiagnosticsProvider<'a, S> {
 }
 
 impl<S: Project> DiagnosticsProvider<'_, S> {
-    /// What there is to say about each part of a document, be it that there is nothing.
+    /// Returns the diagnostics of each part of a document, including parts without findings.
     pub fn diagnostics(&self, document: &Document) -> Vec<PublishDiagnosticsParams> {
         let found = self.found(document);
         let parts = document.parts.iter().map(|part| {
@@ -33,7 +33,7 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
         parts.collect()
     }
 
-    /// The fixes of what is found where the cursor is, and one that makes all safe ones.
+    /// Returns the fixes of the findings at the cursor, and an action that makes all safe fixes.
     pub fn actions(
         &self,
         asked: &CodeActionParams,
@@ -74,7 +74,7 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
             let fix = finding.fix.as_ref().filter(|_| is_meant)?;
             let title = match fix.safety {
                 Safety::Safe => fix.title.clone(),
-                Safety::Unsafe => format!("{} (may change what is computed)", fix.title),
+                Safety::Unsafe => format!("{} (may change results)", fix.title),
             };
             Some(CodeAction {
                 title,
@@ -88,7 +88,7 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
         fixes.collect()
     }
 
-    // The protocol keys its edits by address, as the library for it does.
+    // `lsp_types` uses URIs as keys.
     #[allow(clippy::mutable_key_type)]
     fn fix_all(&self, document: &Document) -> Option<CodeAction> {
         let report = self.examined(document, FixMode::Preview(Safety::Safe));
@@ -103,14 +103,14 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
             }
         }
         Some(CodeAction {
-            title: "Make all safe fixes of antifreeze".to_owned(),
+            title: "Apply all safe antifreeze fixes".to_owned(),
             kind: Some(CodeActionKind::SOURCE_FIX_ALL),
             edit: Some(WorkspaceEdit::new(changes)),
             ..CodeAction::default()
         })
     }
 
-    /// None when an edit has no place in the editor.
+    /// Returns `None` if an edit has no position in the editor.
     #[allow(clippy::mutable_key_type)]
     fn workspace_edit(
         &self,
@@ -139,7 +139,7 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
         found.collect()
     }
 
-    /// Where the editor has a range of what was examined.
+    /// Returns the location of a checked range in the editor.
     fn place(
         &self,
         document: &Document,
@@ -153,7 +153,7 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
 
     fn examined(&self, document: &Document, fixes: FixMode) -> FileReport {
         let file = document.file();
-        // A mistake in the configuration must not silence the editor; it is told by the command.
+        // An invalid configuration must not stop the server; `antifreeze check` reports it.
         let Ok(selection) = self.project.rule_selection(&file) else {
             return FileReport::default();
         };

@@ -1,4 +1,4 @@
-//! What an editor has open: single texts, and notebooks with the texts of their cells.
+//! The documents open in the editor: single texts, and notebooks with their cells.
 
 use crate::open_texts::{Encoding, OpenTexts, Text};
 use antifreeze_check::position::PositionMap;
@@ -40,7 +40,7 @@ impl Documents {
         }
     }
 
-    /// Takes in what became of a notebook's cells. What was taken out of it is returned.
+    /// Applies a change to the cells of a notebook. Returns the cells that were closed.
     pub fn change_notebook(
         &mut self,
         uri: &Uri,
@@ -73,7 +73,7 @@ impl Documents {
         gone
     }
 
-    /// The cells that were in it are returned.
+    /// Closes a notebook and returns its cells.
     pub fn close_notebook(&mut self, closed: DidCloseNotebookDocumentParams) -> Vec<Uri> {
         let notebook = closed.notebook_document.uri;
         self.notebooks.retain(|(uri, _)| *uri != notebook);
@@ -85,7 +85,7 @@ impl Documents {
         cells
     }
 
-    /// The text or notebook with this address, or the notebook with a cell of this address.
+    /// Returns the text or notebook with this URI, or the notebook with a cell of this URI.
     pub fn get(&self, uri: &Uri) -> Option<Document<'_>> {
         let notebook = self.notebooks.iter().find(|(notebook, cells)| {
             notebook == uri || cells.iter().any(|cell| cell.document == *uri)
@@ -115,10 +115,10 @@ impl Documents {
     }
 }
 
-/// What is examined as one.
+/// A document that is checked as a whole.
 pub struct Document<'a> {
     uri: &'a Uri,
-    /// Itself, or its cells.
+    /// The text, or the cells of the notebook.
     pub parts: Vec<Part<'a>>,
     is_notebook: bool,
 }
@@ -149,7 +149,7 @@ impl Document<'_> {
         file
     }
 
-    /// As it would be in a file.
+    /// Returns the document as the bytes of a file.
     pub fn bytes(&self) -> Vec<u8> {
         if !self.is_notebook {
             let contents = self.parts.iter().map(|part| part.text.content.as_bytes());
@@ -168,7 +168,7 @@ impl Document<'_> {
             .into_bytes()
     }
 
-    /// What its parts contain when these are its bytes.
+    /// Splits the bytes of the document into the contents of its parts.
     pub fn contents(&self, bytes: Vec<u8>) -> Option<Vec<String>> {
         if !self.is_notebook {
             return String::from_utf8(bytes).ok().map(|content| vec![content]);
@@ -177,7 +177,7 @@ impl Document<'_> {
         Some(cells.into_iter().map(|cell| cell.source).collect())
     }
 
-    /// The part that a range lies in, and where in it.
+    /// Returns the part that contains a range, and the range within it.
     pub fn locate(
         &self,
         range: TextRange,
@@ -193,7 +193,7 @@ impl Document<'_> {
     }
 }
 
-/// The file an address names; an address of something else serves as a name.
+/// Converts a URI to a path. A URI that is not a file serves as a name.
 fn uri_to_path(uri: &Uri) -> PathBuf {
     let path = match uri.scheme() {
         Some(scheme) if scheme.as_str() == "file" => uri.path().as_str(),

@@ -1,9 +1,8 @@
-//! The linter in an editor: findings and fixes as you type.
+//! A language server: findings and fixes while you type.
 //!
-//! One thread takes messages as they come, and answers the newest state of a text only: what was
-//! typed while it looked is looked at next, not what was typed in between. The texts are those of
-//! the editor, saved or not. Nothing is written to a file; fixes are offered, and the editor
-//! makes them.
+//! One thread receives all messages and answers only the newest state of a text. The texts are
+//! those in the editor, saved or not. The server writes no files; it offers fixes, and the editor
+//! applies them.
 
 mod diagnostics;
 mod documents;
@@ -31,29 +30,29 @@ use open_texts::Encoding;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// What the server needs to know of the machine and the project.
+/// The machine and the project that the server checks for.
 pub trait Project {
     fn target_machine(&self) -> TargetMachine;
-    /// The rules for a file, by the configuration nearest to it.
+    /// Returns the rules for a file, from the nearest configuration.
     fn rule_selection(&self, file: &Path) -> Result<RuleSelection, String>;
 }
 
-/// Serves an editor on standard input and output until it says goodbye.
+/// Serves an editor on standard input and output until it shuts down.
 pub fn serve(project: &impl Project) -> Result<(), String> {
     let (connection, threads) = transport::connect_stdio();
     let served = serve_on(&connection, project);
     drop(connection);
-    // Standard input is still open when an editor died in mid-word; that is its own business.
+    // After an error, standard input may still be open, so joining would block.
     if served.is_ok() {
         threads
             .join()
-            .map_err(|error| format!("talking to the editor: {error}"))?;
+            .map_err(|error| format!("language server: {error}"))?;
     }
     served
 }
 
 fn serve_on(connection: &Connection, project: &impl Project) -> Result<(), String> {
-    let failed = |error: &dyn std::fmt::Display| format!("talking to the editor: {error}");
+    let failed = |error: &dyn std::fmt::Display| format!("language server: {error}");
     let (id, parameters) = connection
         .initialize_start()
         .map_err(|error| failed(&error))?;
@@ -74,8 +73,7 @@ fn serve_on(connection: &Connection, project: &impl Project) -> Result<(), Strin
     server.run().map_err(|error| failed(&error))
 }
 
-/// Columns in bytes where the editor can count so, else as the protocol began: in the units of
-/// UTF-16.
+/// Columns count bytes if the editor supports that, otherwise UTF-16 units, the protocol's default.
 fn negotiate_encoding(parameters: &serde_json::Value) -> Encoding {
     let offered = serde_json::from_value::<InitializeParams>(parameters.clone())
         .ok()
@@ -103,7 +101,7 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
             },
         )),
         notebook_document_sync: Some(OneOf::Left(NotebookDocumentSyncOptions {
-            // Cells of all kinds, so that they are counted as the person counts them.
+            // All cells, so that they are numbered as in the editor.
             notebook_selector: vec![NotebookSelector::ByNotebook {
                 notebook: Notebook::String("jupyter-notebook".to_owned()),
                 cells: None,
@@ -127,14 +125,14 @@ struct Server<'a, S> {
     connection: &'a Connection,
     documents: Documents,
     provider: DiagnosticsProvider<'a, S>,
-    /// Texts and notebooks that have changed since they were looked at.
+    /// The changed texts and notebooks that are not checked yet.
     stale: Vec<Uri>,
 }
 
 impl<S: Project> Server<'_, S> {
     fn run(&mut self) -> Result<(), Failure> {
         loop {
-            // What was typed already is taken in before anything is looked at.
+            // All pending changes are applied before anything is checked.
             let message = match self.connection.receiver.try_recv() {
                 Ok(message) => message,
                 Err(_) => match self.stale.pop() {
@@ -144,7 +142,7 @@ impl<S: Project> Server<'_, S> {
                     }
                     None => match self.connection.receiver.recv() {
                         Ok(message) => message,
-                        // The editor is gone.
+                        // The editor has exited.
                         Err(_) => return Ok(()),
                     },
                 },
@@ -185,7 +183,7 @@ impl<S: Project> Server<'_, S> {
                 }
             }
             DidSaveTextDocument::METHOD => {
-                // The configuration may be what was saved.
+                // The saved file may be the configuration.
                 if let Some(saved) = parse_params::<DidSaveTextDocument>(notification) {
                     self.mark_stale(saved.text_document.uri);
                 }
@@ -238,13 +236,13 @@ impl<S: Project> Server<'_, S> {
         }
     }
 
-    /// Takes back what was said of a text that is no longer open.
+    /// Removes the diagnostics of a text that is no longer open.
     fn clear_diagnostics(&mut self, uri: Uri) -> Result<(), Failure> {
         self.stale.retain(|other| *other != uri);
         self.publish(PublishDiagnosticsParams::new(uri, Vec::new(), None))
     }
 
-    /// Tells the editor what is found in a document now.
+    /// Publishes the current findings of a document.
     fn publish_document(&self, uri: &Uri) -> Result<(), Failure> {
         if let Some(document) = self.documents.get(uri) {
             for told in self.provider.diagnostics(&document) {
@@ -262,7 +260,7 @@ impl<S: Project> Server<'_, S> {
 
     fn handle_request(&self, request: Request) -> Response {
         if request.method != CodeActionRequest::METHOD {
-            let message = format!("`{}` is not served", request.method);
+            let message = format!("method `{}` is not supported", request.method);
             return Response::new_err(request.id, ErrorCode::MethodNotFound as i32, message);
         }
         match serde_json::from_value(request.params) {
@@ -278,7 +276,7 @@ impl<S: Project> Server<'_, S> {
     }
 }
 
-/// What a notification says; None when it is not what its name promises.
+/// Parses the parameters of a notification. Returns `None` if they are malformed.
 fn parse_params<N>(notification: Notification) -> Option<N::Params>
 where
     N: lsp_types::notification::Notification,

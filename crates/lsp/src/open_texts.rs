@@ -1,10 +1,10 @@
-//! The texts an editor has open, as they are in the editor.
+//! The texts open in the editor.
 
 use lsp_types::{Position, PositionEncodingKind, Range, TextDocumentContentChangeEvent, Uri};
 use ruff_source_file::{LineIndex, OneIndexed, PositionEncoding, SourceLocation};
 use ruff_text_size::{TextRange, TextSize};
 
-/// How an editor counts columns.
+/// The unit in which an editor counts columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Utf8,
@@ -30,7 +30,7 @@ impl Encoding {
 pub struct Text {
     pub content: String,
     pub version: i32,
-    /// As the editor calls it.
+    /// The language identifier given by the editor.
     pub language: String,
 }
 
@@ -43,7 +43,7 @@ impl Text {
     }
 }
 
-/// The lines of a text, to turn offsets into places and back.
+/// The lines of a text, for converting between offsets and positions.
 pub struct Lines<'a> {
     text: &'a str,
     index: LineIndex,
@@ -67,7 +67,7 @@ impl Lines<'_> {
         Position::new(number(at.line), number(at.character_offset))
     }
 
-    /// A place beyond a line's end is its end.
+    /// Converts a position to an offset. A position beyond the end of a line is its end.
     fn offset(&self, position: Position, encoding: Encoding) -> usize {
         let number = |number: u32| OneIndexed::from_zero_indexed(number as usize);
         let line = number(position.line);
@@ -102,7 +102,7 @@ impl OpenTexts {
         found.map(|(uri, text)| (uri, text))
     }
 
-    /// Takes in what was typed, change by change.
+    /// Applies the editor's changes in order.
     pub fn change(
         &mut self,
         uri: &Uri,

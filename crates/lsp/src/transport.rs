@@ -1,5 +1,5 @@
-//! Messages on standard input and output. A message says how long it is before it comes; one that claims to be longer
-//! than any text of an editor ends the session instead of taking the memory.
+//! Messages on standard input and output. A message that claims to be longer than any text in an
+//! editor ends the session instead of exhausting memory.
 
 use lsp_server::{Connection, Message};
 use std::io::{self, BufRead, Read, Write};
@@ -15,7 +15,7 @@ pub struct IoThreads {
 }
 
 impl IoThreads {
-    /// Waits for both. To be called after the connection was dropped.
+    /// Waits for both threads. The connection must be dropped before.
     pub fn join(self) -> io::Result<()> {
         for thread in [self.reader, self.writer] {
             thread
@@ -49,7 +49,7 @@ pub fn connect_stdio() -> (Connection, IoThreads) {
     (server, IoThreads { reader, writer })
 }
 
-/// None at the end of the input.
+/// Reads a message. Returns `None` at the end of the input.
 fn read_message(from: &mut impl BufRead) -> io::Result<Option<Message>> {
     let mut length = None;
     for number in 0..MAX_HEADER_LINES {

@@ -1,4 +1,4 @@
-//! One line a finding, as compilers write it and editors read it.
+//! Prints one line per finding, in the format that editors parse.
 
 use super::{each_finding, format_location, severity_name};
 use crate::check_file::FileReport;

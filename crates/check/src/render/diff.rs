@@ -1,4 +1,4 @@
-//! What the fixes change, as a diff that `patch` takes.
+//! Renders the fixes as a diff that `patch` accepts.
 
 use super::escape_path;
 use crate::check_file::{Change, FileReport};
@@ -14,7 +14,7 @@ pub fn diff(reports: &[FileReport]) -> String {
 
 fn of(report: &FileReport, change: &Change) -> String {
     let name = escape_path(&report.path);
-    // Both were read or made by us, so they decode.
+    // Both were read or produced here, so decoding cannot fail.
     let text = |bytes: &[u8]| {
         let decoded = encoding::decode(bytes.to_vec());
         decoded.map(|(text, _)| text).unwrap_or_default()

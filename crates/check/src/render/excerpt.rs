@@ -1,4 +1,4 @@
-//! The lines of a finding, with what is meant marked below them.
+//! Renders the source lines of a finding and marks its range.
 
 use crate::position::PositionMap;
 use antifreeze_lint::finding::Finding;
@@ -6,9 +6,10 @@ use antifreeze_text::{TermStyle, sanitize};
 use ruff_text_size::TextSize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A span of more rows than this is shown by its first and its last ones.
+/// The number of rows up to which a range is shown in full; of longer ranges only the first and
+/// last rows are shown.
 const MAX_WHOLE_ROWS: usize = 6;
-/// Narrower than this a line tells nothing.
+/// The smallest width for source lines.
 const MIN_WIDTH: usize = 40;
 
 pub fn excerpt(
@@ -87,8 +88,8 @@ pub fn excerpt(
     out
 }
 
-/// Where the finding begins and ends, without white space at its end, so that a span that
-/// takes its line break in does not reach into the next line.
+/// Returns the range of a finding without trailing whitespace, so that a final line break does not
+/// extend it to the next line.
 fn span(positions: &PositionMap, finding: &Finding) -> (TextSize, TextSize) {
     let text = positions.text();
     let start = text.floor_char_boundary(finding.range.start().to_usize());
@@ -102,14 +103,14 @@ fn span(positions: &PositionMap, finding: &Finding) -> (TextSize, TextSize) {
     (offset(start), offset(start + kept.len()))
 }
 
-/// The part of the lines that is shown, in columns.
+/// The visible columns of the source lines.
 struct Window {
     from: usize,
     room: usize,
 }
 
 impl Window {
-    /// All of the line if it fits, else what is around these columns of it.
+    /// Shows the whole line if it fits, otherwise the part around these columns.
     fn around(line: &str, from: usize, to: usize, room: usize) -> Window {
         let whole = expand_line(line).width();
         let spare = room.saturating_sub(to - from);
@@ -120,7 +121,7 @@ impl Window {
         Window { from, room }
     }
 
-    /// The line's part, with a sign where it was cut.
+    /// Returns the visible part of a line, with an ellipsis where it is cut.
     fn through(&self, line: &str) -> String {
         let drawn = expand_line(line);
         if self.from == 0 && drawn.width() <= self.room {
@@ -138,7 +139,7 @@ impl Window {
                 match (is_before, is_behind) {
                     (false, false) => part.push(character),
                     (true, _) => part.push_str(&format!("{:…>width$}", "")),
-                    // A wide one may leave two columns to fill.
+                    // A wide character may leave two columns to fill.
                     (_, true) => part.push_str(&format!("{:…>width$}", "")),
                 }
             }
@@ -147,13 +148,13 @@ impl Window {
         part
     }
 
-    /// Where a column of the line is in its part.
+    /// Returns the position of a column in the visible part.
     fn column(&self, column: usize) -> usize {
         column.saturating_sub(self.from).min(self.room)
     }
 }
 
-/// The line as a terminal shows it, tabs as four spaces, and nothing that would drive it.
+/// Escapes a line for the terminal, with tabs as four spaces.
 fn expand_line(line: &str) -> String {
     sanitize::escape(line.replace('\t', "    ").as_bytes())
 }

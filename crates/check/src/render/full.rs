@@ -1,4 +1,4 @@
-//! For a person: what is wrong, the lines it is wrong in, and the way out.
+//! Prints findings for a person: the message, the source lines and the help.
 
 use super::excerpt::excerpt;
 use super::{each_finding, format_location, severity_name};
@@ -24,7 +24,8 @@ pub fn full(reports: &[FileReport], style: &TermStyle) -> String {
         }
         text.push_str(&format!(
             "{} {}: {}\n",
-            style.paint("1",
+            style.paint(
+                "1",
                 &format_location(&report.path, positions.position_of(finding.range.start()))
             ),
             style.paint(colour, &kind),

@@ -1,4 +1,4 @@
-//! Workflow commands: GitHub shows each beside its line of the change.
+//! Prints workflow commands, which GitHub shows beside the changed lines.
 
 use super::{each_finding, escape_path, start_and_end};
 use crate::check_file::FileReport;
@@ -27,7 +27,7 @@ pub fn github(reports: &[FileReport]) -> String {
                 None => {
                     properties.push(format!("line={}", start.line));
                     properties.push(format!("endLine={}", end.line));
-                    // Columns are taken within one line only.
+                    // GitHub accepts columns only within one line.
                     if start.line == end.line {
                         properties.push(format!("col={}", start.column));
                         properties.push(format!("endColumn={}", end.column));

@@ -1,5 +1,5 @@
-//! GitLab's code quality report. A fingerprint stays the same while its line moves, so that
-//! a merge request shows what is new in it.
+//! Prints GitLab's code quality report. A fingerprint stays the same when its line moves, so that a
+//! merge request shows only new findings.
 
 use super::{each_finding, escape_path, start_and_end};
 use crate::check_file::FileReport;
@@ -33,11 +33,12 @@ pub fn gitlab(reports: &[FileReport]) -> String {
         })
     });
     let issues: Vec<_> = issues.collect();
-    // Strings and numbers are always JSON.
+    // Serializing strings and numbers cannot fail.
     serde_json::to_string_pretty(&issues).unwrap_or_default() + "\n"
 }
 
-/// Made of the file, the rule and the text of the line, and of how many such there were.
+/// Computes fingerprints from the file, the rule, the text of the line and the number of earlier
+/// duplicates.
 #[derive(Default)]
 pub struct Fingerprints(HashMap<u64, u32>);
 
@@ -61,7 +62,7 @@ impl Fingerprints {
 
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a: the same in every version, which the hash of the standard library is not.
+/// FNV-1a, which unlike the standard library's hash is the same in every version.
 fn fnv(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! For programs: a list of objects, one a finding.
+//! Prints findings as a JSON list for programs.
 
 use super::{each_finding, escape_path, severity_name, start_and_end};
 use crate::check_file::FileReport;
@@ -16,14 +16,14 @@ struct Item<'a> {
     label: &'a str,
     help: &'a str,
     file: String,
-    /// The number of the cell, in a notebook; lines then count within it.
+    /// The number of the cell in a notebook; lines then count within it.
     cell: Option<usize>,
     start: JsonPosition,
     end: JsonPosition,
     fix: Option<Change<'a>>,
 }
 
-/// Both from one; columns count characters, and the end is the first that is not meant.
+/// A position, from one. Columns count characters, and an end is exclusive.
 #[derive(Serialize)]
 struct JsonPosition {
     line: usize,
@@ -49,7 +49,7 @@ pub fn json(reports: &[FileReport]) -> String {
     let items: Vec<_> = each_finding(reports)
         .map(|(report, positions, finding)| item(report, positions, finding))
         .collect();
-    // Strings and numbers are always JSON.
+    // Serializing strings and numbers cannot fail.
     serde_json::to_string_pretty(&items).unwrap_or_default() + "\n"
 }
 

@@ -1,4 +1,4 @@
-//! What was found, for a person or for a program.
+//! Renders findings for a person or a program.
 
 mod concise;
 mod diff;
@@ -25,24 +25,24 @@ use antifreeze_text::{TermStyle, sanitize};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Who the output is for.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// A person: the lines, what is wrong with them, and the way out.
+    /// For a person: the message, the source lines and the help.
     #[default]
     Full,
-    /// A person or an editor: one line each.
+    /// For a person or an editor: one line per finding.
     Concise,
     Json,
-    /// Annotations of GitHub Actions.
+    /// GitHub Actions annotations.
     Github,
-    /// Code scanning, as SARIF 2.1.0.
+    /// SARIF 2.1.0 for code scanning.
     Sarif,
-    /// The code quality report of GitLab.
+    /// The GitLab code quality report.
     Gitlab,
 }
 
-/// The findings in a format.
+/// Renders the findings in a format.
 pub fn findings(format: Format, reports: &[FileReport], style: &TermStyle) -> String {
     match format {
         Format::Full => full::full(reports, style),
@@ -54,7 +54,7 @@ pub fn findings(format: Format, reports: &[FileReport], style: &TermStyle) -> St
     }
 }
 
-/// Each finding with its file and its text.
+/// Returns each finding with its file and positions.
 fn each_finding(
     reports: &[FileReport],
 ) -> impl Iterator<Item = (&FileReport, &PositionMap, &Finding)> {
@@ -69,7 +69,7 @@ fn each_finding(
     })
 }
 
-/// A path as one may print it.
+/// Escapes a path for printing.
 pub fn escape_path(path: &Path) -> String {
     sanitize::escape(path.as_os_str().as_bytes())
 }
@@ -82,7 +82,7 @@ fn severity_name(severity: Severity) -> &'static str {
     }
 }
 
-/// "train.py:14:5", "train.ipynb:cell 3:14:5".
+/// Formats a location: "train.py:14:5", "train.ipynb:cell 3:14:5".
 fn format_location(path: &Path, place: Position) -> String {
     let cell = place.cell.map(|cell| format!(":cell {cell}"));
     format!(

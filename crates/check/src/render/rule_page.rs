@@ -1,10 +1,10 @@
-//! A rule's page, and the list of rules, on a terminal.
+//! Prints a rule's page and the list of rules on a terminal.
 
 use crate::{pages, rules};
 use antifreeze_lint::rule::{Rule, Stage};
 use antifreeze_text::TermStyle;
 
-/// The page of a rule: headings bold, code set in, the rest as it is written.
+/// Renders a rule's page: headings in bold, code indented.
 pub fn rule_page(rule: &Rule, style: &TermStyle) -> String {
     let mut text = String::new();
     let mut is_code = false;
@@ -25,7 +25,7 @@ pub fn rule_page(rule: &Rule, style: &TermStyle) -> String {
     style.glyphs.render(text)
 }
 
-/// Every rule in a line.
+/// Renders every rule in one line.
 pub fn rule_list(style: &TermStyle) -> String {
     let widest = rules::all_rules()
         .map(|rule| rule.name.len())

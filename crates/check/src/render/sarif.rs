@@ -1,4 +1,4 @@
-//! SARIF 2.1.0, which GitHub's code scanning and many others take.
+//! Prints findings as SARIF 2.1.0, for GitHub code scanning and other tools.
 
 use super::gitlab::Fingerprints;
 use super::{each_finding, start_and_end};
@@ -58,7 +58,7 @@ pub fn sarif(reports: &[FileReport]) -> String {
             "results": results.collect::<Vec<_>>(),
         }],
     });
-    // Strings and numbers are always JSON.
+    // Serializing strings and numbers cannot fail.
     serde_json::to_string_pretty(&log).unwrap_or_default() + "\n"
 }
 
@@ -106,8 +106,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// A path as a reference that a reader may resolve: what could mean something else is
-/// written as its bytes.
+/// Encodes a path as a URI reference.
 fn uri(path: &Path) -> String {
     let mut uri = match path.is_absolute() {
         true => String::from("file://"),

@@ -1,10 +1,10 @@
-//! The last line: how much was found, and what of it can be fixed.
+//! The last line of the output: how many findings there are, and how many can be fixed.
 
 use crate::check_file::{FileReport, FixMode};
 use antifreeze_lint::finding::Safety;
 use antifreeze_lint::rule::Severity;
 
-/// "1 error, 2 warnings (1 fixable with --fix)"; none when nothing was found or fixed.
+/// Returns "1 error, 2 warnings (1 fixable with --fix)", or `None` if nothing was found or fixed.
 pub fn summary(reports: &[FileReport], fixes: FixMode) -> Option<String> {
     let findings = || reports.iter().flat_map(|report| &report.findings);
     let of = |severity: Severity| {

@@ -30,7 +30,7 @@ fn shown_full(text: &str, piece: &str) -> String {
     findings(Format::Full, &one(text, piece), &narrow())
 }
 
-/// Two files, one a notebook; one of the findings with a fix.
+/// Two files, one of them a notebook; one finding has a fix.
 fn several() -> Vec<FileReport> {
     let piece = at(TRAIN, "outputs.append((x, logits))");
     let fix = at(TRAIN, "logits");

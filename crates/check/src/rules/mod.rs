@@ -1,5 +1,4 @@
-//! All rules: those of the linter, and those about files and comments that only the shell
-//! around it can see.
+//! All rules: those of the linter, and those about files and comments.
 
 mod syntax_error;
 mod unknown_rule_in_ignore;
@@ -12,14 +11,14 @@ pub use unused_ignore::UNUSED_IGNORE;
 use antifreeze_lint::rule::Rule;
 use antifreeze_lint::rules::RULES;
 
-/// Every rule there is, by code.
+/// Returns every rule, sorted by code.
 pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
     [&SYNTAX_ERROR, &UNUSED_IGNORE, &UNKNOWN_RULE_IN_IGNORE]
         .into_iter()
         .chain(RULES.iter().copied())
 }
 
-/// A rule by its code or its name.
+/// Returns a rule by its code or its name.
 pub fn find_rule(text: &str) -> Option<&'static Rule> {
     all_rules().find(|rule| rule.name == text || rule.code.eq_ignore_ascii_case(text))
 }

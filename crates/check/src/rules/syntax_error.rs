@@ -1,18 +1,18 @@
 //! # syntax-error (AF000)
 //!
-//! The file is not Python as version 3 reads it, so little or nothing of it could be checked.
+//! The file is not valid Python 3, so little or nothing of it could be checked.
 //!
 //! ## Why
 //!
-//! What cannot be parsed cannot be checked. The place is where reading failed first; the cause
-//! is often a little above it, such as a bracket that was never closed. Code for Python 2
+//! A file that cannot be parsed cannot be checked. The position is where parsing failed first;
+//! the cause is often slightly above it, such as an unclosed bracket. Python 2 code
 //! (`print "loss"`) is named as such.
 //!
 //! ## When it is fine
 //!
-//! Files for Python 2, templates, tests of parsers. Leave them out with `exclude`, or name them
-//! under `per-file-ignores`. A comment cannot ignore it, because comments cannot be trusted in
-//! a file that cannot be read.
+//! Python 2 files, templates, tests of parsers. Skip them with `exclude`, or list them under
+//! `per-file-ignores`. A comment cannot ignore this rule, because comments are unreliable in a
+//! file that cannot be parsed.
 
 use antifreeze_lint::rule::{Rule, Severity, Stage};
 
@@ -22,6 +22,6 @@ pub static SYNTAX_ERROR: Rule = Rule {
     severity: Severity::Error,
     stage: Stage::Stable,
     source: include_str!("syntax_error.rs"),
-    // Found by whoever parses.
+    // Reported by `lint_source`, not by the model.
     check: |_, _| (),
 };

@@ -1,10 +1,10 @@
 //! # unknown-rule-in-ignore (AF002)
 //!
-//! An ignore comment that names a rule there is not, or cannot be read.
+//! An ignore comment that names an unknown rule or cannot be parsed.
 //!
 //! ## Why
 //!
-//! It looks as if something were ignored, and nothing is.
+//! The comment seems to ignore a finding, but has no effect.
 //!
 //! ## Wrong
 //!
@@ -20,7 +20,7 @@
 //!
 //! ## Fix
 //!
-//! Safe: puts the name that was probably meant, or removes the unknown one.
+//! Safe: inserts the name that was probably meant, or removes the unknown one.
 
 use antifreeze_lint::rule::{Rule, Severity, Stage};
 
@@ -30,6 +30,6 @@ pub static UNKNOWN_RULE_IN_IGNORE: Rule = Rule {
     severity: Severity::Warning,
     stage: Stage::Stable,
     source: include_str!("unknown_rule_in_ignore.rs"),
-    // Found by whoever applies the comments.
+    // Reported by `suppressions`, not by the model.
     check: |_, _| (),
 };

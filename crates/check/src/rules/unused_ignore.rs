@@ -4,7 +4,7 @@
 //!
 //! ## Why
 //!
-//! A comment that outlived its reason hides the next real finding on its line.
+//! A comment that is no longer needed hides the next real finding on its line.
 //!
 //! ## Wrong
 //!
@@ -20,8 +20,8 @@
 //!
 //! ## When it is fine
 //!
-//! An ignore of a finding that only a smaller machine has is not reported: the same file is
-//! checked where it trains and where it is written.
+//! A comment for a finding that only a smaller machine would have is not reported, because the
+//! same file may be checked on several machines.
 //!
 //! ## Fix
 //!
@@ -35,6 +35,6 @@ pub static UNUSED_IGNORE: Rule = Rule {
     severity: Severity::Warning,
     stage: Stage::Stable,
     source: include_str!("unused_ignore.rs"),
-    // Found by whoever applies the comments.
+    // Reported by `suppressions`, not by the model.
     check: |_, _| (),
 };

@@ -4,7 +4,7 @@ use antifreeze_check::settings::{RuleFlags, Settings};
 use antifreeze_lint::target_machine::TargetMachine;
 use std::path::Path;
 
-/// The report of each file, by all rules, on a laptop with a card.
+/// Checks files with all rules, for a laptop with a GPU.
 pub fn examined<P: AsRef<Path> + Sync>(files: &[(P, Vec<u8>)], fixes: FixMode) -> Vec<FileReport> {
     let flags = RuleFlags {
         preview: true,
