@@ -1,5 +1,6 @@
 //! Checks one file: from its bytes to its report.
 
+use crate::error::FileError;
 use crate::fix::{self, Fixed};
 use crate::lint_source::SourceLinter;
 use crate::position::PositionMap;
@@ -38,7 +39,7 @@ pub struct FileReport {
     /// The number of fixes that were made, or would be made.
     pub fixed: usize,
     /// What failed and why, as predicates whose subject is the file.
-    pub troubles: Vec<String>,
+    pub errors: Vec<FileError>,
     /// What was skipped on purpose, in the same form.
     pub notes: Vec<String>,
     /// The file before and after its fixes, in preview mode.
@@ -55,14 +56,14 @@ pub struct Change {
 pub fn check_file(path: &Path, options: &CheckOptions) -> FileReport {
     let mut report = match source::read_file(path) {
         Ok(bytes) => check_bytes(bytes, path, options),
-        Err(trouble) => failed_report(path, trouble),
+        Err(error) => failed_report(path, error),
     };
     if let FixMode::Apply(_) = options.fixes
         && let Some(change) = report.change.take()
-        && let Err(trouble) = replace_file::replace_file(path, &change.before, &change.after)
+        && let Err(error) = replace_file::replace_file(path, &change.before, &change.after)
     {
         report.fixed = 0;
-        report.troubles.push(trouble);
+        report.errors.push(error);
     }
     report
 }
@@ -77,12 +78,7 @@ pub fn check_bytes(bytes: Vec<u8>, path: &Path, options: &CheckOptions) -> FileR
                 .map(String::as_str)
                 .or_else(|| panic.downcast_ref::<&str>().copied())
                 .unwrap_or("for an unknown reason");
-            failed_report(
-                path,
-                format!(
-                    "could not be checked: antifreeze itself failed ({reason}); please report it"
-                ),
-            )
+            failed_report(path, FileError::Panic(reason.to_owned()))
         },
     )
 }
@@ -96,7 +92,7 @@ fn check_bytes_inner(bytes: Vec<u8>, path: &Path, options: &CheckOptions) -> Fil
     let source = match Source::decode(bytes, path) {
         Ok(Some(source)) => source,
         Ok(None) => return empty_report(path),
-        Err(trouble) => return failed_report(path, trouble),
+        Err(error) => return failed_report(path, error),
     };
     let linter = SourceLinter {
         target: options.target,
@@ -128,7 +124,7 @@ fn fix_source(
     // The file is fixed only if it can be written back byte by byte.
     let after = match original.bytes() {
         Ok(same) if same == before => source.bytes(),
-        _ => Err("has an encoding that cannot be written back, so it was not fixed".into()),
+        _ => Err(FileError::LossyEncoding),
     };
     match after {
         Ok(after) => {
@@ -137,9 +133,9 @@ fn fix_source(
             report.change = Some(Change { before, after });
             report
         }
-        Err(trouble) => {
+        Err(error) => {
             let mut report = report_findings(linter.lint(&original), original, path);
-            report.troubles.push(trouble);
+            report.errors.push(error);
             report
         }
     }
@@ -176,9 +172,9 @@ fn empty_report(path: &Path) -> FileReport {
     }
 }
 
-fn failed_report(path: &Path, trouble: String) -> FileReport {
+fn failed_report(path: &Path, error: FileError) -> FileReport {
     FileReport {
-        troubles: vec![trouble],
+        errors: vec![error],
         ..empty_report(path)
     }
 }

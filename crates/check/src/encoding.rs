@@ -1,6 +1,7 @@
 //! Decodes a script by its byte order mark, its coding comment (PEP 263) or as UTF-8. Encoding the
 //! text again gives exactly the same bytes.
 
+use crate::error::FileError;
 use std::borrow::Cow;
 
 /// The encoding of a script, used to write it back.
@@ -15,13 +16,11 @@ pub enum Encoding {
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Decodes bytes to text without the byte order mark.
-pub fn decode(bytes: Vec<u8>) -> Result<(String, Encoding), String> {
+pub fn decode(bytes: Vec<u8>) -> Result<(String, Encoding), FileError> {
     match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] => utf16(rest, false),
         [0xfe, 0xff, rest @ ..] => utf16(rest, true),
-        _ if memchr::memchr(0, &bytes).is_some() => {
-            Err("is not text (it contains NUL bytes)".into())
-        }
+        _ if memchr::memchr(0, &bytes).is_some() => Err(FileError::NotText),
         [0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest.to_vec(), Encoding::Utf8WithMark),
         _ => match cookie(&bytes).map(|name| (name, known(name))) {
             None => utf8(bytes, Encoding::Utf8),
@@ -31,14 +30,14 @@ pub fn decode(bytes: Vec<u8>) -> Result<(String, Encoding), String> {
             Some((_, Some(encoding))) => named(&bytes, encoding),
             // Pure ASCII reads the same in any encoding that was meant.
             Some((_, None)) if bytes.is_ascii() => utf8(bytes, Encoding::Utf8),
-            Some((name, None)) => Err(format!("declares the unknown encoding `{name}`")),
+            Some((name, None)) => Err(FileError::UnknownEncoding(name.to_owned())),
         },
     }
 }
 
 impl Encoding {
     /// Encodes a text.
-    pub fn encode(self, text: &str) -> Result<Vec<u8>, String> {
+    pub fn encode(self, text: &str) -> Result<Vec<u8>, FileError> {
         Ok(match self {
             Encoding::Utf8 => text.as_bytes().to_vec(),
             Encoding::Utf8WithMark => [UTF8_MARK, text.as_bytes()].concat(),
@@ -52,32 +51,29 @@ impl Encoding {
             }
             Encoding::Named(encoding) => match encoding.encode(text) {
                 (bytes, _, false) => bytes.into_owned(),
-                _ => return Err(format!("cannot be encoded as {}", encoding.name())),
+                _ => return Err(FileError::Unencodable(encoding.name())),
             },
         })
     }
 }
 
-fn utf8(bytes: Vec<u8>, encoding: Encoding) -> Result<(String, Encoding), String> {
+fn utf8(bytes: Vec<u8>, encoding: Encoding) -> Result<(String, Encoding), FileError> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = error.as_bytes().get(..error.utf8_error().valid_up_to());
         let line = 1 + memchr::memchr_iter(b'\n', good.unwrap_or_default()).count();
-        format!(
-            "is not UTF-8 (line {line}) and declares no other encoding; if it is Latin-1, \
-             start it with `# -*- coding: latin-1 -*-`"
-        )
+        FileError::NotUtf8 { line }
     })?;
     Ok((text, encoding))
 }
 
-fn utf16(bytes: &[u8], big_endian: bool) -> Result<(String, Encoding), String> {
+fn utf16(bytes: &[u8], big_endian: bool) -> Result<(String, Encoding), FileError> {
     let encoding = match big_endian {
         true => encoding_rs::UTF_16BE,
         false => encoding_rs::UTF_16LE,
     };
     let text = decoded(bytes, encoding)?;
     if memchr::memchr(0, text.as_bytes()).is_some() {
-        return Err("is not text (it contains NUL characters)".into());
+        return Err(FileError::NotText);
     }
     Ok((text.into_owned(), Encoding::Utf16 { big_endian }))
 }
@@ -85,7 +81,7 @@ fn utf16(bytes: &[u8], big_endian: bool) -> Result<(String, Encoding), String> {
 fn named(
     bytes: &[u8],
     encoding: &'static encoding_rs::Encoding,
-) -> Result<(String, Encoding), String> {
+) -> Result<(String, Encoding), FileError> {
     let text = decoded(bytes, encoding)?;
     Ok((text.into_owned(), Encoding::Named(encoding)))
 }
@@ -93,13 +89,10 @@ fn named(
 fn decoded<'a>(
     bytes: &'a [u8],
     encoding: &'static encoding_rs::Encoding,
-) -> Result<Cow<'a, str>, String> {
+) -> Result<Cow<'a, str>, FileError> {
     match encoding.decode_without_bom_handling(bytes) {
         (text, false) => Ok(text),
-        _ => Err(format!(
-            "is not valid {}, the encoding it declares",
-            encoding.name().to_ascii_lowercase()
-        )),
+        _ => Err(FileError::InvalidEncoding(encoding.name())),
     }
 }
 
@@ -210,7 +203,7 @@ mod tests {
             (b"# coding: shift_jis\n# \xff", "shift_jis"),
             (b"\xff\xfe\0\xd8", "utf-16"),
         ] {
-            let message = decode(bytes.to_vec()).unwrap_err();
+            let message = decode(bytes.to_vec()).unwrap_err().to_string();
             assert!(message.contains(reason), "{message}");
         }
     }

@@ -1,6 +1,7 @@
 //! Finds the files to check. Folders are walked without what git ignores, hidden files, and
 //! installed or built code. A named file is always checked.
 
+use crate::error::FindError;
 use ignore::{WalkBuilder, WalkState};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -21,12 +22,12 @@ const SKIPPED_FOLDERS: [&str; 10] = [
 ];
 
 /// The files found for the arguments.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct FoundFiles {
     /// The paths, sorted and without duplicates.
     pub paths: Vec<PathBuf>,
     /// What could not be read, and why.
-    pub troubles: Vec<String>,
+    pub errors: Vec<FindError>,
 }
 
 /// Finds the files of these arguments. Excluded files are skipped unless they are named.
@@ -37,8 +38,8 @@ pub fn find_files(arguments: &[PathBuf], is_excluded: impl Fn(&Path) -> bool + S
             Ok(about) if about.is_dir() => walk(argument, &is_excluded, &mut files),
             Ok(_) => files.paths.push(argument.clone()),
             Err(error) => files
-                .troubles
-                .push(format!("{}: {error}", argument.display())),
+                .errors
+                .push(FindError::Argument(argument.clone(), error)),
         }
     }
     for path in &mut files.paths {
@@ -72,7 +73,7 @@ fn walk(folder: &Path, is_excluded: &(impl Fn(&Path) -> bool + Sync), files: &mu
                 Ok(entry) => entry,
                 Err(error) => {
                     if let Ok(mut found) = found.lock() {
-                        found.troubles.push(error.to_string());
+                        found.errors.push(FindError::Walk(error));
                     }
                     return WalkState::Continue;
                 }
@@ -140,7 +141,7 @@ mod tests {
     fn found(folder: &Path, arguments: &[&str]) -> Vec<String> {
         let arguments: Vec<_> = arguments.iter().map(|name| folder.join(name)).collect();
         let files = find_files(&arguments, |path| path.ends_with("excluded"));
-        assert_eq!(files.troubles, [""; 0]);
+        assert!(files.errors.is_empty(), "{:?}", files.errors);
         let name = |path: &PathBuf| path.strip_prefix(folder).unwrap().display().to_string();
         files.paths.iter().map(name).collect()
     }
@@ -195,6 +196,6 @@ mod tests {
             false
         });
         assert_eq!(files.paths.len(), 1);
-        assert!(files.troubles[0].contains("b.py: No such file"));
+        assert!(files.errors[0].to_string().contains("b.py: No such file"));
     }
 }

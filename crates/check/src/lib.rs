@@ -7,6 +7,7 @@
 
 pub mod check_file;
 mod encoding;
+pub mod error;
 pub mod find_files;
 mod fix;
 mod lint_source;

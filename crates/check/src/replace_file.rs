@@ -1,13 +1,14 @@
 //! Replaces a file's content atomically and keeps its owner and permissions.
 
+use crate::error::FileError;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
 
 /// Replaces a file that still has the content `old`. Symbolic links are followed and stay links.
-pub fn replace_file(path: &Path, old: &[u8], new: &[u8]) -> Result<(), String> {
-    try_replace(path, old, new).map_err(|error| format!("cannot be written: {error}"))
+pub fn replace_file(path: &Path, old: &[u8], new: &[u8]) -> Result<(), FileError> {
+    try_replace(path, old, new).map_err(FileError::Write)
 }
 
 fn try_replace(path: &Path, old: &[u8], new: &[u8]) -> io::Result<()> {
@@ -61,12 +62,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.py");
         fs::write(&path, "other").unwrap();
-        let message = replace_file(&path, b"old", b"new").unwrap_err();
+        let message = replace_file(&path, b"old", b"new").unwrap_err().to_string();
         assert!(message.contains("meantime"), "{message}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
         assert!(
             replace_file(&path, b"other", b"new")
                 .unwrap_err()
+                .to_string()
                 .contains("read-only")
         );
         assert_eq!(fs::read(&path).unwrap(), b"other");

@@ -1,5 +1,6 @@
 //! Resolves rule names, and suggests a rule for a misspelled name.
 
+use crate::error::UnknownRule;
 use crate::rules;
 use antifreeze_lint::rule::Rule;
 
@@ -12,7 +13,7 @@ pub enum RuleMatch {
 }
 
 /// Resolves a code, a name, a code prefix such as `AF1`, or `ALL`.
-pub fn resolve_rules(name: &str) -> Result<RuleMatch, String> {
+pub fn resolve_rules(name: &str) -> Result<RuleMatch, UnknownRule> {
     let name = name.trim();
     if let Some(rule) = rules::find_rule(name) {
         return Ok(RuleMatch::One(rule));
@@ -24,15 +25,15 @@ pub fn resolve_rules(name: &str) -> Result<RuleMatch, String> {
         .collect();
     match many.is_empty() {
         false => Ok(RuleMatch::Many(many)),
-        true => Err(unknown_rule_message(name)),
+        true => Err(unknown_rule(name)),
     }
 }
 
-/// Returns "there is no rule `x`; did you mean `y`?"
-pub fn unknown_rule_message(name: &str) -> String {
-    match nearest_rule(name) {
-        Some(rule) => format!("there is no rule `{name}`; did you mean `{}`?", rule.name),
-        None => format!("there is no rule `{name}`; `antifreeze check --explain` lists them"),
+/// Returns the error for a name that is no rule.
+pub fn unknown_rule(name: &str) -> UnknownRule {
+    UnknownRule {
+        name: name.to_owned(),
+        suggestion: nearest_rule(name),
     }
 }
 
@@ -97,13 +98,19 @@ mod tests {
     fn a_slip_of_the_hand_is_answered_with_the_name() {
         for name in ["unused-ignor", "unused_ignore", "unusedignore"] {
             assert!(
-                resolve_rules(name).unwrap_err().contains("`unused-ignore`"),
+                resolve_rules(name)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("`unused-ignore`"),
                 "{name}"
             );
         }
         for name in ["quux", "", "A", "AF999"] {
             assert!(
-                resolve_rules(name).unwrap_err().contains("--explain"),
+                resolve_rules(name)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("--explain"),
                 "{name}"
             );
         }

@@ -1,5 +1,6 @@
 //! Selects the rules for each file from the configuration and the command line.
 
+use crate::error::SettingsError;
 use crate::rule_names::{self, RuleMatch};
 use crate::rules::{self, SYNTAX_ERROR};
 use antifreeze_lint::rule::{Rule, Stage};
@@ -45,7 +46,11 @@ pub struct RuleSelection {
 impl Settings {
     /// Combines the settings with the flags, which win. Patterns are relative to `folder`, which
     /// contains the configuration.
-    pub fn resolve(&self, flags: &RuleFlags, folder: &Path) -> Result<RuleSelection, String> {
+    pub fn resolve(
+        &self,
+        flags: &RuleFlags,
+        folder: &Path,
+    ) -> Result<RuleSelection, SettingsError> {
         let preview = self.preview || flags.preview;
         let usual = || vec!["ALL".to_owned()];
         let selected = if flags.select.is_empty() {
@@ -75,7 +80,7 @@ impl Settings {
         });
         Ok(RuleSelection {
             on,
-            per_file: per_file.collect::<Result<_, String>>()?,
+            per_file: per_file.collect::<Result<_, SettingsError>>()?,
             excluded: PathPatterns::new(&self.exclude, folder)?,
         })
     }
@@ -103,7 +108,7 @@ impl RuleSelection {
 }
 
 /// Returns the rules of these names. A rule in preview is enabled by its name, or if preview is on.
-fn enabled_rules(names: &[String], preview: bool) -> Result<Vec<&'static Rule>, String> {
+fn enabled_rules(names: &[String], preview: bool) -> Result<Vec<&'static Rule>, SettingsError> {
     let mut on: Vec<&'static Rule> = Vec::new();
     for name in names {
         match rule_names::resolve_rules(name)? {
@@ -120,7 +125,7 @@ fn enabled_rules(names: &[String], preview: bool) -> Result<Vec<&'static Rule>, 
     Ok(on)
 }
 
-fn named_rules(names: &[String]) -> Result<Vec<&'static Rule>, String> {
+fn named_rules(names: &[String]) -> Result<Vec<&'static Rule>, SettingsError> {
     enabled_rules(names, true)
 }
 
@@ -136,20 +141,24 @@ struct PathPatterns {
 }
 
 impl PathPatterns {
-    fn new(patterns: &[String], folder: &Path) -> Result<PathPatterns, String> {
+    fn new(patterns: &[String], folder: &Path) -> Result<PathPatterns, SettingsError> {
+        let invalid = |pattern: &str, error| SettingsError::Pattern {
+            pattern: pattern.to_owned(),
+            error,
+        };
         let mut set = GlobSetBuilder::new();
         for pattern in patterns {
             let bare = pattern.trim_start_matches("./").trim_end_matches('/');
             let glob = GlobBuilder::new(bare)
                 .literal_separator(true)
                 .build()
-                .map_err(|error| {
-                    format!("`{pattern}` is not a valid path pattern: {}", error.kind())
-                })?;
+                .map_err(|error| invalid(pattern, error))?;
             set.add(glob);
         }
         Ok(PathPatterns {
-            patterns: set.build().map_err(|error| error.to_string())?,
+            patterns: set
+                .build()
+                .map_err(|error| invalid(&patterns.join(", "), error))?,
             folder: folder.to_owned(),
         })
     }
@@ -250,11 +259,16 @@ mod tests {
             r#"{"per-file-ignores": {"*": ["unused-ignor"]}}"#,
         ] {
             let error = settings(text).resolve(&RuleFlags::default(), Path::new("/"));
-            assert!(error.unwrap_err().contains("did you mean `unused-ignore`"));
+            assert!(
+                error
+                    .unwrap_err()
+                    .to_string()
+                    .contains("did you mean `unused-ignore`")
+            );
         }
         let error =
             settings(r#"{"exclude": ["a["]}"#).resolve(&RuleFlags::default(), Path::new("/"));
-        assert!(error.unwrap_err().contains("`a[`"));
+        assert!(error.unwrap_err().to_string().contains("`a[`"));
         assert!(serde_json::from_str::<Settings>(r#"{"selct": []}"#).is_err());
     }
 }

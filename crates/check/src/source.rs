@@ -1,6 +1,7 @@
 //! The text of a file, and how to write it back.
 
 use crate::encoding::{self, Encoding};
+use crate::error::FileError;
 use crate::notebook::{self, Cells};
 use antifreeze_lint::Dialect;
 use antifreeze_lint::finding::Edit;
@@ -26,17 +27,17 @@ enum Origin {
 }
 
 /// Reads a file.
-pub fn read_file(path: &Path) -> Result<Vec<u8>, String> {
+pub fn read_file(path: &Path) -> Result<Vec<u8>, FileError> {
     // A shell passes the output of a command as a pipe in /dev/fd.
     let is_passed = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
     let file = match is_passed {
         true => std::fs::File::open(path),
         false => regular_file::open(path),
     };
-    read_bounded(file.map_err(|error| read_error(&error))?, path)
+    read_bounded(file.map_err(FileError::Read)?, path)
 }
 
-pub fn read_bounded(from: impl Read, name: &Path) -> Result<Vec<u8>, String> {
+pub fn read_bounded(from: impl Read, name: &Path) -> Result<Vec<u8>, FileError> {
     let longest = match is_notebook(name) {
         true => MAX_NOTEBOOK_BYTES,
         false => MAX_SCRIPT_BYTES,
@@ -44,18 +45,11 @@ pub fn read_bounded(from: impl Read, name: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     from.take(longest + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| read_error(&error))?;
+        .map_err(FileError::Read)?;
     if bytes.len() as u64 > longest {
-        let longest = longest >> 20;
-        return Err(format!(
-            "is longer than {longest} MiB, so it is not checked"
-        ));
+        return Err(FileError::TooLong(longest));
     }
     Ok(bytes)
-}
-
-fn read_error(error: &std::io::Error) -> String {
-    format!("cannot be read: {error}")
 }
 
 pub fn is_notebook(path: &Path) -> bool {
@@ -65,7 +59,7 @@ pub fn is_notebook(path: &Path) -> bool {
 
 impl Source {
     /// Decodes the bytes of a file. Returns `None` for a notebook in another language.
-    pub fn decode(bytes: Vec<u8>, path: &Path) -> Result<Option<Source>, String> {
+    pub fn decode(bytes: Vec<u8>, path: &Path) -> Result<Option<Source>, FileError> {
         let (text, encoding) = encoding::decode(bytes)?;
         if !is_notebook(path) {
             return Ok(Some(Source {
@@ -74,7 +68,9 @@ impl Source {
             }));
         }
         if encoding != Encoding::Utf8 {
-            return Err("is not a readable notebook: it is not plain UTF-8".to_owned());
+            return Err(FileError::InvalidNotebook(
+                "it is not plain UTF-8".to_owned(),
+            ));
         }
         let json = text;
         Ok(
@@ -129,7 +125,7 @@ impl Source {
     }
 
     /// Encodes the source as a file.
-    pub fn bytes(&self) -> Result<Vec<u8>, String> {
+    pub fn bytes(&self) -> Result<Vec<u8>, FileError> {
         match &self.origin {
             Origin::Script(encoding) => encoding.encode(&self.text),
             Origin::Notebook { json, cells } => {
@@ -146,13 +142,17 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_read_to_its_end() {
-        let message = read_bounded(std::io::repeat(b' '), Path::new("a.py")).unwrap_err();
+        let message = read_bounded(std::io::repeat(b' '), Path::new("a.py"))
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("16 MiB"), "{message}");
     }
 
     #[test]
     fn a_missing_file_is_explained() {
-        let message = read_file(Path::new("/nowhere/a.py")).unwrap_err();
+        let message = read_file(Path::new("/nowhere/a.py"))
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("No such file"), "{message}");
     }
 

@@ -31,7 +31,7 @@ fn a_fix_leaves_python_with_nothing_left_to_fix() {
         for report in fixed(safety) {
             let name = report.path.display();
             assert!(
-                report.troubles.is_empty() && report.notes.is_empty(),
+                report.errors.is_empty() && report.notes.is_empty(),
                 "{name}: {report:?}"
             );
             let left: Vec<_> = report

@@ -39,7 +39,7 @@ fn explain(name: &str) -> Result<(), String> {
     match (name, rules::find_rule(name)) {
         ("", _) => print(render::rule_list(&style)),
         (_, Some(rule)) => print(render::rule_page(rule, &style)),
-        (_, None) => Err(rule_names::unknown_rule_message(name)),
+        (_, None) => Err(rule_names::unknown_rule(name).to_string()),
     }
 }
 
@@ -54,7 +54,8 @@ fn serve(arguments: &CheckArguments) -> Result<(), String> {
     // On a thread of the crew, for a text may be deep.
     let served = parallel::map_items(&[()], |()| antifreeze_lsp::serve(&project))
         .map_err(|error| format!("starting a thread: {error}"))?;
-    served.into_iter().collect()
+    let served: Result<(), antifreeze_lsp::ServerError> = served.into_iter().collect();
+    served.map_err(|error| error.to_string())
 }
 
 /// What an editor has open, in the light of the flags and the configuration around it.
@@ -69,9 +70,9 @@ impl antifreeze_lsp::Project for OpenProject<'_> {
         self.target
     }
 
-    fn rule_selection(&self, file: &Path) -> Result<RuleSelection, String> {
+    fn rule_selection(&self, file: &Path) -> Option<RuleSelection> {
         let folder = file.parent().filter(|parent| parent.is_absolute());
-        selection(self.arguments, folder.unwrap_or(&self.folder))
+        selection(self.arguments, folder.unwrap_or(&self.folder)).ok()
     }
 }
 
@@ -94,20 +95,20 @@ fn check_files(arguments: CheckArguments) -> Result<u8, String> {
         [] => &here,
         paths => paths,
     };
-    let FoundFiles { paths, troubles } =
+    let FoundFiles { paths, errors } =
         find_files::find_files(paths, |path| selection.excludes(path));
-    if paths.is_empty() && troubles.is_empty() {
+    if paths.is_empty() && errors.is_empty() {
         complain(&no_files(&arguments.paths));
     }
-    for trouble in &troubles {
-        complain(trouble);
+    for error in &errors {
+        complain(&error.to_string());
     }
     let reports = parallel::map_items(&paths, |path| check_file::check_file(path, &options))
         .map_err(|error| format!("starting threads: {error}"))?;
     let style = terminal_style(rustix::stdio::stdout());
     say(&reports, arguments.output_format.into(), fixes, &style)?;
     Ok(match status(&reports) {
-        _ if !troubles.is_empty() => FAILED,
+        _ if !errors.is_empty() => FAILED,
         status => status,
     })
 }
@@ -143,7 +144,9 @@ fn selection(arguments: &CheckArguments, folder: &Path) -> Result<RuleSelection,
         preview: arguments.preview,
     };
     // First without the file, so that a mistake is laid at the right door.
-    antifreeze_check::settings::Settings::default().resolve(&flags, folder)?;
+    antifreeze_check::settings::Settings::default()
+        .resolve(&flags, folder)
+        .map_err(|error| error.to_string())?;
     selection_in(folder, &flags)
 }
 
@@ -188,7 +191,7 @@ fn standard_input(arguments: &CheckArguments, options: &CheckOptions) -> Result<
     let name = arguments.stdin_filename.clone();
     let name = name.unwrap_or_else(|| PathBuf::from("-"));
     let bytes = source::read_bounded(std::io::stdin().lock(), &name)
-        .map_err(|trouble| format!("standard input {trouble}"))?;
+        .map_err(|error| format!("standard input {error}"))?;
     let mut reports = parallel::map_items(&[()], |()| {
         check_file::check_bytes(bytes.clone(), &name, options)
     })
@@ -207,7 +210,7 @@ fn standard_input(arguments: &CheckArguments, options: &CheckOptions) -> Result<
     let change = reports.first_mut().and_then(|report| report.change.take());
     print(change.map_or(bytes, |change| change.after))?;
     let style = terminal_style(rustix::stdio::stderr());
-    tell_troubles(&reports);
+    print_errors(&reports);
     eprint!(
         "{}",
         render::findings(arguments.output_format.into(), &reports, &style)
@@ -224,7 +227,7 @@ fn say(
     fixes: FixMode,
     style: &TermStyle,
 ) -> Result<(), String> {
-    tell_troubles(reports);
+    print_errors(reports);
     let summary = render::summary(reports, fixes);
     if let FixMode::Preview(_) = fixes {
         print(render::diff(reports))?;
@@ -237,7 +240,7 @@ fn say(
     match summary {
         _ if format != Format::Full => Ok(()),
         Some(summary) => print(summary + "\n"),
-        None if reports.iter().all(|report| report.troubles.is_empty()) => match reports.len() {
+        None if reports.iter().all(|report| report.errors.is_empty()) => match reports.len() {
             0 => Ok(()),
             1 => print("no problems found in 1 file\n"),
             count => print(format!("no problems found in {count} files\n")),
@@ -246,10 +249,11 @@ fn say(
     }
 }
 
-fn tell_troubles(reports: &[FileReport]) {
+fn print_errors(reports: &[FileReport]) {
     for report in reports {
-        for trouble in report.troubles.iter().chain(&report.notes) {
-            complain(&format!("{} {trouble}", render::escape_path(&report.path)));
+        let errors = report.errors.iter().map(ToString::to_string);
+        for message in errors.chain(report.notes.iter().cloned()) {
+            complain(&format!("{} {message}", render::escape_path(&report.path)));
         }
     }
 }
@@ -257,7 +261,7 @@ fn tell_troubles(reports: &[FileReport]) {
 /// What only would be fixed is still there.
 fn status(reports: &[FileReport]) -> u8 {
     let is_found = |report: &FileReport| !report.findings.is_empty() || report.change.is_some();
-    if reports.iter().any(|report| !report.troubles.is_empty()) {
+    if reports.iter().any(|report| !report.errors.is_empty()) {
         FAILED
     } else if reports.iter().any(is_found) {
         FOUND

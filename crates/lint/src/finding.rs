@@ -6,7 +6,9 @@ use ruff_text_size::TextRange;
 /// One place in the code that will cause a problem.
 #[derive(Clone, Debug)]
 pub struct Finding {
+    /// The rule that reports the finding.
     pub rule: &'static Rule,
+    /// The source range that is marked.
     pub range: TextRange,
     /// One sentence that names the variable or call and its effect.
     pub message: String,
@@ -15,6 +17,7 @@ pub struct Finding {
     pub label: String,
     /// How to fix it, with code to paste where possible.
     pub help: String,
+    /// A change that removes the finding, if there is one.
     pub fix: Option<Fix>,
 }
 
@@ -23,17 +26,22 @@ pub struct Finding {
 pub struct Fix {
     /// The edits, sorted by position and without overlap.
     pub edits: Vec<Edit>,
+    /// Whether the fix keeps the result of the program.
     pub safety: Safety,
     /// What the fix does, in the imperative: "Keep the value, not the graph".
     pub title: String,
 }
 
+/// A replacement of a range of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
+    /// The range to replace; empty for an insertion.
     pub range: TextRange,
+    /// The new text.
     pub content: String,
 }
 
+/// Whether a fix keeps the result of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Safety {
     /// The program computes the same result with less memory.

@@ -4,6 +4,8 @@
 //! The text is parsed once, [`model`] works out what its names stand for, and each rule in
 //! [`rules`] queries the model. Nothing here reads a file, and no input makes it panic or abort.
 
+#![warn(missing_docs)]
+
 mod depth;
 pub mod finding;
 pub mod model;
@@ -35,19 +37,23 @@ pub struct LintResult {
 /// A reason why a text is not valid Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
+    /// Where parsing failed.
     pub range: TextRange,
+    /// What is wrong, in the parser's words.
     pub message: String,
 }
 
 /// The Python dialect of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect<'a> {
+    /// A script or module.
     Python,
     /// A notebook with magic commands. The cells are in the order of the text.
     Notebook(&'a [Cell]),
 }
 
 impl Dialect<'_> {
+    /// Returns the source type for the parser.
     pub fn source_type(self) -> PySourceType {
         match self {
             Dialect::Python => PySourceType::Python,

@@ -3,10 +3,14 @@
 use crate::finding::Finding;
 use crate::model::Module;
 
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// Wastes time or memory.
     Info,
+    /// Probably fails or runs out of memory.
     Warning,
+    /// Fails or runs out of memory.
     Error,
 }
 
@@ -19,15 +23,19 @@ pub enum Stage {
     Preview,
 }
 
+/// A rule of the linter.
 pub struct Rule {
     /// A unique code such as `AF101`, never reused for another rule.
     pub code: &'static str,
     /// A unique name such as `graph-in-accumulator`.
     pub name: &'static str,
+    /// How serious its findings are.
     pub severity: Severity,
+    /// How well it is proven.
     pub stage: Stage,
     /// The source of the rule's file, whose first comment is its page.
     pub source: &'static str,
+    /// Adds the rule's findings for a text.
     pub check: fn(&Module<'_>, &mut Vec<Finding>),
 }
 

@@ -7,5 +7,6 @@ pub struct TargetMachine {
     pub ram_bytes: Option<u64>,
     /// Memory of the largest GPU in bytes.
     pub vram_bytes: Option<u64>,
+    /// Cores that may be used.
     pub cores: Option<u32>,
 }

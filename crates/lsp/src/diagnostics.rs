@@ -154,7 +154,7 @@ impl<S: Project> DiagnosticsProvider<'_, S> {
     fn examined(&self, document: &Document, fixes: FixMode) -> FileReport {
         let file = document.file();
         // An invalid configuration must not stop the server; `antifreeze check` reports it.
-        let Ok(selection) = self.project.rule_selection(&file) else {
+        let Some(selection) = self.project.rule_selection(&file) else {
             return FileReport::default();
         };
         let options = CheckOptions {

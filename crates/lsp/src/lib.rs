@@ -33,29 +33,24 @@ use std::path::Path;
 /// The machine and the project that the server checks for.
 pub trait Project {
     fn target_machine(&self) -> TargetMachine;
-    /// Returns the rules for a file, from the nearest configuration.
-    fn rule_selection(&self, file: &Path) -> Result<RuleSelection, String>;
+    /// Returns the rules for a file, from the nearest configuration, or `None` if that is invalid.
+    fn rule_selection(&self, file: &Path) -> Option<RuleSelection>;
 }
 
 /// Serves an editor on standard input and output until it shuts down.
-pub fn serve(project: &impl Project) -> Result<(), String> {
+pub fn serve(project: &impl Project) -> Result<(), ServerError> {
     let (connection, threads) = transport::connect_stdio();
     let served = serve_on(&connection, project);
     drop(connection);
     // After an error, standard input may still be open, so joining would block.
     if served.is_ok() {
-        threads
-            .join()
-            .map_err(|error| format!("language server: {error}"))?;
+        threads.join().map_err(ServerError::new)?;
     }
     served
 }
 
-fn serve_on(connection: &Connection, project: &impl Project) -> Result<(), String> {
-    let failed = |error: &dyn std::fmt::Display| format!("language server: {error}");
-    let (id, parameters) = connection
-        .initialize_start()
-        .map_err(|error| failed(&error))?;
+fn serve_on(connection: &Connection, project: &impl Project) -> Result<(), ServerError> {
+    let (id, parameters) = connection.initialize_start().map_err(ServerError::new)?;
     let encoding = negotiate_encoding(&parameters);
     let hello = serde_json::json!({
         "capabilities": capabilities(encoding),
@@ -63,14 +58,14 @@ fn serve_on(connection: &Connection, project: &impl Project) -> Result<(), Strin
     });
     connection
         .initialize_finish(id, hello)
-        .map_err(|error| failed(&error))?;
+        .map_err(ServerError::new)?;
     let mut server = Server {
         connection,
         documents: Documents::default(),
         provider: DiagnosticsProvider { project, encoding },
         stale: Vec::new(),
     };
-    server.run().map_err(|error| failed(&error))
+    server.run().map_err(ServerError)
 }
 
 /// Columns count bytes if the editor supports that, otherwise UTF-16 units, the protocol's default.
@@ -120,6 +115,24 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
 }
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why the connection to the editor failed.
+#[derive(Debug)]
+pub struct ServerError(Failure);
+
+impl ServerError {
+    fn new(error: impl Into<Failure>) -> ServerError {
+        ServerError(error.into())
+    }
+}
+
+impl std::fmt::Display for ServerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "language server: {}", self.0)
+    }
+}
+
+impl std::error::Error for ServerError {}
 
 struct Server<'a, S> {
     connection: &'a Connection,

@@ -27,13 +27,17 @@ use ruff_text_size::{Ranged, TextRange};
 
 /// An analyzed text.
 pub struct Module<'a> {
+    /// The text.
     pub text: &'a str,
+    /// The machine to compare sizes with.
     pub target: TargetMachine,
+    /// The dialect of the text.
     pub dialect: Dialect<'a>,
     flow: Flow<'a>,
 }
 
 impl<'a> Module<'a> {
+    /// Analyzes a parsed text.
     pub fn analyze(
         text: &'a str,
         dialect: Dialect<'a>,
@@ -63,22 +67,27 @@ impl<'a> Module<'a> {
         &self.flow.divisions
     }
 
+    /// All loops.
     pub fn loops(&self) -> &[Loop<'a>] {
         &self.flow.loops
     }
 
+    /// The module and all functions.
     pub fn frames(&self) -> &[Frame<'a>] {
         &self.flow.frames
     }
 
+    /// All classes.
     pub fn classes(&self) -> &[Class<'a>] {
         &self.flow.classes
     }
 
+    /// Returns the frame with this id.
     pub fn frame(&self, id: FrameId) -> &Frame<'a> {
         &self.flow.frames[id.0 as usize]
     }
 
+    /// Returns the loop with this id.
     pub fn loop_at(&self, id: LoopId) -> &Loop<'a> {
         &self.flow.loops[id.0 as usize]
     }
@@ -154,6 +163,7 @@ impl<'a> Module<'a> {
         found.map(|(_, value)| *value)
     }
 
+    /// Returns the source text of a range.
     pub fn source(&self, range: impl Ranged) -> &'a str {
         &self.text[range.range()]
     }

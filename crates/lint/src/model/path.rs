@@ -33,14 +33,17 @@ impl<'a> Path<'a> {
         dotted.split('.').try_fold(self, Path::join)
     }
 
+    /// Returns the parts between the dots.
     pub fn segments(&self) -> &[&'a str] {
         &self.segments[..usize::from(self.length)]
     }
 
+    /// Returns the first part, the package.
     pub fn first(&self) -> &'a str {
         self.segments[0]
     }
 
+    /// Returns the last part.
     pub fn last(&self) -> &'a str {
         self.segments().last().copied().unwrap_or("")
     }
@@ -50,6 +53,7 @@ impl<'a> Path<'a> {
         self.segments().iter().copied().eq(dotted.split('.'))
     }
 
+    /// Whether this is one of the given dotted names.
     pub fn is_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.is(name))
     }

@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 /// The current value of a name, and the innermost loop it was bound in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Binding {
+    /// The value.
     pub value: Value,
+    /// The loop that binds the name.
     pub bound_in: Option<LoopId>,
 }
 
@@ -23,10 +25,12 @@ pub struct Scope<'a> {
 pub struct ScopeSnapshot(Vec<Option<Binding>>);
 
 impl<'a> Scope<'a> {
+    /// Returns the binding of a name.
     pub fn get(&self, name: &str) -> Option<Binding> {
         *self.slots.get(*self.places.get(name)?)?
     }
 
+    /// Binds a name.
     pub fn set(&mut self, name: &'a str, slot: Binding) {
         let fresh = self.places.len();
         let place = *self.places.entry(name).or_insert(fresh);
@@ -45,6 +49,7 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Unbinds a name, as `del` does.
     pub fn remove(&mut self, name: &str) {
         if let Some(place) = self.places.get(name)
             && let Some(slot) = self.slots.get_mut(*place)
@@ -53,6 +58,7 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Copies the current bindings.
     pub fn snapshot(&self) -> ScopeSnapshot {
         ScopeSnapshot(self.slots.clone())
     }
@@ -79,6 +85,7 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Returns the final value of every name.
     pub fn into_values(self) -> FxHashMap<&'a str, Value> {
         let slots = self.slots;
         self.places

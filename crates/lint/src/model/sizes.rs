@@ -156,12 +156,14 @@ pub fn option(call: &ExprCall) -> Option<(String, Value)> {
 /// An array of known shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
+    /// The length along each axis.
     pub lengths: Vec<f64>,
     /// The size of an element in bytes.
     pub each: f64,
 }
 
 impl Array {
+    /// Returns the number of bytes and rows.
     pub fn size(&self) -> Size {
         match self.lengths.first() {
             Some(rows) => Size::Bytes {

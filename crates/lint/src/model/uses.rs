@@ -13,6 +13,7 @@ pub struct Use<'a> {
     pub around: [Option<&'a Expr>; 4],
     /// The enclosing statement.
     pub statement: &'a Stmt,
+    /// Whether the name is assigned or deleted.
     pub is_store: bool,
 }
 

@@ -5,33 +5,48 @@ use ruff_text_size::TextSize;
 /// The kind of a value, as far as the rules distinguish it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ValueKind {
+    /// Anything else.
     #[default]
     Unknown,
+    /// The value `None`.
     None,
+    /// A number.
     Number,
+    /// A string.
     Text,
     /// A tensor of PyTorch or TensorFlow.
     Tensor,
     /// A NumPy array or a pandas table.
     Array,
+    /// A model or a layer.
     Model,
+    /// An optimizer.
     Optimizer,
+    /// A learning-rate scheduler.
     Scheduler,
+    /// A loss.
     Criterion,
     /// One of a model's weights. What is computed from weights has a graph.
     Parameter,
+    /// All weights of a model.
     Parameters,
+    /// A loader of batches.
     Loader,
+    /// A dataset.
     Dataset,
+    /// A gradient scaler.
     Scaler,
     /// An engine that runs the training step itself: DeepSpeed, Fabric, Accelerate.
     Engine,
+    /// A gradient tape of TensorFlow.
     Tape,
+    /// A list or set.
     List,
     /// One batch of a loader whose shape is known. Its first part has that shape.
     Batch,
     /// A list or queue that drops old elements.
     Bounded,
+    /// A dict.
     Dict,
     /// A tuple, by its index in [`super::flow::Flow::rows`].
     Tuple(u32),
@@ -39,6 +54,7 @@ pub enum ValueKind {
     Fields(u32),
     /// A function in this text.
     Function(u32),
+    /// A class in this text.
     Class(u32),
     /// An object of a class in this text that has no other kind.
     Instance(u32),
@@ -47,8 +63,10 @@ pub enum ValueKind {
 /// The device that holds a value's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
+    /// Main memory, or unknown.
     #[default]
     Unknown,
+    /// A GPU.
     Gpu,
 }
 
@@ -56,6 +74,7 @@ pub enum Device {
 /// criterion, the activation it applies to its input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
+    /// Unknown.
     #[default]
     Unknown,
     /// The output of a model with an unknown last layer.
@@ -66,22 +85,31 @@ pub enum Activation {
     Relu,
     /// Between zero and one; rounding reaches both ends.
     Softmax,
+    /// Between zero and one; rounding reaches both ends.
     Sigmoid,
 }
 
 /// The size of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Size {
+    /// Unknown.
     #[default]
     Unknown,
     /// A known number.
     Number(f64),
     /// An array of known size.
-    Bytes { bytes: f64, rows: f64 },
+    Bytes {
+        /// The size in bytes.
+        bytes: f64,
+        /// The length of the first axis.
+        rows: f64,
+    },
 }
 
+/// What is known about the value of an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Value {
+    /// What the value is.
     pub kind: ValueKind,
     /// Whether the value, or an element of the container, references an autograd graph.
     pub graph: bool,
@@ -91,10 +119,13 @@ pub struct Value {
     pub unreduced: bool,
     /// Whether the value has one element per output of a layer. The layer may have a single output.
     pub elementwise: bool,
+    /// The range of the value's numbers.
     pub activation: Activation,
     /// The class in this text that the value is an object of, whatever its kind.
     pub class: Option<u32>,
+    /// The device that holds the value.
     pub device: Device,
+    /// The size of the value.
     pub size: Size,
     /// The index of the shape in [`super::flow::Flow::shapes`] plus one, or 0 if it is unknown. For
     /// a dataset or loader, the shape of the first part it yields.
@@ -105,6 +136,7 @@ pub struct Value {
 }
 
 impl Value {
+    /// A value of which nothing is known.
     pub const UNKNOWN: Value = Value {
         kind: ValueKind::Unknown,
         graph: false,
@@ -119,6 +151,7 @@ impl Value {
         site: TextSize::new(0),
     };
 
+    /// Returns a value of which only the kind is known.
     pub const fn of_kind(kind: ValueKind) -> Value {
         Value {
             kind,
@@ -126,6 +159,7 @@ impl Value {
         }
     }
 
+    /// Returns a known number.
     pub const fn number(number: f64) -> Value {
         Value {
             size: Size::Number(number),
@@ -133,6 +167,7 @@ impl Value {
         }
     }
 
+    /// Returns a tensor with or without a graph.
     pub const fn tensor(graph: bool) -> Value {
         Value {
             graph,
@@ -141,10 +176,12 @@ impl Value {
         }
     }
 
+    /// Sets the offset where the value was created.
     pub fn with_site(self, site: TextSize) -> Value {
         Value { site, ..self }
     }
 
+    /// Whether the value is of this kind.
     pub fn is(&self, kind: ValueKind) -> bool {
         self.kind == kind
     }
@@ -157,6 +194,7 @@ impl Value {
         }
     }
 
+    /// Returns the size in bytes, if it is known.
     pub fn bytes(&self) -> Option<f64> {
         match self.size {
             Size::Bytes { bytes, .. } => Some(bytes),
@@ -164,6 +202,7 @@ impl Value {
         }
     }
 
+    /// Returns the number of rows, if it is known.
     pub fn rows(&self) -> Option<f64> {
         match self.size {
             Size::Bytes { rows, .. } => Some(rows),

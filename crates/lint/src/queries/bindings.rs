@@ -7,8 +7,11 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 /// An expression, the function it is in, and the part of its result that is meant.
 #[derive(Clone, Copy)]
 pub struct BoundExpr<'a> {
+    /// The expression.
     pub expr: &'a Expr,
+    /// The frame it is in.
     pub frame: FrameId,
+    /// The index of the part that is meant, if a tuple is unpacked.
     pub part: Option<usize>,
 }
 

@@ -45,7 +45,9 @@ pub fn count_mentions(text: &str, word: &str) -> usize {
 
 /// Gradients accumulated over several iterations of a loop before the optimizer steps.
 pub struct Accumulation<'m, 'a> {
+    /// The loop.
     pub id: LoopId,
+    /// The frame of the loop.
     pub frame: FrameId,
     /// The `if` around the step.
     pub choice: &'a StmtIf,
@@ -72,6 +74,7 @@ impl<'a> Accumulation<'_, 'a> {
         &self.modulo.right
     }
 
+    /// Whether a range is inside the `if`.
     pub fn is_in_choice(&self, range: impl Ranged) -> bool {
         lies_in(range.range(), self.choice.range())
     }
@@ -155,6 +158,7 @@ pub struct OptimizerSteps<'m, 'a> {
 }
 
 impl<'m, 'a> OptimizerSteps<'m, 'a> {
+    /// Collects the calls that step optimizers.
     pub fn collect(module: &'m Module<'a>) -> OptimizerSteps<'m, 'a> {
         let direct = module.calls().iter();
         OptimizerSteps {
@@ -165,6 +169,7 @@ impl<'m, 'a> OptimizerSteps<'m, 'a> {
         }
     }
 
+    /// Returns the calls that step an optimizer directly, with its name.
     pub fn direct(&self) -> &[(&'m Call<'a>, &'a str)] {
         &self.direct
     }

@@ -4,6 +4,7 @@ use crate::model::{Call, FrameId, LoopSource, Module, ValueKind};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::Ranged;
 
+/// Where a tensor comes from.
 pub enum TensorOrigin<'m, 'a> {
     /// The output of a model.
     Output(&'m Call<'a>),
@@ -13,6 +14,7 @@ pub enum TensorOrigin<'m, 'a> {
     Gradient,
     /// The weights of a model.
     Weights,
+    /// Anything else.
     Other,
 }
 

@@ -23,14 +23,23 @@ use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::{TextRange, TextSize};
 use rustc_hash::FxHashMap;
 
+/// The evaluation of a text and everything it recorded.
 pub struct Flow<'a> {
+    /// The text.
     pub text: &'a str,
+    /// The imported names.
     pub imports: Imports<'a>,
+    /// The module and its functions.
     pub frames: Vec<Frame<'a>>,
+    /// The classes.
     pub classes: Vec<Class<'a>>,
+    /// The loops.
     pub loops: Vec<Loop<'a>>,
+    /// The calls, in execution order.
     pub calls: Vec<Call<'a>>,
+    /// The assignments, in execution order.
     pub stores: Vec<Store<'a>>,
+    /// The divisions, in execution order.
     pub divisions: Vec<Division<'a>>,
     /// The elements of tuples and records.
     pub rows: Vec<Vec<(&'a str, Value)>>,
@@ -69,6 +78,7 @@ struct Callers {
 const MODULE_FRAME: FrameId = FrameId(0);
 
 impl<'a> Flow<'a> {
+    /// Evaluates a text.
     pub fn analyze(text: &'a str, body: &'a [Stmt]) -> Flow<'a> {
         let mut flow = Flow {
             text,

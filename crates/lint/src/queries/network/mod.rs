@@ -32,6 +32,7 @@ pub struct MemoryNeed {
 }
 
 impl MemoryNeed {
+    /// Returns the total.
     pub fn all(&self) -> f64 {
         self.input + self.activations + self.weights
     }

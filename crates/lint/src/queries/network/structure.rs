@@ -6,6 +6,7 @@ use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextSize};
 use std::cell::Cell;
 
+/// The layers of a model.
 pub(super) enum Network<'a> {
     Layer(&'a ExprCall, FrameId),
     /// A model class in this text.
@@ -13,6 +14,7 @@ pub(super) enum Network<'a> {
     Row(Vec<Network<'a>>),
 }
 
+/// Resolves an expression to the layers of a model.
 pub(super) fn resolve_network<'a>(
     budget: &Cell<u32>,
     module: &Module<'a>,
@@ -100,6 +102,7 @@ pub(super) fn resolve_network<'a>(
     }
 }
 
+/// Resolves the layers of a sequential model, up to the first unknown one.
 pub(super) fn resolve_sequential<'a>(
     budget: &Cell<u32>,
     module: &Module<'a>,

@@ -25,10 +25,13 @@ pub use totals::{accepts_plain_number, find_accumulation, is_scalar};
 pub struct StoredItem<'a> {
     /// The name of the container.
     pub name: &'a str,
+    /// The stored expression.
     pub item: &'a Expr,
+    /// Its value.
     pub value: Value,
     /// The call or statement that stores the item.
     pub range: TextRange,
+    /// Where it is stored.
     pub context: CodeContext,
     /// The innermost loop that the container outlives.
     pub outlived_loop: Option<LoopId>,

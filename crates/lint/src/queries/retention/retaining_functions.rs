@@ -37,6 +37,7 @@ pub fn match_arguments<'a>(
 
 /// A function in this text that stores an argument where it outlives the call.
 pub struct RetainingFunction<'a> {
+    /// The function.
     pub frame: FrameId,
     /// The parameter whose argument is stored.
     pub parameter: &'a str,
@@ -48,6 +49,7 @@ pub struct RetainingFunction<'a> {
     pub range: TextRange,
 }
 
+/// Returns the functions that store an argument where it outlives the call.
 pub fn find_retaining_functions<'a>(
     module: &Module<'a>,
     items: &[StoredItem<'a>],
