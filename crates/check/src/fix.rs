@@ -129,7 +129,7 @@ fn ranges_conflict(one: TextRange, other: TextRange) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_findings::{BAD, at, finding, range, with_fix};
+    use crate::test_findings::{BAD, finding, range, range_of, with_fix};
     use proptest::prelude::*;
     use std::path::Path;
 
@@ -164,8 +164,14 @@ mod tests {
     #[test]
     fn a_fix_that_leaves_no_python_is_left_out_and_said() {
         let text = "a = 1\nb = 2\n";
-        let breaking = with_fix(finding(&BAD, at(text, "1")), &[(at(text, "1"), "(")]);
-        let sound = with_fix(finding(&BAD, at(text, "2")), &[(at(text, "2"), "3")]);
+        let breaking = with_fix(
+            finding(&BAD, range_of(text, "1")),
+            &[(range_of(text, "1"), "(")],
+        );
+        let sound = with_fix(
+            finding(&BAD, range_of(text, "2")),
+            &[(range_of(text, "2"), "3")],
+        );
         let source = script(text);
         let findings = [breaking, sound];
         let chosen = choose_compatible(&source, &findings, Safety::Safe);

@@ -23,12 +23,12 @@ impl Cells {
         Cells { all, end }
     }
 
-    pub fn all(&self) -> &[Cell] {
+    pub fn as_slice(&self) -> &[Cell] {
         &self.all
     }
 
     pub fn containing(&self, offset: TextSize) -> Option<&Cell> {
-        Cell::at(&self.all, offset)
+        Cell::containing(&self.all, offset)
     }
 
     /// Whether each edit stays inside one cell.
@@ -318,7 +318,7 @@ mod tests {
         let start = |offset: u32| TextSize::new(offset);
         let expected =
             [(2, start(0)), (4, start(23))].map(|(number, start)| Cell { number, start });
-        assert_eq!(cells.all(), expected);
+        assert_eq!(cells.as_slice(), expected);
     }
 
     #[test]

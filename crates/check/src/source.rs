@@ -84,7 +84,7 @@ impl Source {
     pub fn dialect(&self) -> Dialect<'_> {
         match &self.origin {
             Origin::Script(_) => Dialect::Python,
-            Origin::Notebook { cells, .. } => Dialect::Notebook(cells.all()),
+            Origin::Notebook { cells, .. } => Dialect::Notebook(cells.as_slice()),
         }
     }
 

@@ -33,7 +33,7 @@ pub fn range(start: usize, end: usize) -> TextRange {
 }
 
 /// Returns the range of a piece of the text.
-pub fn at(text: &str, piece: &str) -> TextRange {
+pub fn range_of(text: &str, piece: &str) -> TextRange {
     let start = text.find(piece).unwrap_or_else(|| panic!("no {piece:?}"));
     range(start, start + piece.len())
 }

@@ -73,7 +73,7 @@ pub struct Cell {
 
 impl Cell {
     /// Returns the cell that contains an offset.
-    pub fn at(cells: &[Cell], offset: TextSize) -> Option<&Cell> {
+    pub fn containing(cells: &[Cell], offset: TextSize) -> Option<&Cell> {
         let after = cells.partition_point(|cell| cell.start <= offset);
         cells.get(after.checked_sub(1)?)
     }

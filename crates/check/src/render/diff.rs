@@ -8,11 +8,11 @@ use similar::TextDiff;
 pub fn diff(reports: &[FileReport]) -> String {
     reports
         .iter()
-        .filter_map(|report| Some(of(report, report.change.as_ref()?)))
+        .filter_map(|report| Some(report_diff(report, report.change.as_ref()?)))
         .collect()
 }
 
-fn of(report: &FileReport, change: &Change) -> String {
+fn report_diff(report: &FileReport, change: &Change) -> String {
     let name = escape_path(&report.path);
     // Both were read or produced here, so decoding cannot fail.
     let text = |bytes: &[u8]| {

@@ -17,7 +17,7 @@ pub fn gitlab(reports: &[FileReport]) -> String {
         json!({
             "description": format!("{}{}", cell.unwrap_or_default(), finding.message),
             "check_name": finding.rule.name,
-            "fingerprint": fingerprints.of(report, positions, finding),
+            "fingerprint": fingerprints.next(report, positions, finding),
             "severity": match finding.rule.severity {
                 Severity::Error => "major",
                 Severity::Warning => "minor",
@@ -43,7 +43,7 @@ pub fn gitlab(reports: &[FileReport]) -> String {
 pub struct Fingerprints(HashMap<u64, u32>);
 
 impl Fingerprints {
-    pub fn of(
+    pub fn next(
         &mut self,
         report: &FileReport,
         positions: &PositionMap,

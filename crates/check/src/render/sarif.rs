@@ -37,7 +37,7 @@ pub fn sarif(reports: &[FileReport]) -> String {
             "message": {"text": format!("{cell}{}{help}", finding.message)},
             "locations": [{"physicalLocation": {"artifactLocation": artifact, "region": region}}],
             "partialFingerprints": {
-                "antifreeze/v1": fingerprints.of(report, positions, finding),
+                "antifreeze/v1": fingerprints.next(report, positions, finding),
             },
         });
         if let (Some(fix), None) = (&finding.fix, start.cell) {

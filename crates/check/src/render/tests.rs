@@ -1,7 +1,7 @@
 use super::*;
 use crate::check_file::FixMode;
 use crate::notebook::Cells;
-use crate::test_findings::{BAD, at, finding, report, with_fix};
+use crate::test_findings::{BAD, finding, range_of, report, with_fix};
 use antifreeze_lint::Cell;
 use antifreeze_lint::finding::Safety;
 use insta::assert_snapshot;
@@ -15,7 +15,7 @@ fn one(text: &str, piece: &str) -> Vec<FileReport> {
         "train.py",
         text,
         None,
-        vec![finding(&BAD, at(text, piece))],
+        vec![finding(&BAD, range_of(text, piece))],
     )]
 }
 
@@ -32,8 +32,8 @@ fn shown_full(text: &str, piece: &str) -> String {
 
 /// Two files, one of them a notebook; one finding has a fix.
 fn several() -> Vec<FileReport> {
-    let piece = at(TRAIN, "outputs.append((x, logits))");
-    let fix = at(TRAIN, "logits");
+    let piece = range_of(TRAIN, "outputs.append((x, logits))");
+    let fix = range_of(TRAIN, "logits");
     let script = with_fix(finding(&BAD, piece), &[(fix, "logits.detach()")]);
     let all = [(3, 0), (7, 6)].map(|(number, start)| Cell {
         number,
@@ -41,7 +41,7 @@ fn several() -> Vec<FileReport> {
     });
     let cells = Cells::new(all.to_vec(), TextSize::new(24));
     let text = "x = 1\nimport a\ntotal = x\n";
-    let mut many = finding(&BAD, at(text, "total = x"));
+    let mut many = finding(&BAD, range_of(text, "total = x"));
     many.message = "100 % bad:\nreally, so".to_owned();
     vec![
         report("my dir/train,1.py", TRAIN, None, vec![script]),

@@ -172,7 +172,7 @@ impl<'a> Module<'a> {
     pub fn line_label(&self, range: impl Ranged) -> String {
         let cell = match self.dialect {
             Dialect::Python => None,
-            Dialect::Notebook(cells) => Cell::at(cells, range.start()),
+            Dialect::Notebook(cells) => Cell::containing(cells, range.start()),
         };
         let start = cell.map_or(0, |cell| usize::from(cell.start));
         let before = &self.text.as_bytes()[start..usize::from(range.start())];

@@ -129,7 +129,7 @@ pub fn find_accumulations<'m, 'a>(module: &'m Module<'a>) -> Vec<Accumulation<'m
     found.retain(|one| {
         // Excluded are an `if` that computes gradients itself, such as for a generator, and loops
         // where another call steps in every iteration.
-        let goes_back_inside = backwards.iter().any(|back| one.is_in_choice(back.expr))
+        let has_backward_inside = backwards.iter().any(|back| one.is_in_choice(back.expr))
             || module.calls().iter().any(|call| {
                 one.is_in_choice(call.expr)
                     && call
@@ -141,7 +141,7 @@ pub fn find_accumulations<'m, 'a>(module: &'m Module<'a>) -> Vec<Accumulation<'m
                 && module.is_inside_loop(&call.context, one.id)
                 && !one.is_in_choice(call.expr)
         });
-        !one.backwards.is_empty() && !goes_back_inside && !steps_outside && !is_one(one.every())
+        !one.backwards.is_empty() && !has_backward_inside && !steps_outside && !is_one(one.every())
     });
     found
 }

@@ -31,7 +31,7 @@ pub fn trace_origin<'m, 'a>(
         frame,
         anywhere,
     };
-    trace.back(expression, 12)
+    trace.trace(expression, 12)
 }
 
 struct Tracer<'m, 'a> {
@@ -41,35 +41,37 @@ struct Tracer<'m, 'a> {
 }
 
 impl<'m, 'a> Tracer<'m, 'a> {
-    fn back(&self, expression: &'a Expr, steps: u32) -> TensorOrigin<'m, 'a> {
+    fn trace(&self, expression: &'a Expr, steps: u32) -> TensorOrigin<'m, 'a> {
         let Some(steps) = steps.checked_sub(1) else {
             return TensorOrigin::Other;
         };
         match expression {
-            Expr::Name(_) => self.name(expression, steps),
+            Expr::Name(_) => self.trace_name(expression, steps),
             Expr::Attribute(attribute) => match attribute.attr.as_str() {
                 "grad" => TensorOrigin::Gradient,
-                "data" | "logits" | "last_hidden_state" | "T" => self.back(&attribute.value, steps),
-                _ => self.name(expression, steps),
+                "data" | "logits" | "last_hidden_state" | "T" => {
+                    self.trace(&attribute.value, steps)
+                }
+                _ => self.trace_name(expression, steps),
             },
-            Expr::Subscript(subscript) => self.back(&subscript.value, steps),
-            Expr::Tuple(tuple) => self.first(&tuple.elts, steps),
-            Expr::List(list) => self.first(&list.elts, steps),
-            Expr::Call(call) => self.call(call, steps),
+            Expr::Subscript(subscript) => self.trace(&subscript.value, steps),
+            Expr::Tuple(tuple) => self.trace_parts(&tuple.elts, steps),
+            Expr::List(list) => self.trace_parts(&list.elts, steps),
+            Expr::Call(call) => self.trace_call(call, steps),
             _ => TensorOrigin::Other,
         }
     }
 
-    fn first(&self, parts: &'a [Expr], steps: u32) -> TensorOrigin<'m, 'a> {
+    fn trace_parts(&self, parts: &'a [Expr], steps: u32) -> TensorOrigin<'m, 'a> {
         parts
             .iter()
-            .map(|part| self.back(part, steps))
+            .map(|part| self.trace(part, steps))
             .find(|origin| !matches!(origin, TensorOrigin::Other))
             .unwrap_or(TensorOrigin::Other)
     }
 
     /// Traces the last assignment to a name before this position, or the loop that binds it.
-    fn name(&self, name: &'a Expr, steps: u32) -> TensorOrigin<'m, 'a> {
+    fn trace_name(&self, name: &'a Expr, steps: u32) -> TensorOrigin<'m, 'a> {
         let Some(key) = self.module.dotted_name(name) else {
             return TensorOrigin::Other;
         };
@@ -94,9 +96,9 @@ impl<'m, 'a> Tracer<'m, 'a> {
                 if given.is_none_or(|given| given.statement.start() < store.statement.start()) =>
             {
                 match (store.source, store.statement) {
-                    (Some(source), _) => self.back(source, steps),
+                    (Some(source), _) => self.trace(source, steps),
                     // One part of an unpacked tuple: `logits, state = model(x, state)`.
-                    (None, Stmt::Assign(assign)) => self.back(&assign.value, steps),
+                    (None, Stmt::Assign(assign)) => self.trace(&assign.value, steps),
                     _ => TensorOrigin::Other,
                 }
             }
@@ -105,7 +107,7 @@ impl<'m, 'a> Tracer<'m, 'a> {
         }
     }
 
-    fn call(&self, call: &'a ExprCall, steps: u32) -> TensorOrigin<'m, 'a> {
+    fn trace_call(&self, call: &'a ExprCall, steps: u32) -> TensorOrigin<'m, 'a> {
         let mut calls = self.module.calls().iter();
         let Some(known) = calls.find(|known| known.expr.range() == call.range()) else {
             return TensorOrigin::Other;
@@ -114,13 +116,13 @@ impl<'m, 'a> Tracer<'m, 'a> {
             return TensorOrigin::Output(known);
         }
         if let Some(path) = known.path {
-            let goes_on = match path.segments() {
+            let keeps_origin = match path.segments() {
                 ["copy", "deepcopy" | "copy"] => true,
                 ["torch", "nn", "functional", name] | ["torch", name] => keeps_size(name),
                 _ => false,
             };
             return match call.arguments.args.first() {
-                Some(first) if goes_on => self.back(first, steps),
+                Some(first) if keeps_origin => self.trace(first, steps),
                 _ => TensorOrigin::Other,
             };
         }
@@ -129,11 +131,11 @@ impl<'m, 'a> Tracer<'m, 'a> {
             (Some("forward"), _) if known.receiver.is_some_and(|of| of.is(ValueKind::Model)) => {
                 TensorOrigin::Output(known)
             }
-            (Some("cpu" | "numpy"), Some(object)) if self.anywhere => self.back(object, steps),
+            (Some("cpu" | "numpy"), Some(object)) if self.anywhere => self.trace(object, steps),
             (Some("to"), Some(object)) if self.anywhere || !goes_to_cpu(call) => {
-                self.back(object, steps)
+                self.trace(object, steps)
             }
-            (Some(method), Some(object)) if keeps_size(method) => self.back(object, steps),
+            (Some(method), Some(object)) if keeps_size(method) => self.trace(object, steps),
             _ => TensorOrigin::Other,
         }
     }

@@ -67,7 +67,7 @@ fn check(module: &Module<'_>, findings: &mut Vec<Finding>) {
         };
         if let Some((needed, rows, on_gpu)) = step
             && let Some(room) = available_memory(module, on_gpu)
-            && needed.all() > room as f64
+            && needed.total() > room as f64
             && !saves_memory(module)
             && !known.contains(&call.context.frame.0)
         {
@@ -166,7 +166,7 @@ fn finding(call: &Call<'_>, needed: &MemoryNeed, rows: f64, on_gpu: bool, room: 
         message: format!(
             "a step with {} rows needs at least {} ({} for activations, {} for weights, gradients and optimizer, {} for input), on {machine} with {}",
             format_count(rows),
-            format_bytes(needed.all()),
+            format_bytes(needed.total()),
             format_bytes(needed.activations),
             format_bytes(needed.weights),
             format_bytes(needed.input),
@@ -174,7 +174,7 @@ fn finding(call: &Call<'_>, needed: &MemoryNeed, rows: f64, on_gpu: bool, room: 
         ),
         label: format!(
             "{} more than available",
-            format_bytes(needed.all() - room as f64)
+            format_bytes(needed.total() - room as f64)
         ),
         help: if fits >= 1.0 {
             format!(

@@ -123,8 +123,7 @@ fn only_evaluates<'a>(module: &Module<'a>, call: &Call<'a>, id: LoopId) -> bool 
     {
         return false;
     }
-    // Whoever turns gradient tracking off for one call of a model leaves it on for another on
-    // purpose.
+    // If it is off for one call of a model, it is on for another call on purpose.
     let is_chosen = module.calls().iter().any(|other| {
         other.context.frame == call.context.frame
             && other.context.no_grad

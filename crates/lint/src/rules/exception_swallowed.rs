@@ -132,7 +132,7 @@ fn is_step(module: &Module<'_>, call: &Call<'_>, attempt: &StmtTry) -> bool {
             && call
                 .receiver
                 .is_some_and(|receiver| receiver.is(ValueKind::Model)));
-    let goes_on = |context: &CodeContext| {
+    let loop_continues = |context: &CodeContext| {
         module
             .enclosing_loops(context.innermost_loop)
             .any(|around| lies_in(attempt.range(), around.statement.range()))
@@ -144,7 +144,9 @@ fn is_step(module: &Module<'_>, call: &Call<'_>, attempt: &StmtTry) -> bool {
             .filter(|caller| caller.local_function == Some(call.context.frame));
         callers.any(|caller| caller.context.innermost_loop.is_some())
     };
-    trains && (goes_on(&call.context) || (call.context.innermost_loop.is_none() && is_repeated()))
+    trains
+        && (loop_continues(&call.context)
+            || (call.context.innermost_loop.is_none() && is_repeated()))
 }
 
 fn finding(handler: &ExceptHandlerExceptHandler, how: Handling) -> Finding {

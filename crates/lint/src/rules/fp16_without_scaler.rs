@@ -147,7 +147,7 @@ fn is_bound_to_float16<'a>(module: &Module<'a>, call: &Call<'a>, dtype: &'a Expr
 /// Whether the same function runs a plain `backward()` and steps an optimizer.
 fn trains_in_function(module: &Module<'_>, call: &Call<'_>) -> bool {
     let frame = call.context.frame;
-    let goes_back = module.calls().iter().any(|back| {
+    let has_backward = module.calls().iter().any(|back| {
         back.context.frame == frame
             && is_backward_call(back)
             && back.expr.start() > call.expr.start()
@@ -156,7 +156,7 @@ fn trains_in_function(module: &Module<'_>, call: &Call<'_>) -> bool {
                 matches!(receiver.kind, ValueKind::Tensor | ValueKind::Unknown)
             })
     });
-    goes_back
+    has_backward
         && OptimizerSteps::collect(module)
             .direct()
             .iter()

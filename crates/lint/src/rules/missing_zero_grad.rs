@@ -87,7 +87,7 @@ fn find_repeating_loop(
         .collect();
     let mut around = step.context.innermost_loop;
     while let Some(id) = around {
-        let goes_back = backwards
+        let has_backward = backwards
             .iter()
             .any(|back| module.is_inside_loop(&back.context, id))
             || module.calls().iter().any(|call| {
@@ -96,7 +96,7 @@ fn find_repeating_loop(
                         .local_function
                         .is_some_and(|own| backwards.iter().any(|back| back.context.frame == own))
             });
-        if goes_back {
+        if has_backward {
             let made_anew = module.stores().iter().any(|store| {
                 module.is_inside_loop(&store.context, id)
                     && module.dotted_name(store.target) == Some(optimizer)

@@ -1,6 +1,6 @@
 //! Evaluates calls: the callee, the arguments, the result and the side effects.
 
-use super::{Flow, adds, says_no_grad, turns_grad_off};
+use super::{Flow, adds_to_receiver, says_no_grad, turns_grad_off};
 use crate::model::facts::Call;
 use crate::model::path::Path;
 use crate::model::value::{Device, Value, ValueKind};
@@ -40,7 +40,9 @@ impl<'a> Flow<'a> {
             let first = self.values.len().max(first) as u32;
             self.values.extend_from_slice(&given);
             let outlived_loop = match &*call.func {
-                Expr::Attribute(attribute) if own.is_some() || adds(attribute.attr.as_str()) => {
+                Expr::Attribute(attribute)
+                    if own.is_some() || adds_to_receiver(attribute.attr.as_str()) =>
+                {
                     self.find_outlived_loop(&attribute.value)
                 }
                 function if own.is_some() => self.find_outlived_loop(function),
@@ -315,7 +317,7 @@ impl<'a> Flow<'a> {
                 });
             }
         }
-        if adds(attribute.attr.as_str())
+        if adds_to_receiver(attribute.attr.as_str())
             && receiver.is_some()
             && given.iter().any(|value| value.graph)
             && let Some(key) = self.dotted_name(&attribute.value)

@@ -1,6 +1,6 @@
 //! Collects imports, functions and classes, and the roles of the classes.
 
-use super::{Callers, Flow, each_block, frame, says_no_grad, turns_grad_off};
+use super::{Callers, Flow, each_block, new_frame, says_no_grad, turns_grad_off};
 use crate::model::facts::{Class, Frame, FrameId, Role};
 use crate::model::sizes;
 use crate::model::value::Value;
@@ -22,7 +22,7 @@ impl<'a> Flow<'a> {
                 Stmt::FunctionDef(def) => {
                     let id = self.frames.len() as u32;
                     self.frames
-                        .push(frame(Some(parent), class, Some(def), &def.body));
+                        .push(new_frame(Some(parent), class, Some(def), &def.body));
                     self.callers.push(Callers {
                         arguments: vec![None; def.parameters.len()],
                         defaults: vec![Value::UNKNOWN; def.parameters.len()],

@@ -1,6 +1,6 @@
 //! Evaluates loops: what they iterate over, and their bodies.
 
-use super::{Flow, counted};
+use super::{Flow, enumerated_iterable};
 use crate::model::facts::{Loop, LoopId, LoopSource};
 use crate::model::value::{Value, ValueKind};
 use ruff_python_ast::{Expr, Stmt};
@@ -82,8 +82,8 @@ impl<'a> Flow<'a> {
 
     /// Returns the value of the loop variable in one iteration.
     pub(super) fn loop_item(&mut self, iter: &'a Expr, over: Value) -> Value {
-        if let Some(counted) = counted(iter) {
-            let item = self.loop_item(counted, over);
+        if let Some(enumerated_iterable) = enumerated_iterable(iter) {
+            let item = self.loop_item(enumerated_iterable, over);
             return self.push_row(
                 ValueKind::Tuple,
                 vec![("", Value::of_kind(ValueKind::Number)), ("", item)],

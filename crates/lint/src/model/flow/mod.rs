@@ -83,7 +83,7 @@ impl<'a> Flow<'a> {
         let mut flow = Flow {
             text,
             imports: Imports::default(),
-            frames: vec![frame(None, None, None, body)],
+            frames: vec![new_frame(None, None, None, body)],
             classes: Vec::new(),
             loops: Vec::new(),
             calls: Vec::new(),
@@ -98,7 +98,7 @@ impl<'a> Flow<'a> {
             known_loops: FxHashMap::default(),
             callers: vec![Callers::default()],
             scope: Scope::default(),
-            context: at(MODULE_FRAME),
+            context: start_of_frame(MODULE_FRAME),
             recording: false,
             speaks_torch: false,
             speaks_tensorflow: false,
@@ -132,13 +132,15 @@ pub fn is_loss_function(name: &str) -> bool {
 }
 
 /// Returns the iterable inside `enumerate(loader)`, also within `tqdm`.
-fn counted(iter: &Expr) -> Option<&Expr> {
+fn enumerated_iterable(iter: &Expr) -> Option<&Expr> {
     let Expr::Call(call) = iter else { return None };
     let first = call.arguments.args.first()?;
     match &*call.func {
         Expr::Name(name) if name.id == "enumerate" => Some(first),
-        Expr::Name(name) if name.id == "tqdm" => counted(first),
-        Expr::Attribute(attribute) if attribute.attr.as_str() == "tqdm" => counted(first),
+        Expr::Name(name) if name.id == "tqdm" => enumerated_iterable(first),
+        Expr::Attribute(attribute) if attribute.attr.as_str() == "tqdm" => {
+            enumerated_iterable(first)
+        }
         _ => None,
     }
 }
@@ -174,7 +176,7 @@ fn holds_options(name: &str) -> bool {
 }
 
 /// Whether a method adds its argument to the receiver.
-fn adds(method: &str) -> bool {
+fn adds_to_receiver(method: &str) -> bool {
     matches!(
         method,
         "append" | "extend" | "add" | "appendleft" | "insert"
@@ -204,7 +206,7 @@ fn elements(expression: &Expr) -> &[Expr] {
     }
 }
 
-fn frame<'a>(
+fn new_frame<'a>(
     parent: Option<FrameId>,
     class: Option<u32>,
     def: Option<&'a StmtFunctionDef>,
@@ -222,7 +224,7 @@ fn frame<'a>(
     }
 }
 
-fn at(frame: FrameId) -> CodeContext {
+fn start_of_frame(frame: FrameId) -> CodeContext {
     CodeContext {
         frame,
         innermost_loop: None,

@@ -1,6 +1,6 @@
 //! Evaluates statements in execution order.
 
-use super::{Flow, at};
+use super::{Flow, start_of_frame};
 use crate::model::facts::{CodeContext, FrameId, LoopSource};
 use crate::model::scope::Scope;
 use crate::model::value::{Size, Value, ValueKind};
@@ -27,7 +27,7 @@ impl<'a> Flow<'a> {
         self.scope = Scope::default();
         self.context = CodeContext {
             no_grad: self.frames[index].no_grad,
-            ..at(id)
+            ..start_of_frame(id)
         };
         if let Some(def) = def {
             self.bind_parameters(id, def, class);

@@ -36,7 +36,7 @@ pub(super) struct LayerEffect {
 }
 
 impl LayerEffect {
-    fn to(lengths: Vec<f64>) -> LayerEffect {
+    fn with_shape(lengths: Vec<f64>) -> LayerEffect {
         LayerEffect {
             lengths,
             weights: 0.0,
@@ -66,7 +66,7 @@ impl LayerEffect {
 }
 
 impl<'a> ForwardPass<'_, 'a> {
-    pub(super) fn through(
+    pub(super) fn run_network(
         &mut self,
         net: &Network<'a>,
         input: Tensor,
@@ -77,11 +77,11 @@ impl<'a> ForwardPass<'_, 'a> {
         match net {
             Network::Row(nets) => nets
                 .iter()
-                .try_fold(input, |input, net| self.through(net, input, deep)),
+                .try_fold(input, |input, net| self.run_network(net, input, deep)),
             Network::Layer(call, frame) => {
-                let step = self.layer(call, *frame, &input.lengths)?;
+                let step = self.layer_effect(call, *frame, &input.lengths)?;
                 self.layers += 1;
-                Some(self.take(step, &input))
+                Some(self.apply_effect(step, &input))
             }
             Network::Class(id) => {
                 let class = self.module.classes().get(*id as usize)?;
@@ -89,16 +89,16 @@ impl<'a> ForwardPass<'_, 'a> {
                     .methods
                     .get("forward")
                     .or_else(|| class.methods.get("call"))?;
-                self.function(forward, input, deep)
+                self.run_forward_method(forward, input, deep)
             }
         }
     }
 
-    fn take(&mut self, step: LayerEffect, input: &Tensor) -> Tensor {
+    fn apply_effect(&mut self, step: LayerEffect, input: &Tensor) -> Tensor {
         self.weights += step.weights;
         self.activations += step.more;
         if step.keeps_input {
-            self.keep(input);
+            self.save_activation(input);
         }
         let output = Tensor {
             lengths: step.lengths,
@@ -106,12 +106,12 @@ impl<'a> ForwardPass<'_, 'a> {
         };
         self.saved.push(false);
         if step.keeps_output {
-            self.keep(&output);
+            self.save_activation(&output);
         }
         output
     }
 
-    pub(super) fn keep(&mut self, tensor: &Tensor) {
+    pub(super) fn save_activation(&mut self, tensor: &Tensor) {
         if let Some(saved) = self.saved.get_mut(tensor.id)
             && !*saved
         {
@@ -121,14 +121,14 @@ impl<'a> ForwardPass<'_, 'a> {
     }
 
     /// Follows the body of `forward` until something is unknown.
-    fn function(&mut self, frame: FrameId, input: Tensor, deep: u32) -> Option<Tensor> {
+    fn run_forward_method(&mut self, frame: FrameId, input: Tensor, deep: u32) -> Option<Tensor> {
         let def = self.module.frame(frame).def?;
         let first = def.parameters.iter_non_variadic_params().nth(1)?;
         let mut names: Vec<(&str, Tensor)> = vec![(first.parameter.name.as_str(), input)];
         for statement in &def.body {
             match statement {
                 Stmt::Assign(assign) => {
-                    let value = self.expression(&assign.value, &names, frame, deep);
+                    let value = self.eval_expression(&assign.value, &names, frame, deep);
                     let [Expr::Name(target)] = &assign.targets[..] else {
                         return None;
                     };
@@ -136,7 +136,7 @@ impl<'a> ForwardPass<'_, 'a> {
                     names.push((target.id.as_str(), value?));
                 }
                 Stmt::Return(result) => {
-                    return self.expression(result.value.as_deref()?, &names, frame, deep);
+                    return self.eval_expression(result.value.as_deref()?, &names, frame, deep);
                 }
                 // A docstring, or a statement without effect.
                 Stmt::Expr(expression) if expression.value.is_string_literal_expr() => {}
@@ -147,7 +147,7 @@ impl<'a> ForwardPass<'_, 'a> {
         None
     }
 
-    fn expression(
+    fn eval_expression(
         &mut self,
         expr: &'a Expr,
         names: &[(&str, Tensor)],
@@ -160,8 +160,8 @@ impl<'a> ForwardPass<'_, 'a> {
                 known.map(|(_, tensor)| tensor.clone())
             }
             Expr::BinOp(operation) => {
-                let left = self.expression(&operation.left, names, frame, deep);
-                let right = self.expression(&operation.right, names, frame, deep);
+                let left = self.eval_expression(&operation.left, names, frame, deep);
+                let right = self.eval_expression(&operation.right, names, frame, deep);
                 let one = match (left, right) {
                     (Some(left), Some(right)) if left.lengths == right.lengths => left,
                     (Some(_), Some(_)) | (None, None) => return None,
@@ -169,14 +169,14 @@ impl<'a> ForwardPass<'_, 'a> {
                     (None, Some(one)) if operation.left.is_number_literal_expr() => one,
                     _ => return None,
                 };
-                Some(self.take(LayerEffect::to(one.lengths.clone()), &one))
+                Some(self.apply_effect(LayerEffect::with_shape(one.lengths.clone()), &one))
             }
-            Expr::Call(call) => self.call(call, names, frame, deep),
+            Expr::Call(call) => self.eval_call(call, names, frame, deep),
             _ => None,
         }
     }
 
-    fn call(
+    fn eval_call(
         &mut self,
         call: &'a ExprCall,
         names: &[(&str, Tensor)],
@@ -185,22 +185,22 @@ impl<'a> ForwardPass<'_, 'a> {
     ) -> Option<Tensor> {
         let arguments = &call.arguments.args;
         if let Some(path) = self.module.import_path(&call.func) {
-            let input = self.expression(arguments.first()?, names, frame, deep)?;
+            let input = self.eval_expression(arguments.first()?, names, frame, deep)?;
             let step = match path.segments() {
                 ["torch", function] | ["torch", "nn", "functional", function] => {
-                    self.functional(function, call, 1, frame, &input.lengths)?
+                    self.function_effect(function, call, 1, frame, &input.lengths)?
                 }
                 _ => return None,
             };
-            return Some(self.take(step, &input));
+            return Some(self.apply_effect(step, &input));
         }
         if let Expr::Attribute(method) = &*call.func {
             // `x.relu()`, not `self.first(x)`.
-            if let Some(input) = self.expression(&method.value, names, frame, deep) {
-                let step = self.functional(&method.attr, call, 0, frame, &input.lengths)?;
-                return Some(self.take(step, &input));
+            if let Some(input) = self.eval_expression(&method.value, names, frame, deep) {
+                let step = self.function_effect(&method.attr, call, 0, frame, &input.lengths)?;
+                return Some(self.apply_effect(step, &input));
             }
-            let input = self.expression(arguments.first()?, names, frame, deep)?;
+            let input = self.eval_expression(arguments.first()?, names, frame, deep)?;
             let net = resolve_network(
                 &self.budget,
                 self.module,
@@ -209,12 +209,12 @@ impl<'a> ForwardPass<'_, 'a> {
                 call.func.start(),
                 deep,
             )?;
-            return self.through(&net, input, deep);
+            return self.run_network(&net, input, deep);
         }
         None
     }
 
-    fn functional(
+    fn function_effect(
         &self,
         name: &str,
         call: &'a ExprCall,
@@ -222,7 +222,7 @@ impl<'a> ForwardPass<'_, 'a> {
         frame: FrameId,
         input: &[f64],
     ) -> Option<LayerEffect> {
-        let same = || LayerEffect::to(input.to_vec());
+        let same = || LayerEffect::with_shape(input.to_vec());
         match name {
             "relu" | "sigmoid" | "tanh" | "softmax" | "log_softmax" | "elu" => {
                 Some(same().keeping_output())
@@ -231,7 +231,7 @@ impl<'a> ForwardPass<'_, 'a> {
                 Some(same().keeping_input())
             }
             "dropout" => Some(same()),
-            "flatten" => flattened(input, 1.0)
+            "flatten" => flatten_effect(input, 1.0)
                 .filter(|_| self.number(call, first, "start_dim", frame) == Some(1.0)),
             "contiguous" | "float" => Some(same()),
             "view" | "reshape" => {
@@ -242,10 +242,12 @@ impl<'a> ForwardPass<'_, 'a> {
                 let is_rows = ["size(0)", "shape[0]", "len("]
                     .iter()
                     .any(|way| self.module.source(rows).contains(way));
-                flattened(input, 1.0).filter(|_| is_rest && is_rows)
+                flatten_effect(input, 1.0).filter(|_| is_rest && is_rows)
             }
             "max_pool1d" | "max_pool2d" | "max_pool3d" | "avg_pool1d" | "avg_pool2d"
-            | "avg_pool3d" => self.pooled(name.starts_with("max"), call, first, frame, input),
+            | "avg_pool3d" => {
+                self.pooling_effect(name.starts_with("max"), call, first, frame, input)
+            }
             _ => None,
         }
     }
@@ -289,7 +291,7 @@ impl<'a> ForwardPass<'_, 'a> {
         }
     }
 
-    fn pooled(
+    fn pooling_effect(
         &self,
         is_max: bool,
         call: &'a ExprCall,
@@ -314,7 +316,7 @@ impl<'a> ForwardPass<'_, 'a> {
             );
         }
         let elements: f64 = lengths.iter().product();
-        let step = LayerEffect::to(lengths).keeping_input();
+        let step = LayerEffect::with_shape(lengths).keeping_input();
         Some(LayerEffect {
             more: if is_max {
                 elements * BYTES_PER_INDEX
@@ -325,12 +327,17 @@ impl<'a> ForwardPass<'_, 'a> {
         })
     }
 
-    fn layer(&self, call: &'a ExprCall, frame: FrameId, input: &[f64]) -> Option<LayerEffect> {
+    fn layer_effect(
+        &self,
+        call: &'a ExprCall,
+        frame: FrameId,
+        input: &[f64],
+    ) -> Option<LayerEffect> {
         let path = self.module.import_path(&call.func)?;
         if path.first() == "keras" {
-            return self.keras_layer(path.last(), call, frame, input);
+            return self.keras_layer_effect(path.last(), call, frame, input);
         }
-        let same = || LayerEffect::to(input.to_vec());
+        let same = || LayerEffect::with_shape(input.to_vec());
         let has_bias = !matches!(self.argument(call, usize::MAX, "bias"), Some(Expr::BooleanLiteral(on)) if !on.value);
         let bias = f64::from(u8::from(has_bias));
         match path.last() {
@@ -341,7 +348,7 @@ impl<'a> ForwardPass<'_, 'a> {
                 let last = lengths.last_mut().filter(|last| **last == from)?;
                 *last = to;
                 Some(
-                    LayerEffect::to(lengths)
+                    LayerEffect::with_shape(lengths)
                         .keeping_input()
                         .with_weights(from * to + bias * to),
                 )
@@ -375,7 +382,7 @@ impl<'a> ForwardPass<'_, 'a> {
                 let window: f64 = kernel.iter().product();
                 let weights = from / groups.first()? * to * window + bias * to;
                 lengths.iter().all(|length| *length >= 1.0).then(|| {
-                    LayerEffect::to(lengths)
+                    LayerEffect::with_shape(lengths)
                         .keeping_input()
                         .with_weights(weights)
                 })
@@ -389,38 +396,42 @@ impl<'a> ForwardPass<'_, 'a> {
                 Some(same().keeping_input())
             }
             "Dropout" | "Dropout1d" | "Dropout2d" | "Dropout3d" | "Identity" => Some(same()),
-            "MaxPool1d" | "MaxPool2d" | "MaxPool3d" => self.pooled(true, call, 0, frame, input),
-            "AvgPool1d" | "AvgPool2d" | "AvgPool3d" => self.pooled(false, call, 0, frame, input),
+            "MaxPool1d" | "MaxPool2d" | "MaxPool3d" => {
+                self.pooling_effect(true, call, 0, frame, input)
+            }
+            "AvgPool1d" | "AvgPool2d" | "AvgPool3d" => {
+                self.pooling_effect(false, call, 0, frame, input)
+            }
             "AdaptiveAvgPool1d" | "AdaptiveAvgPool2d" | "AdaptiveAvgPool3d" => {
                 let axes = input.len().checked_sub(2).filter(|axes| *axes > 0)?;
                 let to = self.numbers(call, (0, "output_size"), frame, axes, None)?;
                 let mut lengths = input.to_vec();
                 lengths[2..].copy_from_slice(&to);
-                Some(LayerEffect::to(lengths).keeping_input())
+                Some(LayerEffect::with_shape(lengths).keeping_input())
             }
             "Flatten" => {
                 let start = self.numbers(call, (0, "start_dim"), frame, 1, Some(1.0))?;
-                flattened(input, *start.first()?)
+                flatten_effect(input, *start.first()?)
             }
             "Embedding" => {
                 let rows = self.number(call, 0, "num_embeddings", frame)?;
                 let columns = self.number(call, 1, "embedding_dim", frame)?;
                 let mut lengths = input.to_vec();
                 lengths.push(columns);
-                Some(LayerEffect::to(lengths).with_weights(rows * columns))
+                Some(LayerEffect::with_shape(lengths).with_weights(rows * columns))
             }
             _ => None,
         }
     }
 
-    fn keras_layer(
+    fn keras_layer_effect(
         &self,
         name: &str,
         call: &'a ExprCall,
         frame: FrameId,
         input: &[f64],
     ) -> Option<LayerEffect> {
-        let same = || LayerEffect::to(input.to_vec());
+        let same = || LayerEffect::with_shape(input.to_vec());
         let activated = |step: LayerEffect| match call.arguments.find_keyword("activation") {
             Some(keyword) if !keyword.value.is_none_literal_expr() => step.keeping_output(),
             _ => step,
@@ -433,7 +444,7 @@ impl<'a> ForwardPass<'_, 'a> {
                 let last = lengths.last_mut()?;
                 let from = std::mem::replace(last, units);
                 Some(activated(
-                    LayerEffect::to(lengths)
+                    LayerEffect::with_shape(lengths)
                         .keeping_input()
                         .with_weights((from + 1.0) * units),
                 ))
@@ -458,7 +469,7 @@ impl<'a> ForwardPass<'_, 'a> {
                 let weights = (channels * kernel[0] * kernel[1] + 1.0) * filters;
                 lengths.iter().all(|length| *length >= 1.0).then(|| {
                     activated(
-                        LayerEffect::to(lengths)
+                        LayerEffect::with_shape(lengths)
                             .keeping_input()
                             .with_weights(weights),
                     )
@@ -477,26 +488,26 @@ impl<'a> ForwardPass<'_, 'a> {
                     (width / size[1]).floor(),
                     channels,
                 ];
-                Some(LayerEffect::to(lengths).keeping_input())
+                Some(LayerEffect::with_shape(lengths).keeping_input())
             }
             "GlobalAveragePooling2D" | "GlobalMaxPooling2D" => {
                 let [rows, _, _, channels] = input[..] else {
                     return None;
                 };
-                Some(LayerEffect::to(vec![rows, channels]))
+                Some(LayerEffect::with_shape(vec![rows, channels]))
             }
-            "Flatten" => flattened(input, 1.0),
+            "Flatten" => flatten_effect(input, 1.0),
             _ => None,
         }
     }
 }
 
-pub(super) fn flattened(input: &[f64], start: f64) -> Option<LayerEffect> {
+pub(super) fn flatten_effect(input: &[f64], start: f64) -> Option<LayerEffect> {
     let start = start as usize;
     let (kept, merged) = input
         .split_at_checked(start)
         .filter(|(_, merged)| !merged.is_empty())?;
     let mut lengths = kept.to_vec();
     lengths.push(merged.iter().product());
-    Some(LayerEffect::to(lengths))
+    Some(LayerEffect::with_shape(lengths))
 }

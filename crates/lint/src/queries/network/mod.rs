@@ -33,7 +33,7 @@ pub struct MemoryNeed {
 
 impl MemoryNeed {
     /// Returns the total.
-    pub fn all(&self) -> f64 {
+    pub fn total(&self) -> f64 {
         self.input + self.activations + self.weights
     }
 }
@@ -47,7 +47,7 @@ pub fn estimate_step_memory<'a>(
 ) -> Option<MemoryNeed> {
     let budget = Cell::new(MAX_LAYERS);
     let net = resolve_network(&budget, module, model, frame, model.start(), MAX_NESTING)?;
-    let mut walk = ForwardPass {
+    let mut pass = ForwardPass {
         module,
         saved: vec![true],
         activations: 0.0,
@@ -65,13 +65,13 @@ pub fn estimate_step_memory<'a>(
         id: 0,
     };
     // The loss saves the output it is computed from.
-    if let Some(output) = walk.through(&net, input, MAX_NESTING) {
-        walk.keep(&output);
+    if let Some(output) = pass.run_network(&net, input, MAX_NESTING) {
+        pass.save_activation(&output);
     }
-    (walk.layers > 0).then(|| MemoryNeed {
+    (pass.layers > 0).then(|| MemoryNeed {
         input: lengths.iter().product::<f64>() * BYTES_PER_ELEMENT,
-        activations: walk.activations,
-        weights: walk.weights * (2.0 * BYTES_PER_ELEMENT + optimizer_state_bytes(module)),
+        activations: pass.activations,
+        weights: pass.weights * (2.0 * BYTES_PER_ELEMENT + optimizer_state_bytes(module)),
     })
 }
 

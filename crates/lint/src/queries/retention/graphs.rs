@@ -43,8 +43,8 @@ pub fn retained_graph_growth<'a>(
         return None;
     }
     let root = root_name(name);
-    let gone_back = backward_names(module, context.frame);
-    if gone_back.contains(&name) || gone_back.contains(&root) {
+    let backward_targets = backward_names(module, context.frame);
+    if backward_targets.contains(&name) || backward_targets.contains(&root) {
         return None;
     }
     let is_wanted = || {
