@@ -1,4 +1,4 @@
-"""`antifreeze check` on a folder, and its findings in the places where a person looks."""
+"""Runs `antifreeze check` on a folder and locates its findings."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-# The machine that code is judged for, whichever one judges.
+# The target machine, so that results do not depend on the machine that runs the bench.
 MACHINE = ["--ram", "16G", "--vram", "8G", "--cores", "8"]
 LINE_END = re.compile(r"\r\n|\r|\n")
 SYNTAX_ERROR = "syntax-error"
@@ -18,13 +18,13 @@ SYNTAX_ERROR = "syntax-error"
 class Finding:
     file: str
     rule: str
-    # In a notebook: the cell, from one, among cells of all kinds; lines count within it.
+    # In a notebook, the cell, from one among all cells; lines count within it.
     cell: int | None
     line: int
     last_line: int
     message: str
     help: str = ""
-    # The checksum of the line's text, by which a label knows the line again.
+    # The checksum of the line's text, by which a label recognizes the line.
     text: str = ""
 
     @property
@@ -32,8 +32,8 @@ class Finding:
         return f"{self.cell}:{self.line}" if self.cell else f"{self.line}"
 
 
-def check(bench, folder, *flags):
-    """The findings in the files under a folder, and what could not be read."""
+def run_check(bench, folder, *flags):
+    """Returns the findings under a folder, and the errors."""
     command = [bench.program, "check", "--output-format", "json", *MACHINE, *flags, "."]
     done = subprocess.run(
         command, cwd=folder, env=bench.environment(bench.scratch), stdin=subprocess.DEVNULL,
@@ -42,11 +42,11 @@ def check(bench, folder, *flags):
     troubles = done.stderr.splitlines()
     if not done.stdout.startswith("["):
         said = f"status {done.returncode}" + "".join(f"; {trouble}" for trouble in troubles[:3])
-        sys.exit(f"bench/check: `antifreeze check` gave no list of findings: {said}")
-    return findings(done.stdout, Sources(folder)), troubles
+        sys.exit(f"bench/check: `antifreeze check` returned no list of findings: {said}")
+    return parse_findings(done.stdout, Sources(folder)), troubles
 
 
-def findings(output, sources):
+def parse_findings(output, sources):
     return [
         Finding(
             file=item["file"], rule=item["name"], cell=item["cell"],
@@ -59,22 +59,22 @@ def findings(output, sources):
 
 
 def checksum(line):
-    """Indentation does not count: what is moved into a block is still the same."""
+    """Returns the checksum of a line without its indentation."""
     return hashlib.sha256(line.strip().encode()).hexdigest()[:8]
 
 
 class Sources:
-    """Lines of the files under a folder; of a notebook, of its cells."""
+    """The lines of files under a folder, and of the cells of notebooks."""
 
     def __init__(self, folder):
         self.folder = folder
         self.name, self.cells = None, {}
 
     def lines(self, file, cell):
-        # Findings come file by file.
+        # Findings are sorted by file.
         if file != self.name:
             with open(os.path.join(self.folder, file), "rb") as source:
-                self.name, self.cells = file, cells(file, source.read())
+                self.name, self.cells = file, split_cells(file, source.read())
         return self.cells.get(cell, [])
 
     def line(self, file, cell, number):
@@ -82,8 +82,8 @@ class Sources:
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
-def cells(file, content):
-    """Number of the cell → its lines. What is no notebook has one, numbered None."""
+def split_cells(file, content):
+    """Returns the lines by cell number. A script has a single cell, None."""
     text = content.decode("utf-8-sig", errors="replace")
     if not file.endswith(".ipynb"):
         return {None: LINE_END.split(text)}

@@ -15,13 +15,13 @@ import zipfile
 
 from . import tools
 from .index import Index, Unavailable, package_of
-from .training import recipe, trains
+from .training import selection_checksum, training_kind
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PINS = os.path.join(HERE, "corpus.toml")
-# No package may make up the corpus: of one with more training files, these many count.
+# The maximum number of training files per package.
 MOST_OF_ONE = 25
-# Linters do not enter these by themselves, some of them not even when told.
+# Folders that linters skip.
 CLOSED = {"build", "dist", "site-packages", "node_modules", "venv", "_build", "buck-out"}
 
 
@@ -35,13 +35,13 @@ class Corpus:
         return os.path.join(self.folder, name)
 
     def fetch(self, name):
-        """Brings the tree up to date, and yields what could not be had."""
+        """Updates the tree and yields what could not be fetched."""
         index, wanted = Index(), self.pins[name]
         self.drop_strangers(name, wanted)
         for file, sha256 in wanted.items():
             mark = os.path.join(self.folder, "fetched", name, file)
-            # A tree is made again when other files of it are wanted.
-            is_now = f"{sha256} {recipe() if name == 'training' else 'all'}"
+            # A tree is rebuilt when the selection changes.
+            is_now = f"{sha256} {selection_checksum() if name == 'training' else 'all'}"
             if read(mark) == is_now:
                 continue
             print(f"  fetching {file}", flush=True)
@@ -59,11 +59,11 @@ class Corpus:
         for path, text in members(file, content):
             if is_closed(path):
                 continue
-            if path.endswith(".py") if name == "library" else trains(path, text):
+            if path.endswith(".py") if name == "library" else training_kind(path, text):
                 write(os.path.join(place, path), text)
 
     def drop_strangers(self, name, wanted):
-        """What an earlier corpus.toml named and this one does not."""
+        """Removes what this corpus.toml no longer names."""
         packages = {package_of(file) for file in wanted}
         for package in listed(self.tree(name)):
             if package not in packages:
@@ -73,7 +73,7 @@ class Corpus:
                 os.remove(os.path.join(self.folder, "fetched", name, file))
 
     def training_files(self):
-        """`package/path` of the files that count, each content once, in a fixed order."""
+        """Returns `package/path` of the training files without duplicates, in a fixed order."""
         chosen, seen = [], set()
         for package in listed(self.tree("training")):
             paths = files_under(os.path.join(self.tree("training"), package))
@@ -88,8 +88,8 @@ class Corpus:
 
 
 def members(file, content):
-    """Path inside the archive and content, of its Python files and notebooks. The folder that
-    a source archive begins with is left off."""
+    """Yields path and content of the Python files and notebooks in an archive, without the top
+    folder of a source archive."""
     if file.endswith((".whl", ".zip")):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for path in archive.namelist():
@@ -111,13 +111,13 @@ def is_code(path):
 
 
 def is_closed(path):
-    """Whether linters would pass it by, or it would leave its place."""
+    """Whether linters would skip the path, or it leaves the folder."""
     parts = path.split("/")
     return path.startswith("/") or any(p.startswith(".") or p in CLOSED or not p for p in parts)
 
 
 def shuffled(path):
-    """An order that prefers no folder."""
+    """Returns a sort key that prefers no folder."""
     return hashlib.sha256(path.encode()).digest()
 
 
@@ -127,7 +127,7 @@ def digest(path):
 
 
 def count(folder):
-    """Files, lines and bytes of the Python under a folder."""
+    """Counts the files, lines and bytes of Python under a folder."""
     paths = [os.path.join(folder, path) for path in files_under(folder)]
     sizes = [size(path) for path in paths]
     return len(paths), sum(lines for lines, _ in sizes), sum(size for _, size in sizes)

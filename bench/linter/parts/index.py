@@ -24,18 +24,18 @@ TRIES = 3
 
 
 class Unavailable(Exception):
-    """A file that cannot be had, and why."""
+    """A file that cannot be fetched, and why."""
 
 
 def package_of(file):
-    """The package that a wheel or a source archive belongs to, as the index spells it."""
+    """Returns the normalized package name of a wheel or source archive."""
     source = SOURCE.match(file)
     name = source.group(1) if source else file.split("-")[0]
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def links(page, base):
-    """File name → address, of all files on a package's page."""
+    """Returns the URLs on a package's page by file name."""
     return {
         html.unescape(name).strip(): urljoin(base, html.unescape(address))
         for address, name in LINK.findall(page)
@@ -47,7 +47,7 @@ class Index:
         self.address = None
 
     def download(self, file, sha256):
-        """The content of the file; raises Unavailable when it is not there or not the same."""
+        """Returns the content of a file; raises Unavailable if it is missing or different."""
         page = f"{self.where()}/{package_of(file)}/"
         address = links(fetch(page).decode(), page).get(file)
         if address is None:
@@ -58,7 +58,7 @@ class Index:
         return content
 
     def where(self):
-        """What pip is told to use, else what it uses by itself."""
+        """Returns the index that pip is configured to use, or its default."""
         if self.address is None:
             python = tools.python()
             told = os.environ.get("PIP_INDEX_URL") or said(

@@ -1,8 +1,8 @@
-"""labels.toml: what a person says of each finding on real code, `right`, `wrong` or `doubtful`.
+"""labels.toml: the manual verdict on each finding in real code, `right`, `wrong` or `doubtful`.
 
-A line a finding: `"package/path rule place checksum" = "verdict: why"`. The place is the line,
-or `cell:line` in a notebook; the checksum is that of the line's text, so that a label finds its
-line again when lines above it come and go.
+One line per finding: `"package/path rule place checksum" = "verdict: why"`. The place is the line,
+or `cell:line` in a notebook; the checksum is that of the line's text, so that a label still
+matches when the line moves.
 """
 
 import tomllib
@@ -27,52 +27,52 @@ class Label(NamedTuple):
     why: str
 
 
-def key_of(finding):
+def finding_key(finding):
     return Key(finding.file, finding.rule, finding.place, finding.text)
 
 
-def read(path):
+def read_labels(path):
     with open(path, "rb") as file:
-        return {parsed_key(k): parsed_label(k, v) for k, v in tomllib.load(file).items()}
+        return {parse_key(k): parse_label(k, v) for k, v in tomllib.load(file).items()}
 
 
-def parsed_key(text):
-    # Paths may have spaces, the rest has none.
+def parse_key(text):
+    # Only paths may contain spaces.
     parts = text.rsplit(" ", 3)
     if len(parts) != 4:
         raise ValueError(f"labels.toml: `{text}` is not `path rule place checksum`")
     return Key(*parts)
 
 
-def parsed_label(key, text):
+def parse_label(key, text):
     verdict, _, why = text.partition(":")
     if verdict not in VERDICTS or not why.strip():
         raise ValueError(f"labels.toml: {key}: `{text}` is not `verdict: why`")
     return Label(verdict, why.strip())
 
 
-def line(key, verdict="", why=""):
-    """As it stands in labels.toml."""
-    return f'"{escaped(str(key))}" = "{verdict}: {escaped(why)}"'
+def format_label(key, verdict="", why=""):
+    """Formats a line of labels.toml."""
+    return f'"{escape_toml(str(key))}" = "{verdict}: {escape_toml(why)}"'
 
 
-def escaped(text):
+def escape_toml(text):
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 class Matched(NamedTuple):
     labelled: list
     unlabelled: list
-    # Labels that nothing is found for any more.
-    idle: list
+    # Labels without a finding.
+    unused: list
 
 
-def match(findings, labels):
-    """Each label with one finding: of the same place first, else of the same text in the same
-    file, the nearest."""
+def match_labels(findings, labels):
+    """Matches each label with one finding: at the same place, or else the nearest one with the
+    same text in the same file."""
     left, labelled, waiting = dict(labels), [], []
     for finding in findings:
-        label = left.pop(key_of(finding), None)
+        label = left.pop(finding_key(finding), None)
         if label:
             labelled.append((finding, label))
         else:
@@ -93,19 +93,19 @@ def match(findings, labels):
 
 
 def distance(one, other):
-    """Cells apart, then lines apart."""
+    """Returns the distance in cells, then in lines."""
     one, other = ([int(number) for number in place.split(":")] for place in (one, other))
     return [abs(a - b) for a, b in zip(one, other)]
 
 
-def tally(labelled):
-    """Rule → how many of each verdict."""
+def count_verdicts(labelled):
+    """Counts the verdicts by rule."""
     counts = defaultdict(lambda: dict.fromkeys(VERDICTS, 0))
     for finding, label in labelled:
         counts[finding.rule][label.verdict] += 1
     return dict(sorted(counts.items()))
 
 
-def precision(counts):
-    """The share that is right, in percent. What is doubtful is not right."""
+def precision_percent(counts):
+    """Returns the percentage that is right. Doubtful findings count as not right."""
     return 100 * counts["right"] / sum(counts.values())

@@ -7,9 +7,9 @@ from measures.bench import LeftOut
 from measures.figure import Figure, at_least, exactly
 
 from . import labels
-from .checker import SYNTAX_ERROR, cells, check
+from .checker import SYNTAX_ERROR, split_cells, run_check
 from .corpus import HERE, Corpus
-from .training import trains
+from .training import training_kind
 
 TITLE = "Precision on real training code"
 LABELS = os.path.join(HERE, "labels.toml")
@@ -20,64 +20,64 @@ def measure(bench):
     corpus = Corpus()
     for why in corpus.fetch("training"):
         yield LeftOut(f"{why}")
-    yield about(corpus)
-    found, strays = on_the_corpus(bench, corpus)
+    yield corpus_figure(corpus)
+    found, strays = check_corpus(bench, corpus)
     for stray in strays:
         yield LeftOut(stray)
-    yield syntax_errors(corpus, found)
-    # Rules in preview have labels too, so that it is known what they still lack.
-    in_preview, _ = on_the_corpus(bench, corpus, "--preview")
-    matched = labels.match(judgeable(in_preview), labels.read(LABELS))
-    bench.judged = in_figures(corpus, matched)
-    default = set(judgeable(found))
-    yield from judged("all default rules", of(matched, default.__contains__), OVERALL, PER_RULE)
-    if matched.idle:
-        yield Figure("labels without a finding", len(matched.idle), "")
-        for key in matched.idle:
-            print(f"  no finding any more: {key}")
+    yield syntax_error_figure(corpus, found)
+    # Rules in preview have labels too, to show what they still lack.
+    in_preview, _ = check_corpus(bench, corpus, "--preview")
+    matched = labels.match_labels(without_syntax_errors(in_preview), labels.read_labels(LABELS))
+    bench.judged = figures_for_pages(corpus, matched)
+    default = set(without_syntax_errors(found))
+    yield from precision_figures("all default rules", select_matched(matched, default.__contains__), OVERALL, PER_RULE)
+    if matched.unused:
+        yield Figure("labels without a finding", len(matched.unused), "")
+        for key in matched.unused:
+            print(f"  label without a finding: {key}")
     if bench.preview:
-        in_preview_only = of(matched, lambda finding: finding not in default)
-        yield from judged("all rules in preview", in_preview_only)
+        in_preview_only = select_matched(matched, lambda finding: finding not in default)
+        yield from precision_figures("all rules in preview", in_preview_only)
 
 
-def judgeable(found):
+def without_syntax_errors(found):
     return [finding for finding in found if finding.rule != SYNTAX_ERROR]
 
 
-def of(matched, belongs):
-    """The labelled and the unlabelled findings among those that belong."""
+def select_matched(matched, belongs):
+    """Returns the labelled and the unlabelled findings that satisfy a condition."""
     labelled = [(finding, label) for finding, label in matched.labelled if belongs(finding)]
     return labelled, [finding for finding in matched.unlabelled if belongs(finding)]
 
 
-def on_the_corpus(bench, corpus, *flags):
-    """Findings in the files that count, and what could not be read of them."""
+def check_corpus(bench, corpus, *flags):
+    """Returns the findings in the training files, and errors about these files."""
     counted = set(corpus.training_files())
-    found, troubles = check(bench, corpus.tree("training"), *flags)
+    found, troubles = run_check(bench, corpus.tree("training"), *flags)
     strays = [trouble for trouble in troubles if any(file in trouble for file in counted)]
     return [finding for finding in found if finding.file in counted], strays
 
 
-def about(corpus):
+def corpus_figure(corpus):
     tree, files = corpus.tree("training"), corpus.training_files()
     loops = lines = 0
     for file in files:
         with open(os.path.join(tree, file), "rb") as source:
             content = source.read()
-        loops += trains(file, content) == "loop"
-        lines += sum(len(lines_of_it) for lines_of_it in cells(file, content).values())
+        loops += training_kind(file, content) == "loop"
+        lines += sum(len(lines_of_it) for lines_of_it in split_cells(file, content).values())
     packages = len({file.split("/")[0] for file in files})
     notebooks = sum(file.endswith(".ipynb") for file in files)
     remark = (
-        f"of {packages} packages, {lines} lines; {loops} with the loop in their own hands, "
+        f"of {packages} packages, {lines} lines; {loops} with their own training loop, "
         f"{notebooks} notebooks"
     )
     return Figure("training files", len(files), "", at_least(300), remark)
 
 
-def in_figures(corpus, matched):
-    """What the pages of the rules say of them."""
-    rules = labels.tally(matched.labelled)
+def figures_for_pages(corpus, matched):
+    """Returns the figures for the rule pages."""
+    rules = labels.count_verdicts(matched.labelled)
     for rule in rules:
         rules[rule]["unlabelled"] = 0
     for finding in matched.unlabelled:
@@ -86,37 +86,37 @@ def in_figures(corpus, matched):
     return {"files": len(corpus.training_files()), "rules": dict(sorted(rules.items()))}
 
 
-def judged(name, findings, overall=None, per_rule=None):
+def precision_figures(name, findings, overall=None, per_rule=None):
     labelled, unlabelled = findings
     remark = f"of {len(labelled) + len(unlabelled)}"
     if unlabelled:
         remark += "; see `bench/check label`"
     target = exactly(0) if overall else None
     yield Figure(f"{name}: findings without a label", len(unlabelled), "", target, remark)
-    counts = labels.tally(labelled)
+    counts = labels.count_verdicts(labelled)
     if counts:
         total = {v: sum(c[v] for c in counts.values()) for v in labels.VERDICTS}
-        yield share(f"{name}: right", total, overall)
+        yield precision_figure(f"{name}: right", total, overall)
     for rule, verdicts in counts.items():
-        yield share(rule, verdicts, per_rule)
+        yield precision_figure(rule, verdicts, per_rule)
 
 
-def share(name, verdicts, target):
+def precision_figure(name, verdicts, target):
     remark = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items() if count)
-    return Figure(name, labels.precision(verdicts), "%", target, remark)
+    return Figure(name, labels.precision_percent(verdicts), "%", target, remark)
 
 
-def syntax_errors(corpus, found):
-    """Judged by Python itself. Notebooks are left to the tests, because of their magic lines."""
+def syntax_error_figure(corpus, found):
+    """Compares syntax errors with Python's parser, except in notebooks with magic commands."""
     accused = {f.file for f in found if f.rule == SYNTAX_ERROR and f.file.endswith(".py")}
-    wrong = [file for file in sorted(accused) if parses(os.path.join(corpus.tree("training"), file))]
+    wrong = [file for file in sorted(accused) if parses_in_python(os.path.join(corpus.tree("training"), file))]
     for file in wrong:
-        print(f"  Python reads it: {file}")
-    remark = f"of {len(accused)} files that have one"
+        print(f"  Python can parse it: {file}")
+    remark = f"of {len(accused)} files with a syntax error"
     return Figure("syntax errors that Python does not see", len(wrong), "", exactly(0), remark)
 
 
-def parses(path):
+def parses_in_python(path):
     with open(path, "rb") as file:
         try:
             ast.parse(file.read())

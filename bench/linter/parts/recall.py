@@ -1,5 +1,5 @@
-"""How many of the faults in scripts of our own are found, and whether their repaired twins
-are left in peace. crates/lint/tests/support/cases.rs explains the files and their marks."""
+"""How many faults in our own scripts are found, and whether their repaired versions have no
+findings. crates/lint/tests/support/cases.rs explains the files and their marks."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from measures.bench import REPOSITORY, LeftOut
 from measures.figure import Figure, at_least, exactly
 
-from .checker import cells, check
+from .checker import split_cells, run_check
 from .corpus import files_under
 
 TITLE = "Recall on scripts with a known fault"
@@ -25,38 +25,38 @@ class Mark(NamedTuple):
 
 class Script(NamedTuple):
     expected: list
-    # What may be reported in its stead.
+    # Lines that may be reported instead.
     instead: list
 
 
 def measure(bench):
     folder = bench.folder()
     unpack_cases(SCRIPTS, folder)
-    wrong, clean = scripts(folder)
+    wrong, clean = read_scripts(folder)
     if not wrong:
         raise LeftOut("everything, because there are no scripts")
-    found, troubles = check(bench, folder, "--preview")
+    found, troubles = run_check(bench, folder, "--preview")
     for trouble in troubles:
         yield LeftOut(trouble)
-    said = by_file(found)
-    hits, misses = scored(wrong, said)
+    said = group_by_file(found)
+    hits, misses = score(wrong, said)
     for file, mark in misses:
         print(f"  missed: {file}:{mark.place} {mark.rule}")
     yield Figure("scripts with a fault", len(wrong), "", at_least(120))
     total = len(hits) + len(misses)
     yield Figure("faults found", 100 * len(hits) / total, "%", at_least(90), f"{len(hits)} of {total}")
-    by_default, _ = scored(wrong, by_file(check(bench, folder)[0]))
+    by_default, _ = score(wrong, group_by_file(run_check(bench, folder)[0]))
     yield Figure("faults found by the default rules", 100 * len(by_default) / total, "%")
     yield Figure(
         "findings that scripts with a fault do not have",
-        len(told("not a fault", beside_the_mark(wrong, said))), "", exactly(0),
+        len(print_findings("not a fault", unexpected_findings(wrong, said))), "", exactly(0),
     )
     yield Figure(
         "findings in repaired and innocent scripts",
-        len(told("false", [f for f in found if f.file in clean])), "", exactly(0),
+        len(print_findings("false", [f for f in found if f.file in clean])), "", exactly(0),
         f"{len(clean)} scripts",
     )
-    for rule, (seen, all_of_it) in per_rule(hits, misses).items():
+    for rule, (seen, all_of_it) in score_per_rule(hits, misses).items():
         yield Figure(rule, 100 * seen / all_of_it, "%", None, f"{seen} of {all_of_it}")
 
 
@@ -74,7 +74,7 @@ def unpack_cases(packed, folder):
 
 
 def split_cases(content):
-    """The name and the text of each case in a file."""
+    """Returns the name and the text of each case in a file."""
     _, *pieces = SEPARATOR.split(content)
     return list(zip(pieces[::2], pieces[1::2]))
 
@@ -85,8 +85,8 @@ def write_file(path, content):
         file.write(content)
 
 
-def scripts(folder):
-    """File → script with its marks, of those with a fault; and the names of the others."""
+def read_scripts(folder):
+    """Returns the faulty scripts by file with their marks, and the names of the others."""
     wrong, clean = {}, set()
     for file in files_under(folder):
         if not file.endswith((".py", ".ipynb")):
@@ -95,12 +95,12 @@ def scripts(folder):
             clean.add(file)
             continue
         with open(os.path.join(folder, file), "rb") as source:
-            wrong[file] = Script(*marks(cells(file, source.read())))
+            wrong[file] = Script(*parse_marks(split_cells(file, source.read())))
     return wrong, clean
 
 
-def marks(lines_of_cells):
-    """What is expected, and what may be said in its stead."""
+def parse_marks(lines_of_cells):
+    """Returns the expected marks and those that may be reported instead."""
     of_kind = {"expect": [], "or": []}
     for cell, lines in lines_of_cells.items():
         for number, line in enumerate(lines, 1):
@@ -111,15 +111,15 @@ def marks(lines_of_cells):
     return of_kind["expect"], of_kind["or"]
 
 
-def by_file(found):
+def group_by_file(found):
     said = defaultdict(list)
     for finding in found:
         said[finding.file].append(finding)
     return said
 
 
-def scored(wrong, said):
-    """(file, mark) of the faults that are found, and of those that are not."""
+def score(wrong, said):
+    """Returns (file, mark) of the faults that are found and of those that are missed."""
     hits, misses = [], []
     for file, script in wrong.items():
         seen = {Mark(finding.rule, finding.place) for finding in said.get(file, [])}
@@ -136,7 +136,7 @@ def scored(wrong, said):
     return hits, misses
 
 
-def beside_the_mark(wrong, said):
+def unexpected_findings(wrong, said):
     return [
         finding
         for file, script in wrong.items()
@@ -145,14 +145,14 @@ def beside_the_mark(wrong, said):
     ]
 
 
-def told(what, found):
+def print_findings(what, found):
     for finding in found:
         print(f"  {what}: {finding.file}:{finding.place} {finding.rule}: {finding.message}")
     return found
 
 
-def per_rule(hits, misses):
-    """Rule → found, expected."""
+def score_per_rule(hits, misses):
+    """Returns the found and the expected number of faults by rule."""
     found = Counter(mark.rule for _, mark in hits)
     expected = found + Counter(mark.rule for _, mark in misses)
     return {rule: (found[rule], expected[rule]) for rule in sorted(expected)}

@@ -1,4 +1,4 @@
-"""How fast `antifreeze check` reads a large tree, beside other linters on the same two cores.
+"""Compares the speed of `antifreeze check` with other linters on the same two cores.
 
 ruff and antifreeze take turns on the whole tree, and each turn of ours is compared with the
 turns of ruff's before and after it. pylint and TorchFix would take an hour there, so they get
@@ -34,31 +34,31 @@ class Turn(NamedTuple):
 
 
 def measure(bench):
-    corpus, programs = Corpus(), tools.install()
+    corpus, programs = Corpus(), tools.install_linters()
     for why in corpus.fetch("library"):
         yield LeftOut(f"{why}")
     tree = corpus.tree("library")
     files, lines, size = count(tree)
     if not files:
-        raise LeftOut("everything, because there is nothing to read")
+        raise LeftOut("everything, because the tree is empty")
     yield Figure("the tree", lines / 1e6, "M lines", None, f"{files} files, {size / 1e6:.0f} MB")
     part = os.path.join(tree, bench.pick(SLOW, SLOW_FOR_A_TRIAL))
-    with on_two_cores() as cores:
-        yield from beside_ruff(bench, programs["ruff"], tree, lines, cores)
-        yield from beside_the_slow(bench, programs, part, cores)
+    with pin_to_two_cores() as cores:
+        yield from compare_with_ruff(bench, programs["ruff"], tree, lines, cores)
+        yield from compare_with_slow_linters(bench, programs, part, cores)
 
 
-def beside_ruff(bench, ruff, tree, lines, cores):
+def compare_with_ruff(bench, ruff, tree, lines, cores):
     ours = [bench.program, "check", "--output-format", "concise", "."]
     theirs = [ruff, "check", "--select", "F", "--no-cache", "--isolated", "-q",
               "--output-format", "concise", "."]
     mine, ratios, peaks = [], [], []
-    # Once each for the page cache.
-    take_turn(bench, ours, tree)
-    before = take_turn(bench, theirs, tree)
+    # One run each to fill the page cache.
+    time_run(bench, ours, tree)
+    before = time_run(bench, theirs, tree)
     for _ in range(bench.pick(15, 2)):
-        turn = take_turn(bench, ours, tree)
-        after = take_turn(bench, theirs, tree)
+        turn = time_run(bench, ours, tree)
+        after = time_run(bench, theirs, tree)
         mine.append(turn.seconds)
         ratios.append(2 * turn.seconds / (before.seconds + after.seconds))
         peaks.append((turn.peak, after.peak))
@@ -79,7 +79,7 @@ def beside_ruff(bench, ruff, tree, lines, cores):
     )
 
 
-def beside_the_slow(bench, programs, folder, cores):
+def compare_with_slow_linters(bench, programs, folder, cores):
     _, lines, _ = count(folder)
     ours = [bench.program, "check", "--output-format", "concise", "."]
     others = {
@@ -88,9 +88,9 @@ def beside_the_slow(bench, programs, folder, cores):
         "TorchFix": [programs["flake8"], f"-j{cores}", "--isolated", "--select=TOR0,TOR1,TOR2", "."],
     }
     for name, command in others.items():
-        around = [take_turn(bench, ours, folder).seconds for _ in range(bench.pick(5, 1))]
-        turn = take_turn(bench, command, folder)
-        around += [take_turn(bench, ours, folder).seconds for _ in range(bench.pick(5, 1))]
+        around = [time_run(bench, ours, folder).seconds for _ in range(bench.pick(5, 1))]
+        turn = time_run(bench, command, folder)
+        around += [time_run(bench, ours, folder).seconds for _ in range(bench.pick(5, 1))]
         yield Figure(
             f"speed, of {name}'s", turn.seconds / median(around), "times", at_least(30),
             f"{name} {tools.PINNED[name.lower()]}, {lines} lines in {turn.seconds:.1f} s, "
@@ -98,7 +98,7 @@ def beside_the_slow(bench, programs, folder, cores):
         )
 
 
-def take_turn(bench, command, folder):
+def time_run(bench, command, folder):
     with tempfile.TemporaryFile(dir=bench.scratch) as errors:
         began = time.perf_counter()
         process = subprocess.Popen(
@@ -116,14 +116,14 @@ def take_turn(bench, command, folder):
 
 
 def is_done(program, status):
-    """Whether it went through the files: pylint's status is a set of kinds of messages, of
-    which 32 is a mistake in its usage."""
+    """Whether a linter finished. The bits of pylint's status are kinds of messages, and 32 is a
+    usage error."""
     return 0 <= status < 32 if program == "pylint" else status in (0, 1)
 
 
 @contextmanager
-def on_two_cores():
-    """Keeps what is started meanwhile to two cores, and says how many there are."""
+def pin_to_two_cores():
+    """Limits new processes to two cores and yields the number of cores used."""
     all_of_them = os.sched_getaffinity(0)
     two = sorted(all_of_them)[:CORES]
     os.sched_setaffinity(0, two)

@@ -1,10 +1,10 @@
-"""The linters beside which `antifreeze check` is measured, in an environment of their own."""
+"""The other linters, installed in a separate environment."""
 
 import os
 import subprocess
 import sys
 
-# Pinned, so that a ratio means the same next month.
+# Pinned, so that ratios stay comparable.
 PINNED = {"ruff": "0.17.4", "pylint": "4.1.3", "torchfix": "0.7.0", "flake8": "7.5.0"}
 
 
@@ -14,7 +14,7 @@ def cache():
 
 
 def python():
-    """The interpreter of the environment, which is made when it is not there."""
+    """Returns the interpreter of the environment, which is created if it is missing."""
     folder = os.path.join(cache(), "venv")
     interpreter = os.path.join(folder, "bin/python")
     if not os.path.exists(interpreter):
@@ -22,8 +22,8 @@ def python():
     return interpreter
 
 
-def install():
-    """Name → program, of all the linters."""
+def install_linters():
+    """Installs the linters and returns their programs by name."""
     interpreter = python()
     folder = os.path.dirname(interpreter)
     wanted = [f"{name}=={version}" for name, version in PINNED.items()]

@@ -1,14 +1,14 @@
-"""Which files of a package are training code: a pure reading of path and text.
+"""Selects the training code of a package by path and text.
 
-A file is one when all of this holds:
+A file is training code if all of this holds:
 
-- it is Python or a notebook, not a test, and not part of somebody's tests;
+- it is Python or a notebook, not a test, and not part of a test suite;
 - its code imports PyTorch, TensorFlow or Keras, or a package that trains with them;
 - its code trains: it calls `backward` or `train_on_batch`, opens a `GradientTape`, defines a
-  `training_step`, or hands a model to `fit` or to a `Trainer`.
+  `training_step`, or passes a model to `fit` or to a `Trainer`.
 
-Comments and triple-quoted text are no code. Only patterns decide, no parser, so that every
-version of Python picks the same files.
+Comments and triple-quoted text are ignored. Patterns decide instead of a parser, so that every
+version of Python selects the same files.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ FRAMEWORKS = (
 )
 IMPORTS = re.compile(rf"^[ \t]*(?:import|from)[ \t]+(?:{'|'.join(FRAMEWORKS)})\b", re.M)
 
-# It has the loop, or a step of it, in its own hands.
+# A training loop, or a step of one.
 LOOPS = re.compile(
     r"\.backward\("
     r"|\bGradientTape\("
     r"|\.train_on_batch\("
     r"|\bdef training_step\("
 )
-# Somebody else's loop, with its own data, model and settings.
+# A loop of a library, with the script's own data, model and settings.
 HANDS_OVER = re.compile(
     r"(?:model|net|trainer|learn|autoencoder)\w*\.fit\w*\("
     r"|trainer\w*\.train\(",
@@ -44,17 +44,17 @@ COMMENT = re.compile(r"^[ \t]*#.*$|[ \t]#[^\"'\n]*$", re.M)
 PATTERNS = (IMPORTS, LOOPS, HANDS_OVER, TEST_FILE, TRIPLE_QUOTED, COMMENT)
 
 
-def recipe():
-    """Changes when the choice of files does."""
+def selection_checksum():
+    """Returns a checksum that changes with the selection rules."""
     choice = [pattern.pattern for pattern in PATTERNS] + sorted(TESTS)
     return hashlib.sha256("\n".join(choice).encode()).hexdigest()[:12]
 
 
-def trains(path, content):
-    """`loop` or `trainer` when the file is training code, else None."""
+def training_kind(path, content):
+    """Returns `loop` or `trainer` for training code, else None."""
     if not path.endswith((".py", ".ipynb")) or is_test(path):
         return None
-    code = code_of(path, content)
+    code = code_without_comments(path, content)
     if not IMPORTS.search(code):
         return None
     if LOOPS.search(code):
@@ -67,9 +67,9 @@ def is_test(path):
     return bool(TESTS.intersection(folders)) or bool(TEST_FILE.match(name))
 
 
-def code_of(path, content):
-    """The file's text without comments and triple-quoted text; of a notebook, its code cells.
-    Empty for what is not UTF-8 or no notebook."""
+def code_without_comments(path, content):
+    """Returns the text without comments and triple-quoted text; of a notebook, its code cells.
+    Empty if the file is not UTF-8 or not a notebook."""
     try:
         text = content.decode("utf-8")
         if path.endswith(".ipynb"):

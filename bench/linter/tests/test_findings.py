@@ -6,8 +6,8 @@ import tempfile
 import unittest
 
 import here  # noqa: F401
-from parts.checker import Finding, Sources, cells, checksum, findings
-from parts.recall import Mark, Script, beside_the_mark, marks, per_rule, scored, split_cases
+from parts.checker import Finding, Sources, split_cells, checksum, parse_findings
+from parts.recall import Mark, Script, unexpected_findings, parse_marks, score_per_rule, score, split_cases
 
 NOTEBOOK = json.dumps({"cells": [
     {"cell_type": "markdown", "source": ["# Title"]},
@@ -34,7 +34,7 @@ class Findings(unittest.TestCase):
                 with open(os.path.join(folder, name), "w", newline="") as file:
                     file.write(text)
             output = json.dumps([item("a.py", None, 2), item("b.ipynb", 2, 1), item("a.py", None, 9)])
-            first, second, beyond = findings(output, Sources(folder))
+            first, second, beyond = parse_findings(output, Sources(folder))
         self.assertEqual((first.place, first.text, first.last_line), ("2", checksum("two"), 3))
         self.assertEqual((second.place, second.text), ("2:1", checksum("import torch")))
         self.assertEqual(beyond.text, checksum(""))
@@ -43,12 +43,12 @@ class Findings(unittest.TestCase):
 class Marks(unittest.TestCase):
     def test_they_stand_at_the_end_of_a_line(self):
         text = b"x = 1\ny = 2  # expect: full-batch, dataset-on-gpu\nz = 3  # or: full-batch\n# expect: !\n"
-        expected, instead = marks(cells("a.py", text))
+        expected, instead = parse_marks(split_cells("a.py", text))
         self.assertEqual(expected, [Mark("full-batch", "2"), Mark("dataset-on-gpu", "2")])
         self.assertEqual(instead, [Mark("full-batch", "3")])
 
     def test_in_a_notebook_they_count_by_cell(self):
-        expected, _ = marks(cells("a.ipynb", NOTEBOOK.encode()))
+        expected, _ = parse_marks(split_cells("a.ipynb", NOTEBOOK.encode()))
         self.assertEqual(expected, [Mark("dataset-on-gpu", "2:2")])
 
 
@@ -63,8 +63,8 @@ class Scored(unittest.TestCase):
 
     def of(self, *found):
         said = {"a.wrong.py": list(found)}
-        hits, misses = scored({"a.wrong.py": self.script}, said)
-        return len(hits), len(misses), len(beside_the_mark({"a.wrong.py": self.script}, said))
+        hits, misses = score({"a.wrong.py": self.script}, said)
+        return len(hits), len(misses), len(unexpected_findings({"a.wrong.py": self.script}, said))
 
     def test_the_marked_line_or_the_one_in_its_stead(self):
         self.assertEqual(self.of(finding("full-batch", 2)), (1, 0, 0))
@@ -80,7 +80,7 @@ class Scored(unittest.TestCase):
         hit, miss = ("a", Mark("full-batch", "1")), ("b", Mark("full-batch", "1"))
         other = ("c", Mark("double-softmax", "1"))
         self.assertEqual(
-            per_rule([hit], [miss, other]), {"double-softmax": (0, 1), "full-batch": (1, 2)}
+            score_per_rule([hit], [miss, other]), {"double-softmax": (0, 1), "full-batch": (1, 2)}
         )
 
 

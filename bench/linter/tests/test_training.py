@@ -4,13 +4,13 @@ import json
 import unittest
 
 import here  # noqa: F401
-from parts.training import trains
+from parts.training import training_kind
 
 LOOP = "import torch\nfor x in loader:\n    loss = model(x)\n    loss.backward()\n"
 
 
 def kind(text, path="train.py"):
-    return trains(path, text.encode())
+    return training_kind(path, text.encode())
 
 
 class Trains(unittest.TestCase):
@@ -53,7 +53,7 @@ class Trains(unittest.TestCase):
         self.assertIsNone(kind(notebook("markdown"), "a.ipynb"))
 
     def test_what_cannot_be_read_is_left(self):
-        self.assertIsNone(trains("a.py", LOOP.encode("utf-16")))
+        self.assertIsNone(training_kind("a.py", LOOP.encode("utf-16")))
         self.assertIsNone(kind("{", "a.ipynb"))
         self.assertIsNone(kind("[]", "a.ipynb"))
         self.assertIsNone(kind(LOOP, "a.txt"))
