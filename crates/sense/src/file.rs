@@ -1,4 +1,4 @@
-//! Kernel files, opened once and read again and again without heap.
+//! Files of the kernel, opened once and read many times without heap.
 
 use crate::Reading;
 use core::ffi::CStr;
@@ -8,37 +8,40 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{self, Errno, pread, retry_on_intr};
 use rustix::path::Arg;
 
-/// No line of these files is longer than the rest of a page.
+/// A piece that the kernel returns is shorter than this only at the end of the file, because no line of these files is
+/// longer than the rest of a page.
 const FULL_PIECE_BYTES: usize = 3 * 1024;
 
-/// An open file of /proc, /sys or a cgroup. Each read sees it as it is now.
+/// An open file of /proc, /sys or a cgroup. Each read returns its content at that time.
 #[derive(Debug)]
 pub struct ProcFile {
     fd: OwnedFd,
 }
 
 impl ProcFile {
+    /// Opens the file for reading.
     pub fn open(path: impl Arg) -> io::Result<ProcFile> {
         ProcFile::open_at(CWD, path)
     }
 
+    /// Opens the file below an open folder.
     pub fn open_at(folder: impl AsFd, path: impl Arg) -> io::Result<ProcFile> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
         let fd = openat(folder, path, flags, Mode::empty())?;
         Ok(ProcFile { fd })
     }
 
-    /// The first piece that the kernel hands out: about a page, and whole lines.
+    /// Reads the first piece that the kernel returns: about a page, in whole lines.
     pub fn read_first_piece<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         let filled = retry_on_intr(|| pread(&self.fd, &mut *buffer, 0))?;
         Ok(buffer.get(..filled).unwrap_or_default())
     }
 
-    /// The file from its beginning, as much of it as fits.
+    /// Reads the file from its beginning, as much of it as fits into the buffer.
     pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         let mut filled = 0;
-        // The kernel hands out such files in pieces: as many whole lines as fit into a page.
-        // A piece far below a page is the last, and asking for another would be in vain.
+        // The kernel returns such files in pieces: as many whole lines as fit into a page.
+        // A piece that is much shorter than a page is the last, so no other read is needed.
         while let Some(rest) = buffer.get_mut(filled..)
             && !rest.is_empty()
         {
@@ -52,15 +55,17 @@ impl ProcFile {
     }
 }
 
-/// A file that was looked for once: there, or missing for a reason that each read repeats.
+/// A file that this kernel or machine may not have. It is opened once; where that fails, each read returns the error.
 #[derive(Debug)]
 pub struct OptionalFile(io::Result<ProcFile>);
 
 impl OptionalFile {
+    /// Opens the file, or keeps the error.
     pub fn open(path: impl Arg) -> OptionalFile {
         OptionalFile(ProcFile::open(path))
     }
 
+    /// Reads the file as [`ProcFile::read`] does.
     pub fn read<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         match &self.0 {
             Ok(file) => file.read(buffer),
@@ -68,6 +73,7 @@ impl OptionalFile {
         }
     }
 
+    /// Reads the first piece as [`ProcFile::read_first_piece`] does.
     pub fn read_first_piece<'b>(&self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         match &self.0 {
             Ok(file) => file.read_first_piece(buffer),
@@ -75,7 +81,7 @@ impl OptionalFile {
         }
     }
 
-    /// What the file says, or why it says nothing.
+    /// Reads the file and parses it; an error becomes the reason why there is no value.
     pub fn read_with<T>(
         &self,
         buffer: &mut [u8],
@@ -88,7 +94,7 @@ impl OptionalFile {
     }
 }
 
-/// A path made of numbers and short words, written without heap.
+/// A short path that is formatted without heap.
 pub(crate) struct ShortPath {
     bytes: [u8; ShortPath::CAPACITY_BYTES],
     len: usize,
@@ -114,7 +120,7 @@ impl ShortPath {
 impl Write for ShortPath {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let end = self.len + part.len();
-        // The last byte stays 0: it ends the path.
+        // The last byte stays 0, because it ends the path.
         if end >= ShortPath::CAPACITY_BYTES {
             return Err(fmt::Error);
         }

@@ -1,33 +1,37 @@
-//! What would come back if the tree ended: its anonymous memory counted once however many
-//! processes share it, its shared memory, and what of it is in swap.
+//! The footprint of a tree: the memory that would come back if the tree ended. It is its anonymous memory, counted once
+//! however many processes share it, its shared memory, and what of it is in swap.
 //!
-//! The trainer's own cgroup knows, and wins where there is one. Otherwise the kernel tells
-//! exactly only at a price (Pss walks every page), so exact values come now and then from
-//! a slow thread, and in between the change of each process is followed. What is known of
-//! each process is divided in two: its *own*, which goes when it goes, and the rest, which
-//! it has in *common* with others and which is counted once for all.
+//! # The guarantee
 //!
-//! Always true: the estimate is at least what the largest process holds and at most what
-//! all hold together; it is exact right after a correction that names every process, and
-//! while there is one process. Not seen between corrections: a process that writes to
-//! pages it has in common gets copies, and its counters do not move. The error is at most
-//! the size of those copies.
+//! The estimate is at least what the largest process holds and at most what all processes hold together. It is exact
+//! right after a correction that names every process, and while there is only one process. Between corrections it
+//! misses one thing: a process that writes to pages that it has in common with others gets copies, and its counters do
+//! not change. The error is at most the size of those copies.
+//!
+//! # The method
+//!
+//! Where the trainer has a cgroup of its own, the kernel counts there, and that count is used. Elsewhere exact values
+//! are expensive, because the kernel walks every page for Pss. They come from a slow thread from time to time, and in
+//! between the change of each process is added. The memory of each process is split in two: its *own*, which goes when
+//! the process goes, and the rest, which it has in *common* with others and which is counted once for all of them.
 
 use crate::parse::Pss;
 use crate::{Cgroup, Pid, Process, Reading, Reason, Sample};
 
-/// The exact part of one process, and what it held when that was taken.
+/// The exact share of one process in the memory of the tree, and what it held when the share was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessShare {
+    /// The number of the process.
     pub pid: Pid,
-    /// Start time: with the number, its identity.
+    /// When it started, in clock ticks since boot. Together with the number this identifies it.
     pub started: u64,
-    /// RssAnon + VmSwap, as near in time to the exact part as possible.
+    /// RssAnon + VmSwap in bytes, read as close in time to the share as possible.
     pub held: u64,
+    /// The share, as the kernel counted it.
     pub pss: Pss,
 }
 
-/// What is known of one process. Its own is never more than it holds.
+/// The memory of one process, in bytes. `own` is never more than `held`.
 #[derive(Clone, Copy, Debug)]
 struct Holding {
     pid: Pid,
@@ -39,6 +43,7 @@ struct Holding {
     presence: Presence,
 }
 
+/// Whether the current pass has met the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
     NotListed,
@@ -51,14 +56,14 @@ impl Holding {
         self.held - self.own
     }
 
-    /// What it holds changed. Growth is its own; a loss is its own first.
+    /// Notes what the process holds now. Growth is its own, and a loss is taken from its own first.
     fn set_held(&mut self, held: u64) {
         let common = self.common();
         self.own = if held >= self.held {
             self.own + (held - self.held)
         } else if held < common / 2 {
-            // It let go of most of what it had in common, as an exec does: what it has now
-            // came after.
+            // It freed most of what it had in common, as an exec does: what it has now was
+            // allocated after that.
             held
         } else {
             self.own.saturating_sub(self.held - held).min(held)
@@ -67,7 +72,7 @@ impl Holding {
     }
 }
 
-/// Follows the footprint of one tree.
+/// Estimates the footprint of one tree from sample to sample.
 pub struct Footprint {
     holdings: Vec<Holding>,
     capacity: usize,
@@ -77,7 +82,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Room for so many processes; those beyond it are not counted.
+    /// An estimate with room for this many processes. Processes beyond it are not counted.
     pub fn new(capacity: usize) -> Footprint {
         Footprint {
             holdings: Vec::with_capacity(capacity),
@@ -87,8 +92,8 @@ impl Footprint {
         }
     }
 
-    /// Takes in what the processes hold now, and puts footprint and shared memory into
-    /// `out.tree`, from `out.cgroup` where that knows.
+    /// Notes what the processes hold now, and writes footprint and shared memory into
+    /// `out.tree`, from `out.cgroup` where that has been read.
     pub fn update<'a>(&mut self, tree: impl Iterator<Item = &'a Process>, out: &mut Sample) {
         let mut missing = None;
         let mut swap = 0u64;
@@ -122,16 +127,15 @@ impl Footprint {
             (None, Some(reason)) if known == 0 => unavailable_pair(reason),
             (None, _) => (Reading::Value(known), Reading::Value(shmem)),
         };
-        // Processes do not know of shared memory in swap; a cgroup does.
+        // The counters of processes leave out shared memory in swap; those of a cgroup do not.
         if let (Reading::Value(own), Reading::Value(theirs)) = (out.cgroup.own_swap, out.tree.swap)
         {
             out.tree.swap = Reading::Value(own.max(theirs));
         }
     }
 
-    /// Takes in exact parts, of all processes of the tree or of as many as could be read,
-    /// gathered one after the other. What they held has changed since, and some may have
-    /// ended: both are allowed for.
+    /// Corrects the estimate by exact shares, of all processes of the tree or of as many as
+    /// could be read one after the other. Processes may have changed or ended since then.
     pub fn apply_exact_shares(&mut self, shares: &[ProcessShare]) {
         for holding in &mut self.holdings {
             holding.presence = Presence::NotListed;
@@ -139,10 +143,10 @@ impl Footprint {
         self.common = 0;
         for share in shares {
             let part = share.pss.anon.saturating_add(share.pss.swap);
-            // Of a page in common the part is at most a half, so at least this is its own.
+            // The share in a common page is at most a half, so at least this much is its own.
             let own = part.saturating_mul(2).saturating_sub(share.held);
             let own = own.min(part).min(share.held);
-            // Also of those that have ended since: what they had in common is still there.
+            // Also for processes that have ended since: what they had in common is still there.
             self.common = self.common.saturating_add(part - own);
             if let Some(place) = self.position(0, share.pid, share.started)
                 && let Some(holding) = self.holdings.get_mut(place)
@@ -186,7 +190,7 @@ impl Footprint {
         }
     }
 
-    /// Processes mostly come in the same order, so the place is mostly where it was.
+    /// Finds a process. Processes mostly come in the same order, so the hint is mostly right.
     fn position(&self, hint: usize, pid: Pid, started: u64) -> Option<usize> {
         let same = |holding: &Holding| holding.pid == pid && holding.started == started;
         if self.holdings.get(hint).is_some_and(same) {
@@ -205,8 +209,8 @@ impl Footprint {
             .retain(|holding| holding.presence != Presence::NotListed);
     }
 
-    /// A process that was just forked has everything in common with its parent; one that
-    /// has much less than its parent has already become another program.
+    /// Splits the memory of new processes. A process that was just forked has everything in
+    /// common with its parent; one that has much less has already become another program.
     fn link_new_children(&mut self) {
         for place in 0..self.holdings.len() {
             let Some((child, parent)) = self.with_parent(place, Presence::New) else {
@@ -226,8 +230,8 @@ impl Footprint {
         }
     }
 
-    /// Those that an exact batch does not name keep what was thought of them; what they
-    /// have in common with a parent that it names was the parent's own when it was taken.
+    /// Keeps the estimate of processes that a correction does not name. What they have in common
+    /// with a parent that it names was counted as the parent's own when its share was read.
     fn link_uncorrected(&mut self) {
         for place in 0..self.holdings.len() {
             if let Some((child, parent)) = self.with_parent(place, Presence::NotListed) {
@@ -236,7 +240,7 @@ impl Footprint {
         }
     }
 
-    /// The process in this place and its parent, if the mark is on it.
+    /// The process at this index and its parent, if its presence is the given one.
     fn with_parent(&self, place: usize, presence: Presence) -> Option<(Holding, Holding)> {
         let child = self
             .holdings
@@ -246,8 +250,7 @@ impl Footprint {
         Some((*child, *parent))
     }
 
-    /// So much of what the process holds others hold too: what was its own until now
-    /// passes to what is in common.
+    /// Moves memory of a process from its own to the common part, so that `amount` of it is common.
     fn make_common(&mut self, process: &Holding, amount: u64) {
         let given = process.own.min(amount.saturating_sub(process.common()));
         if let Some(place) = self.position(0, process.pid, process.started)
@@ -258,7 +261,7 @@ impl Footprint {
         }
     }
 
-    /// What is in common is at least what any one of them has of it, at most the sum.
+    /// Keeps the common part between the largest and the sum of what the processes have of it.
     fn bound_common(&mut self) {
         let commons = self.holdings.iter().map(Holding::common);
         let largest = commons.clone().max().unwrap_or(0);
@@ -267,8 +270,8 @@ impl Footprint {
     }
 }
 
-/// Shared memory has no owner: one process's mapping may be another's. The largest is a
-/// floor, and its growth since the last exact value is added to that.
+/// Estimates shared memory, which has no owner: several processes may map the same. The
+/// largest mapping is a floor; its growth since the last exact value is added to that value.
 #[derive(Clone, Copy, Debug, Default)]
 struct SharedMemoryEstimate {
     largest: u64,
@@ -299,8 +302,8 @@ impl SharedMemoryEstimate {
     }
 }
 
-/// Footprint and shared memory as the trainer's own cgroup counts them. Where it does not
-/// count swap, that of the processes stands in.
+/// Footprint and shared memory as the trainer's own cgroup counts them. Where the cgroup does
+/// not count swap, the swap of the processes is used.
 fn cgroup_footprint(cgroup: &Cgroup, swap: u64) -> Option<(u64, u64)> {
     let anon = cgroup.own_anon.value()?;
     let shmem = cgroup.own_shmem.value()?;

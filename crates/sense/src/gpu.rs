@@ -1,27 +1,29 @@
-//! What can be said of graphics cards without asking them: how readings grow old, and which of two kinds in one
-//! machine counts.
+//! Rules for the readings of GPUs, whichever driver they come from: which of them become stale, and which vendor's GPUs
+//! are recorded in a machine that has two.
 
 use crate::{Gpus, Reading, Reason};
 
-/// Why a card is slowed, as NVIDIA's library numbers it.
+/// Why a GPU is slowed: the bits of NVIDIA's library (NVML).
 pub mod throttle {
-    /// Something is too hot or draws too much, and the clock was halved or more.
+    /// The hardware halved the clock or more, because of heat or power.
     pub const HARDWARE: u64 = 0x8;
-    /// The driver, and the card itself, for heat.
+    /// The driver slowed it because of heat.
     pub const SOFTWARE_HEAT: u64 = 0x20;
+    /// The hardware slowed it because of heat.
     pub const HARDWARE_HEAT: u64 = 0x40;
+    /// It was slowed because of heat, by either.
     pub const HEAT: u64 = SOFTWARE_HEAT | HARDWARE_HEAT;
-    /// The power supply asked for it.
+    /// The power supply demanded it.
     pub const POWER_BRAKE: u64 = 0x80;
 }
 
-/// In thousandths of all its memory; None of a card that has none of its own.
+/// Used memory in thousandths of the total; `None` for a GPU without memory of its own.
 pub fn memory_permille(used: u64, total: u64) -> Option<u64> {
     used.min(total).saturating_mul(1000).checked_div(total)
 }
 
 impl Gpus {
-    /// No value at all, for one reason.
+    /// All values missing, for this reason.
     pub fn unavailable(reason: Reason) -> Gpus {
         let none = Reading::Unavailable(reason);
         Gpus {
@@ -38,8 +40,8 @@ impl Gpus {
         }
     }
 
-    /// The same, long after they were read: what they have is still so, what they do is not known. What could
-    /// not be read then has its reason already.
+    /// The same readings when they are old: what the GPUs have is still true, and what they do is no longer known. A
+    /// value that could not be read keeps its reason.
     pub fn into_stale(self) -> Gpus {
         let stale = |reading| match reading {
             Reading::Value(_) | Reading::Unavailable(Reason::NotYet) => {
@@ -58,8 +60,8 @@ impl Gpus {
         }
     }
 
-    /// Of two kinds of cards in one machine the one that trains: it has more memory, the other shows pictures. A
-    /// sum of both would never be full. That one of the others is lost is told all the same.
+    /// Chooses between the GPUs of two vendors in one machine: those with more memory train, the others drive the
+    /// screen. Both are not added up, because the sum would never be full. A lost GPU counts whichever vendor it is of.
     pub fn or_larger(self, others: Gpus) -> Gpus {
         let larger = match (self.memory_total, others.memory_total) {
             (Reading::Value(ours), Reading::Value(theirs)) if ours > theirs => self,

@@ -1,35 +1,38 @@
-//! A value that was read, or the reason why there is none. N/A is never 0.
+//! A value that was read, or the reason why there is none. A missing value is never 0.
 
-/// What a sensor gave: a value, or an explained absence.
+/// What a sensor returned: a value, or the reason why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading<T> {
+    /// The value that was read.
     Value(T),
+    /// There is no value, for this reason.
     Unavailable(Reason),
 }
 
-/// Why a value is not there.
+/// Why there is no value. The numbers are stored in records: they may be added to, and never change their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
     /// This kernel or machine does not offer it.
     Absent = 0,
-    /// It exists, and we may not read it.
+    /// It exists, and we lack the permission to read it.
     Denied = 1,
     /// The process ended while it was being read.
     Gone = 2,
-    /// It was read and could not be understood.
+    /// It was read and could not be parsed.
     Malformed = 3,
-    /// Sampled at a slower pace; the first value has not come yet.
+    /// It is sampled at a slower pace, and there is no first value yet.
     NotYet = 4,
-    /// The sensor has not answered for a while (a hung mount, a hung driver).
+    /// The sensor has not answered for some time (a hung mount, a hung driver).
     Stale = 5,
     /// The record was written before this value existed.
     NotRecorded = 6,
-    /// The kernel answered with some other error.
+    /// The kernel returned another error.
     Failed = 7,
 }
 
 impl Reason {
+    /// Every reason, at the index of its number.
     pub const ALL: [Reason; 8] = [
         Reason::Absent,
         Reason::Denied,
@@ -41,7 +44,7 @@ impl Reason {
         Reason::Failed,
     ];
 
-    /// The reason with this number; an unknown number comes from a newer writer.
+    /// The reason with this number; [`Reason::NotRecorded`] for one that only a newer writer knows.
     pub fn from_code(code: u8) -> Reason {
         Reason::ALL
             .get(usize::from(code))
@@ -49,7 +52,7 @@ impl Reason {
             .unwrap_or(Reason::NotRecorded)
     }
 
-    /// In plain words, to follow "no value: ".
+    /// The reason in plain words, to follow "no value: ".
     pub fn describe(self) -> &'static str {
         match self {
             Reason::Absent => "not offered by this machine",
@@ -65,6 +68,7 @@ impl Reason {
 }
 
 impl<T: Copy> Reading<T> {
+    /// The value, if there is one.
     pub fn value(self) -> Option<T> {
         match self {
             Reading::Value(value) => Some(value),
@@ -72,6 +76,7 @@ impl<T: Copy> Reading<T> {
         }
     }
 
+    /// Applies `f` to the value and keeps the reason.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Reading<U> {
         match self {
             Reading::Value(value) => Reading::Value(f(value)),

@@ -1,9 +1,10 @@
-//! Parts of a sample that have no value, and one reason for it: what a parser starts from,
-//! and what stands there when a whole file could not be read.
+//! Parts of a sample in which every value is missing for the same reason: what a parser starts from, and the result where
+//! a whole file could not be read.
 
 use crate::{Disk, FsSpace, Memory, Paging, Pressure, Reading, Reason};
 
 impl Memory {
+    /// All values missing, for this reason.
     pub fn unavailable(reason: Reason) -> Memory {
         let none = Reading::Unavailable(reason);
         Memory {
@@ -26,6 +27,7 @@ impl Memory {
 }
 
 impl Paging {
+    /// All values missing, for this reason.
     pub fn unavailable(reason: Reason) -> Paging {
         let none = Reading::Unavailable(reason);
         Paging {
@@ -39,7 +41,7 @@ impl Paging {
         }
     }
 
-    /// Whether nothing is missing.
+    /// Whether every value was read.
     pub fn is_complete(&self) -> bool {
         let Paging {
             swapped_in,
@@ -64,6 +66,7 @@ impl Paging {
 }
 
 impl Pressure {
+    /// All values missing, for this reason.
     pub fn unavailable(reason: Reason) -> Pressure {
         let none = Reading::Unavailable(reason);
         Pressure {
@@ -77,6 +80,7 @@ impl Pressure {
 }
 
 impl FsSpace {
+    /// All values missing, for this reason.
     pub fn unavailable(reason: Reason) -> FsSpace {
         let none = Reading::Unavailable(reason);
         FsSpace {
@@ -87,7 +91,7 @@ impl FsSpace {
 }
 
 impl Disk {
-    /// No counters of the device; space and mount, which come from elsewhere, not yet read.
+    /// The counters of the device missing, for this reason. Space and mount are read elsewhere, and stay not yet read.
     pub fn without_counters(reason: Reason) -> Disk {
         let none = Reading::Unavailable(reason);
         Disk {

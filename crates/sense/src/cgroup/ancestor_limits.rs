@@ -1,4 +1,4 @@
-//! The limits above us: a container's, a slice's, a session's.
+//! The limits of the cgroups above this process: of a container, a slice or a session.
 
 use super::{BUFFER_BYTES, CgroupFolder, CgroupLocation, CgroupVersion};
 use crate::file::ProcFile;
@@ -6,31 +6,32 @@ use crate::parse::{self, CgroupMemoryStat};
 use crate::{Cgroup, Reading, Reason};
 use std::path::Path;
 
-/// Every cgroup from ours to the top that could have a limit. Limits may be set and lifted
-/// while we run, so all of them are read each time; where there was none, every fourth time.
+/// The open files of every cgroup from ours up to the mount that could have a limit. Limits may be set and lifted
+/// during a run, so all of them are read each time; while there is none, every fourth time.
 pub struct AncestorLimits {
     charges: Box<[MemoryCharge]>,
     buffer: Box<[u8]>,
-    /// So many of the next calls read nothing, because there was no limit.
+    /// How many of the next calls read nothing, because there was no limit.
     skips: u32,
 }
 
+/// How many calls read nothing after one that found no limit.
 const READS_SKIPPED_WITHOUT_LIMIT: u32 = 3;
 
-/// One count of memory, and the limits that hold for it.
+/// One counter of memory, and the limits on it.
 struct MemoryCharge {
     limits: [Option<ProcFile>; 2],
     usage: ProcFile,
     stat: ProcFile,
 }
 
-/// The names of a charge's files, limits first.
+/// The names of the files of a charge.
 struct ChargeFiles {
     limits: [Option<&'static str>; 2],
     usage: &'static str,
 }
 
-/// At `high` a cgroup is slowed until it crawls: for a training run that is the end too.
+/// memory.high counts as a limit: a cgroup at it is slowed so much that a training run does not get ahead.
 const V2_CHARGES: &[ChargeFiles] = &[ChargeFiles {
     limits: [Some("memory.max"), Some("memory.high")],
     usage: "memory.current",
@@ -48,6 +49,7 @@ const V1_CHARGES: &[ChargeFiles] = &[
 ];
 
 impl AncestorLimits {
+    /// Opens the files of the cgroups above this location.
     pub fn open(location: &CgroupLocation) -> AncestorLimits {
         let charges = location
             .memory_folder()
@@ -60,7 +62,7 @@ impl AncestorLimits {
         }
     }
 
-    /// Fills the tightest limit, and touches nothing else.
+    /// Reads the tightest limit, and leaves the rest of `out` as it is.
     pub fn read(&mut self, out: &mut Cgroup) {
         if self.skips > 0 {
             self.skips -= 1;
@@ -106,7 +108,7 @@ struct LimitRoom {
 }
 
 impl MemoryCharge {
-    /// None where the controller is not switched on, as at the root.
+    /// `None` where the memory controller is not enabled, as at the root.
     fn open(folder: &Path, names: &ChargeFiles) -> Option<MemoryCharge> {
         let open = |name| ProcFile::open(folder.join(name)).ok();
         Some(MemoryCharge {
@@ -116,7 +118,7 @@ impl MemoryCharge {
         })
     }
 
-    /// None without a limit, and for a cgroup that has gone.
+    /// `None` without a limit, and for a cgroup that was removed.
     fn read_room(&self, buffer: &mut [u8]) -> Option<LimitRoom> {
         let limit = self
             .limits
@@ -137,9 +139,8 @@ impl MemoryCharge {
     }
 }
 
-/// What the kernel drops without much ado. Page cache fills every limit sooner or later, so
-/// it must not count as used; but of the active half some is the libraries that run, and
-/// dropping those is where thrashing begins.
+/// What the kernel can drop cheaply. Page cache fills every limit sooner or later, so it must not count as used. Half
+/// of the active part is left out: libraries in use are in it, and dropping them is where thrashing begins.
 fn reclaimable_bytes(stat: &CgroupMemoryStat) -> u64 {
     let bytes_or_zero = |reading: Reading<u64>| reading.value().unwrap_or(0);
     bytes_or_zero(stat.inactive_file)

@@ -1,17 +1,16 @@
-//! Where a process is in the cgroup hierarchies, as far as it can see them.
+//! Finds where a process is in the cgroup hierarchies, as far as it can see them.
 
 use crate::parse::{CgroupMembership, Mount, cgroup_memberships, mounts, unescape_mount_path};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Where we are. A hierarchy that is not mounted, or whose mount does not show our place, is
-/// None.
+/// The cgroups of one process. A hierarchy that is not mounted, or whose mount does not show the cgroup, is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupLocation {
     /// Version 2. On a mixed machine it has no memory controller.
     pub unified: Option<CgroupFolder>,
-    /// Version 1's memory controller; while this exists, version 2 cannot have it.
+    /// Version 1's memory controller. While this exists, version 2 cannot have one.
     pub memory: Option<CgroupFolder>,
     /// Version 1's cpu controller.
     pub cpu: Option<CgroupFolder>,
@@ -20,13 +19,14 @@ pub struct CgroupLocation {
 /// The folder of a cgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CgroupFolder {
+    /// The folder itself.
     pub path: PathBuf,
-    /// The mount point: nothing above it can be seen from here.
+    /// The mount point: nothing above it is visible.
     pub top: PathBuf,
 }
 
 impl CgroupFolder {
-    /// This folder and those above it, up to the mount point.
+    /// Iterates over this folder and those above it, up to the mount point.
     pub fn ancestors_to_mount(&self) -> impl Iterator<Item = &Path> {
         self.path
             .ancestors()
@@ -34,22 +34,24 @@ impl CgroupFolder {
     }
 }
 
-/// Which version accounts for our memory.
+/// The version of cgroups that accounts for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CgroupVersion {
+    /// Version 1, with a hierarchy for each controller.
     V1,
+    /// Version 2, with one hierarchy for all.
     V2,
 }
 
 impl CgroupLocation {
-    /// Where this process is.
+    /// Finds the cgroups of this process.
     pub fn of_self() -> CgroupLocation {
         let read = |path| std::fs::read(path).unwrap_or_default();
         CgroupLocation::parse(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
             .climb_to_existing()
     }
 
-    /// From the texts of /proc/PID/cgroup and mountinfo alone.
+    /// Parses /proc/PID/cgroup and mountinfo, and reads no other file.
     pub fn parse(cgroup: &[u8], mountinfo: &[u8]) -> CgroupLocation {
         let mut location = CgroupLocation::default();
         for membership in cgroup_memberships(cgroup) {
@@ -61,7 +63,7 @@ impl CgroupLocation {
                 location.memory =
                     folder_below_mount(&membership, mountinfo, |m| is_v1_mount(m, b"memory"));
             }
-            // Both may be one hierarchy.
+            // Memory and cpu may share a hierarchy.
             if controls(b"cpu") {
                 location.cpu =
                     folder_below_mount(&membership, mountinfo, |m| is_v1_mount(m, b"cpu"));
@@ -70,8 +72,8 @@ impl CgroupLocation {
         location
     }
 
-    /// Climbs to the nearest folder that is there: in a container whose cgroup namespace is
-    /// the host's, our path leads nowhere, and what is mounted at the top is our own cgroup.
+    /// Climbs to the nearest folder that exists. In a container with the cgroup namespace of the host, the path
+    /// does not exist, and the mount itself is the cgroup.
     pub(super) fn climb_to_existing(mut self) -> CgroupLocation {
         for place in [&mut self.unified, &mut self.memory, &mut self.cpu] {
             let there = place.as_ref().and_then(|folder| {
@@ -88,8 +90,8 @@ impl CgroupLocation {
         self
     }
 
-    /// The version that would account for memory here, and our folder in it. Whether version
-    /// 2 has the controller switched on there, the folder's files tell.
+    /// The version that would account for memory, and the folder in it. Whether version 2 has the memory controller
+    /// enabled there shows in the files of the folder.
     pub fn memory_folder(&self) -> Option<(CgroupVersion, &CgroupFolder)> {
         match (&self.memory, &self.unified) {
             (Some(folder), _) => Some((CgroupVersion::V1, folder)),
@@ -107,7 +109,7 @@ fn list_contains(list: &[u8], name: &[u8]) -> bool {
     list.split(|&b| b == b',').any(|entry| entry == name)
 }
 
-/// The folder of our cgroup under the first mount of its hierarchy.
+/// The folder of a cgroup below the first mount of its hierarchy.
 fn folder_below_mount(
     membership: &CgroupMembership<'_>,
     mountinfo: &[u8],

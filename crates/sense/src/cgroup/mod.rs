@@ -1,5 +1,5 @@
-//! Memory cgroups: where we are in them, what bounds us from above, what the trainer's own
-//! holds. Version 1, version 2, and machines that mix them.
+//! Memory cgroups: where this process is in them, which limits apply from above, and what the trainer's own cgroup
+//! holds. Version 1, version 2 and machines that mix them are read.
 
 mod ancestor_limits;
 mod location;
@@ -9,7 +9,7 @@ pub use ancestor_limits::AncestorLimits;
 pub use location::{CgroupFolder, CgroupLocation, CgroupVersion};
 pub use own_cgroup::OwnCgroup;
 
-/// Room for memory.stat, the longest of these files, with some to spare for newer kernels.
+/// Room for memory.stat, the longest of these files, and for what newer kernels add to it.
 const BUFFER_BYTES: usize = 8 * 1024;
 
 #[cfg(test)]

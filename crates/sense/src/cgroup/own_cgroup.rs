@@ -1,4 +1,4 @@
-//! The cgroup that was made for the trainer.
+//! Reads the cgroup that was made for the trainer.
 
 use super::BUFFER_BYTES;
 use crate::file::OptionalFile;
@@ -6,17 +6,17 @@ use crate::parse::{self, CgroupMemoryStat};
 use crate::{Cgroup, Reading};
 use std::path::Path;
 
-/// One cgroup's memory, counted by the kernel: shared pages once, whoever maps them.
+/// The open files of one cgroup. The kernel counts each shared page once, whichever process maps it.
 pub struct OwnCgroup {
     current: OptionalFile,
     stat: OptionalFile,
-    /// Version 2; version 1 tells it in memory.stat.
+    /// Version 2 only: version 1 has it in memory.stat.
     swap: OptionalFile,
     events: OptionalFile,
 }
 
 impl OwnCgroup {
-    /// `folder` is a cgroup of version 2, or of version 1's memory controller.
+    /// Opens the files. `folder` is a cgroup of version 2, or of version 1's memory controller.
     pub fn open(folder: &Path) -> OwnCgroup {
         let open = |name: &str| OptionalFile::open(folder.join(name));
         let current = match folder.join("memory.current").exists() {
@@ -31,7 +31,7 @@ impl OwnCgroup {
         }
     }
 
-    /// Fills what the cgroup itself holds, and touches nothing else.
+    /// Reads what the cgroup itself holds, and leaves the rest of `out` as it is.
     pub fn read(&self, out: &mut Cgroup) {
         let mut buffer = [0; BUFFER_BYTES];
         out.own_current = self.current.read_with(&mut buffer, parse::single_number);

@@ -1,4 +1,4 @@
-//! Which disk a folder is on.
+//! Finds the disk that a folder is on.
 
 use crate::parse::{self, BlockDevice};
 use rustix::fs::{major, minor, stat};
@@ -6,11 +6,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// The block device below a folder; None for a network mount, a tmpfs, an overlay, ZFS.
+/// Finds the block device below a folder; `None` for a network mount, a tmpfs, an overlay or ZFS.
 pub fn find_block_device(folder: &Path, proc: &Path) -> Option<BlockDevice> {
     let here = stat(folder).ok()?.st_dev;
-    // Major 0 stands for "no device": btrfs and its kin number their own, and only the
-    // mount table tells which device they were made from.
+    // Major 0 stands for "no device": btrfs and others have numbers of their own, and only the
+    // mount table has the device that they were made on.
     if major(here) != 0 {
         return Some(BlockDevice {
             major: major(here),

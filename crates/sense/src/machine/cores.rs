@@ -1,11 +1,11 @@
-//! How busy the cores are.
+//! How busy each core was since the sample before.
 
 use crate::parse::{self, CpuLine, CpuTicks};
 use crate::{Cpu, MAX_CORES, Reading, Reason};
 use rustix::io;
 
-/// What was seen of each core before, by the kernel's number of it. Boot is the look before
-/// the first.
+/// The ticks of each core in the last sample, by the kernel's number of the core. The first sample is compared with
+/// boot.
 pub struct CoreUsage {
     seen: [LastCoreTicks; MAX_CORES],
 }
@@ -26,6 +26,7 @@ impl Default for CoreUsage {
 }
 
 impl CoreUsage {
+    /// Parses /proc/stat into `out`.
     pub fn update(&mut self, stat: io::Result<&[u8]>, out: &mut Cpu) {
         out.core_count = 0;
         match stat {
@@ -58,15 +59,15 @@ impl LastCoreTicks {
     fn percent_now(&mut self, ticks: &CpuTicks) -> u8 {
         let busy = ticks.busy().saturating_sub(self.busy);
         let total = ticks.total().saturating_sub(self.total);
-        // Counters fall a little at times (iowait does): then nothing is known to have
-        // passed, and the next look starts from the lower number.
+        // Counters can fall a little (iowait does). Then no time is known to have passed, and the
+        // next sample starts from the lower number.
         self.busy = ticks.busy();
         self.total = ticks.total();
         if total > 0 {
             // At most 100, as busy is no more than total.
             self.percent = (u128::from(busy.min(total)) * 100 / u128::from(total)) as u8;
         }
-        // Two looks within one clock tick cannot tell: what was known still holds.
+        // Between two samples within one clock tick, the last value is kept.
         self.percent
     }
 }

@@ -1,23 +1,24 @@
-//! Memory that /proc/meminfo does not show as what it is.
+//! Corrects /proc/meminfo, which shows two kinds of memory as used.
 //!
-//! zram looks like any used memory, and is swap that was compressed. The cache of ZFS looks
-//! like used memory too, and is given back when somebody needs it: a guard that does not
-//! know that fires on an idle file server.
+//! zram is compressed swap. The cache of ZFS is given back when a process needs memory: without this correction
+//! the guard would act on an idle file server.
 
 use crate::file::OptionalFile;
 use crate::parse;
 use crate::{Memory, Reading};
 use std::path::Path;
 
+/// The open files that the corrections are read from.
 pub struct MemoryCorrections {
     zram: Box<[OptionalFile]>,
     arcstats: OptionalFile,
 }
 
-/// More of these devices than anybody makes.
+/// More zram devices than machines have.
 const MAX_ZRAM_DEVICES: usize = 16;
 
 impl MemoryCorrections {
+    /// Opens the files of zram and ZFS, where they exist.
     pub fn open(proc: &Path, sys: &Path) -> MemoryCorrections {
         let block = sys.join("block");
         MemoryCorrections {
@@ -30,6 +31,7 @@ impl MemoryCorrections {
         }
     }
 
+    /// Adds zram to the compressed memory, and what ZFS would give back to the available memory.
     pub fn apply_to(&self, memory: &mut Memory, buffer: &mut [u8]) {
         for device in &self.zram {
             let used = device.read_with(buffer, parse::zram_used);

@@ -1,7 +1,7 @@
-//! The whole machine: memory, paging, pressure, cores and the disk below the run.
+//! Sensors of the whole machine: memory, paging, pressure, cores and the disk below the run.
 //!
-//! Quick files only, each opened once. A file that this kernel does not have is found
-//! missing at [`MachineSensors::open`] and explained in every sample.
+//! They read only files that never block, each opened once. Where this kernel does not have a file,
+//! [`MachineSensors::open`] notes it, and every sample has the reason.
 
 mod block_device;
 mod cores;
@@ -14,14 +14,15 @@ use cores::CoreUsage;
 use memory_corrections::MemoryCorrections;
 use std::path::Path;
 
-/// Room for the largest of these files: /proc/stat begins with up to [`MAX_CORES`](crate::CORES)
-/// lines of about a hundred bytes, and of the interrupts behind them we want nothing.
+/// Room for what is used of the largest of these files: /proc/stat begins with up to
+/// [`MAX_CORES`](crate::MAX_CORES) lines of about 100 bytes; the interrupts behind them are not used.
 const BUFFER_BYTES: usize = 32 * 1024;
 
+/// The open files of the machine.
 pub struct MachineSensors {
     meminfo: OptionalFile,
     vmstat: OptionalFile,
-    /// Something was missing in its first piece.
+    /// The first piece that the kernel returns has not all of the counters.
     vmstat_is_long: bool,
     cpu_pressure: OptionalFile,
     memory_pressure: OptionalFile,
@@ -36,12 +37,12 @@ pub struct MachineSensors {
 }
 
 impl MachineSensors {
-    /// `folder` is where the run works: the device below it is the disk that is watched.
+    /// Opens the files. `folder` is where the run works: the device below it is the disk that is sampled.
     pub fn open(folder: &Path) -> MachineSensors {
         MachineSensors::open_at(Path::new("/proc"), Path::new("/sys"), folder)
     }
 
-    /// As [`MachineSensors::open`], with /proc and /sys elsewhere.
+    /// Opens the files as [`MachineSensors::open`] does, with /proc and /sys elsewhere.
     pub fn open_at(proc: &Path, sys: &Path, folder: &Path) -> MachineSensors {
         let open = |name: &str| OptionalFile::open(proc.join(name));
         MachineSensors {
@@ -61,8 +62,8 @@ impl MachineSensors {
         }
     }
 
-    /// Fills what no decision can do without, the time, the memory and the newest process,
-    /// and leaves the rest as it was.
+    /// Reads what every decision needs, which is the time, the memory and the newest process, and leaves the
+    /// rest of the sample as it is.
     pub fn read_essentials(&mut self, out: &mut Sample) {
         out.at = Stamp::now();
         out.memory = self.read_memory();
@@ -75,7 +76,7 @@ impl MachineSensors {
         out.cpu.newest_pid = load.newest;
     }
 
-    /// Fills the parts of the sample that tell of the whole machine, and touches no other.
+    /// Reads all parts of the sample that describe the whole machine, and leaves the others as they are.
     pub fn read(&mut self, out: &mut Sample) {
         self.read_essentials(out);
         out.paging = self.read_paging();
@@ -100,7 +101,8 @@ impl MachineSensors {
         memory
     }
 
-    /// The first piece of the file nearly always has all of it, and each piece costs the kernel as much as the first.
+    /// Reads one piece of the file where it is complete, as it nearly always is: each piece costs the kernel as much
+    /// as the first.
     fn read_paging(&mut self) -> Paging {
         if !self.vmstat_is_long {
             match self

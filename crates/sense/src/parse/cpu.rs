@@ -1,28 +1,36 @@
-//! What the cores do: /proc/stat and /proc/loadavg.
+//! Parses /proc/stat and /proc/loadavg.
 
 use super::text::{lines, parse_decimal, split_at_byte, value_or_malformed, words};
 use crate::{Reading, Reason};
 
-/// Clock ticks since boot, of one core or of all.
+/// Clock ticks (1/100 s) since boot, of one core or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTicks {
+    /// In programs of normal priority.
     pub user: u64,
+    /// In programs of lower priority.
     pub nice: u64,
+    /// In the kernel.
     pub system: u64,
+    /// Without anything to do.
     pub idle: u64,
+    /// Idle while a process waited for a disk.
     pub iowait: u64,
-    /// Hard and soft interrupts.
+    /// In hard and soft interrupts.
     pub irq: u64,
+    /// Given to others by the host of a virtual machine.
     pub steal: u64,
 }
 
 impl CpuTicks {
+    /// The ticks in which the core worked.
     pub fn busy(&self) -> u64 {
         [self.user, self.nice, self.system, self.irq, self.steal]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
 
+    /// All ticks.
     pub fn total(&self) -> u64 {
         self.busy()
             .saturating_add(self.idle)
@@ -30,15 +38,16 @@ impl CpuTicks {
     }
 }
 
-/// Whose ticks a line of /proc/stat tells.
+/// Which cores a line of /proc/stat is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuLine {
+    /// All cores together.
     AllCores,
-    /// By the kernel's number; cores that are switched off are not listed.
+    /// One core, by the kernel's number. Cores that are switched off are not listed.
     Core(usize),
 }
 
-/// The cpu lines of /proc/stat, which stand first. Lines not understood are passed over.
+/// Parses the cpu lines of /proc/stat, which stand first. Malformed lines are skipped.
 pub fn cpu_lines(bytes: &[u8]) -> impl Iterator<Item = (CpuLine, CpuTicks)> {
     lines(bytes)
         .map_while(|line| line.strip_prefix(b"cpu"))
@@ -69,14 +78,16 @@ fn parse_ticks(times: &[u8]) -> Option<CpuTicks> {
 /// /proc/loadavg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadAverage {
-    /// Over 1, 5 and 15 minutes, in hundredths.
+    /// Averages over 1, 5 and 15 minutes, in hundredths.
     pub average: [Reading<u64>; 3],
+    /// How many processes and threads can run now.
     pub runnable: Reading<u64>,
     /// The newest process or thread number.
     pub newest: Reading<u64>,
 }
 
 impl LoadAverage {
+    /// All values missing, for this reason.
     pub fn unavailable(reason: Reason) -> LoadAverage {
         let none = Reading::Unavailable(reason);
         LoadAverage {
@@ -87,6 +98,7 @@ impl LoadAverage {
     }
 }
 
+/// Parses /proc/loadavg.
 pub fn load_average(bytes: &[u8]) -> LoadAverage {
     let Some(line) = lines(bytes).next() else {
         return LoadAverage::unavailable(Reason::Malformed);
@@ -105,7 +117,7 @@ pub fn load_average(bytes: &[u8]) -> LoadAverage {
     }
 }
 
-/// A number with two decimals.
+/// Parses a number with two decimals.
 fn parse_hundredths(word: &[u8]) -> Option<u64> {
     let (whole, part) = split_at_byte(word, b'.')?;
     if part.len() != 2 {

@@ -1,4 +1,4 @@
-//! One device of /proc/diskstats.
+//! Parses the counters of one device in /proc/diskstats.
 
 use super::text::{lines, parse_decimal, words};
 use crate::{Disk, Reading, Reason};
@@ -6,14 +6,16 @@ use crate::{Disk, Reading, Reason};
 /// A block device, as the kernel numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
+    /// The number of its driver.
     pub major: u32,
+    /// The number that the driver gave it.
     pub minor: u32,
 }
 
-/// The kernel counts sectors of this size here, whatever the device's own are.
-const SECTOR: u64 = 512;
+/// The kernel counts sectors of this size here, whatever size those of the device have.
+const SECTOR_BYTES: u64 = 512;
 
-/// The counters of one device. Space and mount are not told here: they stay not yet read.
+/// Parses the counters of one device. Space and mount are not in this file, and stay not yet read.
 pub fn diskstats(bytes: &[u8], device: BlockDevice) -> Disk {
     let line = lines(bytes).find_map(|line| {
         let mut words = words(line);
@@ -33,11 +35,11 @@ fn disk_counters<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<Disk> 
     let mut next = || words.next().and_then(parse_decimal);
     let reads = next()?;
     let _reads_merged = next()?;
-    let read_bytes = next()?.checked_mul(SECTOR)?;
+    let read_bytes = next()?.checked_mul(SECTOR_BYTES)?;
     let read_ms = next()?;
     let writes = next()?;
     let _writes_merged = next()?;
-    let written_bytes = next()?.checked_mul(SECTOR)?;
+    let written_bytes = next()?.checked_mul(SECTOR_BYTES)?;
     let write_ms = next()?;
     let in_flight = next()?;
     let busy_ms = next()?;

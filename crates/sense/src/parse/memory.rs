@@ -1,4 +1,4 @@
-//! Memory of the whole machine: /proc/meminfo, vmstat, pressure, and what ZFS keeps.
+//! Parses the memory of the whole machine: /proc/meminfo, vmstat, pressure, swaps, and the counters of zram and ZFS.
 
 use super::text::{
     ABSENT, lines, padded_kibibytes, padded_number, parse_decimal, split_at_byte,
@@ -6,7 +6,7 @@ use super::text::{
 };
 use crate::{Memory, Paging, Reading, Reason};
 
-/// /proc/meminfo. `compressed` is what zswap holds; zram is not listed there.
+/// Parses /proc/meminfo. `compressed` is what zswap holds; zram is not listed there.
 pub fn meminfo(bytes: &[u8]) -> Memory {
     let mut memory = Memory::unavailable(Reason::Absent);
     for line in lines(bytes) {
@@ -20,8 +20,8 @@ pub fn meminfo(bytes: &[u8]) -> Memory {
             b"AnonPages" => &mut memory.anon,
             b"Shmem" => &mut memory.shmem,
             b"Cached" => &mut memory.cached,
-            // Kernels before 4.20 have only the second; where both are, they come in this
-            // order and the first says more.
+            // Kernels before 4.20 have only the second. Where both exist, they come in this
+            // order, and the first includes the second.
             b"KReclaimable" => &mut memory.reclaimable,
             b"SReclaimable" if memory.reclaimable == ABSENT => &mut memory.reclaimable,
             b"Dirty" => &mut memory.dirty,
@@ -38,7 +38,7 @@ pub fn meminfo(bytes: &[u8]) -> Memory {
     memory
 }
 
-/// /proc/vmstat.
+/// Parses /proc/vmstat.
 pub fn vmstat(bytes: &[u8]) -> Paging {
     let mut paging = Paging::unavailable(Reason::Absent);
     for (key, value) in key_values(bytes) {
@@ -59,7 +59,7 @@ pub fn vmstat(bytes: &[u8]) -> Paging {
     paging
 }
 
-/// The lines of a `key value` file.
+/// Parses the lines of a `key value` file.
 pub fn key_values(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Reading<u64>)> {
     lines(bytes).filter_map(|line| {
         let (key, rest) = split_at_byte(line, b' ')?;
@@ -67,14 +67,14 @@ pub fn key_values(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Reading<u64>)> {
     })
 }
 
-/// One value of a `key value` file.
+/// Parses one value of a `key value` file.
 pub fn key_value(bytes: &[u8], wanted: &[u8]) -> Reading<u64> {
     key_values(bytes)
         .find(|(key, _)| *key == wanted)
         .map_or(ABSENT, |(_, value)| value)
 }
 
-/// Two parts of one quantity, of which either may not exist.
+/// Adds two parts of one quantity. A part that this machine does not offer counts as nothing.
 pub fn sum_readings(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
     match (a, b) {
         (Reading::Value(a), Reading::Value(b)) => value_or_malformed(a.checked_add(b)),
@@ -86,13 +86,16 @@ pub fn sum_readings(a: Reading<u64>, b: Reading<u64>) -> Reading<u64> {
     }
 }
 
-/// One file of /proc/pressure: microseconds stalled since boot.
+/// One file of /proc/pressure: microseconds since boot in which processes waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StallTimes {
+    /// At least one process waited.
     pub some: Reading<u64>,
+    /// All processes waited.
     pub full: Reading<u64>,
 }
 
+/// Parses one file of /proc/pressure.
 pub fn stall_times(bytes: &[u8]) -> StallTimes {
     let mut stall = StallTimes {
         some: ABSENT,
@@ -114,7 +117,7 @@ pub fn stall_times(bytes: &[u8]) -> StallTimes {
     stall
 }
 
-/// /proc/swaps: whether there is swap, and all of it is memory itself (zram).
+/// Whether /proc/swaps lists swap, and all of it is compressed memory (zram).
 pub fn swap_is_memory(bytes: &[u8]) -> bool {
     let mut areas = bytes.split(|byte| *byte == b'\n').skip(1);
     let first = areas
@@ -123,13 +126,13 @@ pub fn swap_is_memory(bytes: &[u8]) -> bool {
     first && areas.all(|area| area.is_empty() || area.starts_with(b"/dev/zram"))
 }
 
-/// /proc/swaps: whether there is any swap.
+/// Whether /proc/swaps lists any swap.
 pub fn has_swap(bytes: &[u8]) -> bool {
     let mut areas = bytes.split(|byte| *byte == b'\n').skip(1);
     areas.any(|area| !area.is_empty())
 }
 
-/// mm_stat of a zram device: the memory it takes, its third number.
+/// Parses mm_stat of a zram device: the memory that it takes, which is its third number.
 pub fn zram_used(bytes: &[u8]) -> Reading<u64> {
     match lines(bytes).next() {
         Some(line) => value_or_malformed(words(line).nth(2).and_then(parse_decimal)),
@@ -137,7 +140,7 @@ pub fn zram_used(bytes: &[u8]) -> Reading<u64> {
     }
 }
 
-/// arcstats of ZFS: what its cache would give back, bytes above its smallest size.
+/// Parses arcstats of ZFS: how many bytes its cache would give back, down to its smallest size.
 pub fn arc_reclaimable(bytes: &[u8]) -> Reading<u64> {
     let (mut size, mut smallest) = (ABSENT, ABSENT);
     for line in lines(bytes) {

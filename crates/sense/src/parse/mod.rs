@@ -1,10 +1,10 @@
-//! What the kernel's text files say. Pure: bytes in, values out, no heap.
+//! Parses the text files of the kernel: pure functions from bytes to values, without heap.
 //!
-//! Any bytes may come in, and none of them panic: names in these files are written by
-//! strangers, kernels differ, and a buffer may be too short. Three rules hold throughout:
-//! a line that was not offered is [`Absent`](crate::Reason::Absent), never 0; a line that is
-//! not understood is [`Malformed`](crate::Reason::Malformed); and a last line without its
-//! newline was cut off, so it says nothing, because half a number is a wrong number.
+//! No bytes make them panic: processes choose the names in these files, kernels differ, and a buffer may be too short.
+//!
+//! - A line that is missing makes the value [`Absent`](crate::Reason::Absent), never 0.
+//! - A line that cannot be parsed makes it [`Malformed`](crate::Reason::Malformed).
+//! - A last line without a newline was cut off and is ignored, because half a number is a wrong number.
 
 mod cgroup;
 mod cpu;

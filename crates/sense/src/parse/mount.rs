@@ -1,21 +1,23 @@
-//! Where things are mounted and which cgroups we are in: /proc/self/mountinfo and cgroup.
+//! Parses /proc/PID/mountinfo and /proc/PID/cgroup: what is mounted where, and the cgroups of a process.
 
 use super::text::{lines, parse_decimal, split_at_byte, words};
 
 /// One line of /proc/self/mountinfo. Paths are as the kernel escapes them: see [`unescape_mount_path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mount<'a> {
-    /// Which folder of the file system is shown.
+    /// The folder of the file system that is mounted.
     pub root: &'a [u8],
-    /// Where it is shown.
+    /// The mount point.
     pub point: &'a [u8],
     /// The file system's type, such as `ext4` or `fuse.sshfs`.
     pub kind: &'a [u8],
+    /// What was mounted, such as a device.
     pub source: &'a [u8],
     /// The file system's own options, separated by commas.
     pub options: &'a [u8],
 }
 
+/// Parses the lines of mountinfo. Malformed lines are skipped.
 pub fn mounts(mountinfo: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     lines(mountinfo).filter_map(|line| {
         let mut words = words(line);
@@ -34,8 +36,8 @@ pub fn mounts(mountinfo: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     })
 }
 
-/// The mount that holds an absolute path without links: the deepest, and of those at the
-/// same place the last, because it covers the others.
+/// Finds the mount that an absolute path without links is on: the deepest one, and of several at the same mount point
+/// the last, because it covers the others.
 pub fn mount_holding<'a>(mountinfo: &'a [u8], path: &[u8]) -> Option<Mount<'a>> {
     mounts(mountinfo)
         .filter(|mount| mount_contains(mount.point, path))
@@ -52,7 +54,7 @@ fn mount_contains(point: &[u8], path: &[u8]) -> bool {
     point.ends_with(b"/") || matches!(rest.next(), None | Some(b'/'))
 }
 
-/// A path of mountinfo as it is: blanks and backslashes are written as `\ooo` in octal.
+/// Unescapes a path of mountinfo, in which blanks and backslashes are written as `\ooo` in octal.
 pub fn unescape_mount_path(path: &[u8]) -> impl Iterator<Item = u8> {
     let mut rest = path;
     core::iter::from_fn(move || {
@@ -83,14 +85,15 @@ fn parse_octal(digits: &[u8; 3]) -> Option<u8> {
 /// One line of /proc/PID/cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CgroupMembership<'a> {
-    /// 0 is the unified hierarchy of version 2.
+    /// The number of the hierarchy; 0 is the unified one of version 2.
     pub hierarchy: u64,
-    /// Separated by commas; empty for version 2.
+    /// The controllers, separated by commas; empty for version 2.
     pub controllers: &'a [u8],
-    /// Seen from the root of our cgroup namespace.
+    /// The path from the root of our cgroup namespace.
     pub path: &'a [u8],
 }
 
+/// Parses the lines of /proc/PID/cgroup. Malformed lines are skipped.
 pub fn cgroup_memberships(cgroup: &[u8]) -> impl Iterator<Item = CgroupMembership<'_>> {
     lines(cgroup).filter_map(|line| {
         let (hierarchy, rest) = split_at_byte(line, b':')?;

@@ -1,4 +1,4 @@
-//! One process: /proc/PID/status, statm, stat, io and maps.
+//! Parses the files of one process: status, statm, stat, io, smaps_rollup, fdinfo and maps. All sizes are in bytes.
 
 use super::text::{
     ABSENT, lines, padded_kibibytes, padded_number, parse_decimal, parse_hexadecimal,
@@ -9,19 +9,27 @@ use crate::{Pid, ProcessName, Reading, Reason};
 /// /proc/PID/status. Kernel threads and zombies have no memory lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessStatus {
+    /// The kernel's short name of it.
     pub name: ProcessName,
-    /// The kernel's letter; 0 when there was none.
+    /// The kernel's letter for its state; 0 where the line is missing.
     pub state: u8,
+    /// The number of its parent.
     pub parent: Pid,
-    /// In bytes, as all sizes here.
+    /// VmData: private memory that it has mapped.
     pub vm_data: Reading<u64>,
+    /// RssAnon: anonymous memory that it has touched.
     pub rss_anon: Reading<u64>,
+    /// RssShmem: shared memory that it has touched.
     pub rss_shmem: Reading<u64>,
+    /// RssFile: pages of mapped files.
     pub rss_file: Reading<u64>,
+    /// VmSwap: anonymous memory that is in swap.
     pub swap: Reading<u64>,
+    /// How many threads it has.
     pub threads: Reading<u64>,
 }
 
+/// Parses /proc/PID/status.
 pub fn process_status(bytes: &[u8]) -> ProcessStatus {
     let mut status = ProcessStatus {
         name: ProcessName::default(),
@@ -51,8 +59,7 @@ pub fn process_status(bytes: &[u8]) -> ProcessStatus {
             b"VmSwap" => status.swap = padded_kibibytes(rest),
             b"Threads" => {
                 status.threads = padded_number(rest);
-                // Nothing that we want comes after it, and masks and CPU lists make up half
-                // of the file.
+                // The rest of the file, about half of it, is not needed.
                 break;
             }
             _ => {}
@@ -61,11 +68,11 @@ pub fn process_status(bytes: &[u8]) -> ProcessStatus {
     status
 }
 
-/// /proc/PID/statm: all that it says of a process's memory, in pages. Good for one question: is it as it was?
+/// /proc/PID/statm: the seven sizes of a process in pages. They only serve to find out whether anything has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessSizes([u64; 7]);
 
-/// Nothing where the file is not complete: a size that was not read cannot be compared.
+/// Parses /proc/PID/statm; `None` where it is not complete, because then it cannot be compared.
 pub fn process_sizes(bytes: &[u8]) -> Option<ProcessSizes> {
     let line = bytes.strip_suffix(b"\n")?;
     let mut sizes = [0; 7];
@@ -76,7 +83,7 @@ pub fn process_sizes(bytes: &[u8]) -> Option<ProcessSizes> {
     fields.next().is_none().then_some(ProcessSizes(sizes))
 }
 
-/// The name as it is: the kernel writes its newlines as `\n` and its backslashes as `\\`.
+/// Unescapes a name, in which the kernel writes newlines as `\n` and backslashes as `\\`.
 fn unescape_process_name(escaped: &[u8]) -> ProcessName {
     let mut raw = [0u8; 15];
     let mut len = 0;
@@ -106,19 +113,23 @@ fn parse_pid(digits: &[u8]) -> Option<Pid> {
 /// /proc/PID/stat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessStat {
+    /// The kernel's letter for its state.
     pub state: u8,
+    /// The number of its parent.
     pub parent: Pid,
+    /// Page faults that waited for a disk.
     pub major_faults: Reading<u64>,
     /// User and system time, in clock ticks.
     pub cpu: Reading<u64>,
+    /// How many threads it has.
     pub threads: Reading<u64>,
     /// Start time in clock ticks since boot.
     pub started: u64,
 }
 
-/// None when it is cut off before the start time: without that, a number names nobody.
+/// Parses /proc/PID/stat; `None` when it is cut off before the start time, without which a number identifies no process.
 pub fn process_stat(bytes: &[u8]) -> Option<ProcessStat> {
-    // The name may hold anything, also ") R 1": what follows it holds no parenthesis.
+    // The name may contain anything, also ") R 1". What follows it contains no parenthesis.
     let name_end = bytes.iter().rposition(|&b| b == b')')?;
     let after = bytes.get(name_end + 1..)?;
     // A field counts when something ends it: the last one may have been cut.
@@ -155,14 +166,17 @@ pub fn process_stat(bytes: &[u8]) -> Option<ProcessStat> {
 /// /proc/PID/io, in bytes since the process began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessIo {
-    /// Asked for by read calls, from the page cache or not.
+    /// Bytes that read calls returned, from the page cache or a device.
     pub rchar: Reading<u64>,
+    /// Bytes that write calls took.
     pub wchar: Reading<u64>,
-    /// Fetched from a device.
+    /// Bytes that were read from a device.
     pub read_bytes: Reading<u64>,
+    /// Bytes that were sent to a device.
     pub write_bytes: Reading<u64>,
 }
 
+/// Parses /proc/PID/io.
 pub fn process_io(bytes: &[u8]) -> ProcessIo {
     let mut io = ProcessIo {
         rchar: ABSENT,
@@ -182,15 +196,19 @@ pub fn process_io(bytes: &[u8]) -> ProcessIo {
     io
 }
 
-/// /proc/PID/smaps_rollup: each page divided by how many processes map it, in bytes.
+/// /proc/PID/smaps_rollup: memory in which each page counts divided by the number of processes that map it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pss {
+    /// Anonymous memory.
     pub anon: u64,
+    /// Shared memory.
     pub shmem: u64,
+    /// Memory in swap.
     pub swap: u64,
 }
 
-/// All three or nothing: a part of the sum would pass for the whole.
+/// Parses /proc/PID/smaps_rollup. Without one of the three values there is none, because a part of the sum would be
+/// taken for the whole.
 pub fn smaps_rollup(bytes: &[u8]) -> Reading<Pss> {
     let (mut anon, mut shmem, mut swap) = (ABSENT, ABSENT, ABSENT);
     for line in lines(bytes) {
@@ -211,7 +229,7 @@ pub fn smaps_rollup(bytes: &[u8]) -> Reading<Pss> {
     }
 }
 
-/// /proc/PID/fdinfo/N: whether the file is open for writing.
+/// Whether /proc/PID/fdinfo/N says that the file is open for writing.
 pub fn open_for_writing(bytes: &[u8]) -> bool {
     const ACCESS: u64 = 0o3;
     const WRITE_ONLY: u64 = 0o1;
@@ -224,16 +242,18 @@ pub fn open_for_writing(bytes: &[u8]) -> bool {
         .is_some_and(|flags| matches!(flags & ACCESS, WRITE_ONLY | READ_WRITE))
 }
 
-/// A line of /proc/PID/maps.
+/// One line of /proc/PID/maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryMapping<'a> {
+    /// The size of the mapping.
     pub bytes: u64,
-    /// Written by this process for itself alone: the kernel counts it as its data.
+    /// It is private and writable, so the kernel counts it as data of the process.
     pub is_data: bool,
-    /// As the kernel writes it; empty where no file is behind it.
+    /// The path as the kernel writes it; empty where no file is mapped.
     pub path: &'a [u8],
 }
 
+/// Parses one line of /proc/PID/maps.
 pub fn memory_mapping(line: &[u8]) -> Option<MemoryMapping<'_>> {
     let (range, rest) = split_at_byte(line, b' ')?;
     let (from, to) = split_at_byte(range, b'-')?;

@@ -1,11 +1,11 @@
-//! Lines, fields and numbers, as the kernel prints them.
+//! Splits lines and fields and parses numbers as the kernel prints them.
 
 use crate::{Reading, Reason};
 
-/// A value whose line has not been met.
+/// The value of a line that is missing.
 pub const ABSENT: Reading<u64> = Reading::Unavailable(Reason::Absent);
 
-/// The complete lines, without their newlines.
+/// Iterates over the complete lines, without their newlines.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let end = bytes.iter().rposition(|&b| b == b'\n');
     end.and_then(|end| bytes.get(..end))
@@ -13,19 +13,19 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         .flat_map(|whole| whole.split(|&b| b == b'\n'))
 }
 
-/// The words of a line, however many blanks stand between them.
+/// Iterates over the words of a line, which any number of blanks separate.
 pub fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|b| matches!(b, b' ' | b'\t' | b'\n'))
         .filter(|word| !word.is_empty())
 }
 
-/// What stands before and after the first separator.
+/// Splits a line at its first separator.
 pub fn split_at_byte(line: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
     let at = line.iter().position(|&b| b == separator)?;
     Some((line.get(..at)?, line.get(at + 1..)?))
 }
 
-/// A decimal number and nothing else.
+/// Parses a decimal number with nothing around it.
 pub fn parse_decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -39,19 +39,19 @@ pub fn parse_decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// A hexadecimal number and nothing else.
+/// Parses a hexadecimal number with nothing around it.
 pub fn parse_hexadecimal(digits: &[u8]) -> Option<u64> {
     let digits = core::str::from_utf8(digits).ok()?;
     let plain = !digits.starts_with('+');
     plain.then(|| u64::from_str_radix(digits, 16).ok())?
 }
 
-/// A number after blanks.
+/// Parses a number with blanks around it.
 pub fn padded_number(rest: &[u8]) -> Reading<u64> {
     value_or_malformed(parse_decimal(rest.trim_ascii()))
 }
 
-/// A number of kibibytes after blanks, in bytes.
+/// Parses a number of kibibytes with blanks around it, and returns bytes.
 pub fn padded_kibibytes(rest: &[u8]) -> Reading<u64> {
     value_or_malformed(
         rest.trim_ascii()
@@ -61,7 +61,7 @@ pub fn padded_kibibytes(rest: &[u8]) -> Reading<u64> {
     )
 }
 
-/// A value that had to be there.
+/// A value that the line must have.
 pub fn value_or_malformed(value: Option<u64>) -> Reading<u64> {
     match value {
         Some(value) => Reading::Value(value),

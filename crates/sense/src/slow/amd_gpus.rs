@@ -1,5 +1,5 @@
-//! Graphics cards whose driver tells of them in files (amdgpu). Those of NVIDIA are read by the probe of
-//! crates/cli, for that takes a library.
+//! Reads the GPUs whose driver shows readings in files (amdgpu). NVIDIA's are read by the probe in crates/cli, because
+//! that takes a library.
 
 use crate::file::OptionalFile;
 use crate::gpu::memory_permille;
@@ -7,13 +7,13 @@ use crate::parse;
 use crate::{Gpus, Reading, Reason};
 use std::path::{Path, PathBuf};
 
-/// More than a workstation has.
+/// More GPUs than a workstation has.
 const MAX_GPUS: usize = 16;
 
 pub struct AmdGpus(Box<[AmdGpu]>);
 
 struct AmdGpu {
-    /// Whether it is awake: reading a card that sleeps would wake it.
+    /// Whether it is awake: reading a GPU that sleeps would wake it.
     power: OptionalFile,
     used: OptionalFile,
     total: OptionalFile,
@@ -43,7 +43,7 @@ impl AmdGpus {
         )
     }
 
-    /// Memory and power of all cards together; of the rest the highest.
+    /// Reads memory and power of all GPUs together, and the highest of the other values.
     pub fn read(&self) -> Gpus {
         let all = |of: fn(&AmdGpu) -> &OptionalFile| {
             self.awake().filter_map(move |gpu| read_number(of(gpu)))

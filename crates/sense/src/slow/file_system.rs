@@ -1,4 +1,4 @@
-//! How much room a file system has, and whether it is far away.
+//! Reads how much room a file system has, and whether it is on the network.
 
 use crate::parse;
 use crate::{FsSpace, Reading, Reason};
@@ -8,7 +8,7 @@ use rustix::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A folder whose file system is asked for its room.
+/// An open folder whose file system is read.
 pub struct FileSystemFolder(io::Result<OwnedFd>);
 
 pub struct FileSystemRoom {
@@ -18,7 +18,7 @@ pub struct FileSystemRoom {
 
 impl FileSystemFolder {
     pub fn open(folder: &Path) -> FileSystemFolder {
-        // Only the place is held, not the folder's content: no read permission is needed.
+        // The folder is opened as a path only, which needs no read permission.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         FileSystemFolder(openat(CWD, folder, flags, Mode::empty()))
     }
@@ -34,7 +34,7 @@ impl FileSystemFolder {
                     total: Reading::Value(room.f_blocks.saturating_mul(room.f_frsize)),
                     free: Reading::Value(room.f_bavail.saturating_mul(room.f_frsize)),
                 },
-                // A file system that makes inodes as it goes (btrfs) says that it has none.
+                // A file system that creates inodes on demand (btrfs) shows 0.
                 inodes_free: match room.f_files {
                     0 => Reading::Unavailable(Reason::Absent),
                     _ => Reading::Value(room.f_favail),
@@ -48,7 +48,7 @@ impl FileSystemFolder {
     }
 }
 
-/// File systems whose data is on another machine (9p: on the host of a virtual one).
+/// File systems whose data is on another machine (9p: on the host of a virtual machine).
 const NETWORK_FILE_SYSTEMS: &[&[u8]] = &[
     b"9p",
     b"afs",
@@ -79,7 +79,7 @@ const NETWORK_FILE_SYSTEMS: &[&[u8]] = &[
     b"wekafs",
 ];
 
-/// 1 when the folder is on a network mount, 0 when it is not.
+/// Returns 1 when the folder is on a network mount, and 0 when it is not.
 pub fn network_flag(folder: &Path, proc: &Path) -> Reading<u64> {
     let Ok(mountinfo) = std::fs::read(proc.join("self/mountinfo")) else {
         return Reading::Unavailable(Reason::Absent);

@@ -1,5 +1,7 @@
-//! Sensors that may block: on a mount that hangs, on a disk, on firmware, or on a lock of
-//! the process that is read. A scout thread calls them; the deciding thread never does.
+//! Sensors that may block: on a mount that hangs, on a disk, on firmware, or on a lock of the process that is read.
+//!
+//! A thread of their own calls them, never the deciding thread. Like the other sensors they allocate nothing after they
+//! were opened.
 
 mod amd_gpus;
 mod file_system;
@@ -17,18 +19,24 @@ use file_system::FileSystemFolder;
 use std::path::Path;
 use thermal::ThermalSensors;
 
-/// What the scout brings back, to be put into a sample when it comes.
+/// The readings of the sensors that may block. The guard copies the last ones into each sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlowReadings {
+    /// The room on the file system that the run works in.
     pub disk_space: FsSpace,
+    /// How many more files that file system can hold.
     pub inodes_free: Reading<u64>,
     /// 1 when the folder is on a network mount.
     pub network: Reading<u64>,
+    /// The room on /dev/shm.
     pub shm: FsSpace,
+    /// Temperatures.
     pub thermal: Thermal,
+    /// The GPUs whose driver shows readings in files (amdgpu).
     pub gpus: Gpus,
 }
 
+/// The open files of the sensors that may block.
 pub struct SlowSensors {
     folder: FileSystemFolder,
     network: Reading<u64>,
@@ -38,7 +46,7 @@ pub struct SlowSensors {
 }
 
 impl SlowSensors {
-    /// `folder` is where the run works.
+    /// Opens the sensors. `folder` is where the run works.
     pub fn new(folder: &Path) -> SlowSensors {
         SlowSensors::open_at(
             Path::new("/proc"),
@@ -48,7 +56,7 @@ impl SlowSensors {
         )
     }
 
-    /// As [`SlowSensors::new`], with the kernel's folders elsewhere.
+    /// Opens the sensors as [`SlowSensors::new`] does, with the kernel's folders elsewhere.
     pub fn open_at(proc: &Path, sys: &Path, shm: &Path, folder: &Path) -> SlowSensors {
         SlowSensors {
             folder: FileSystemFolder::open(folder),
@@ -59,6 +67,7 @@ impl SlowSensors {
         }
     }
 
+    /// Reads all of them.
     pub fn read(&mut self, out: &mut SlowReadings) {
         let folder = self.folder.read();
         out.disk_space = folder.space;

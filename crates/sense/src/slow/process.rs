@@ -1,6 +1,5 @@
-//! One process, looked at closely: what it shares, has open, has mapped and is writing.
-//!
-//! Such looks take a lock of that process or ask the file systems it uses. No heap.
+//! Reads what takes a lock of a process or asks the file systems that it uses: shared memory, open files, mapped files
+//! and files being written. Nothing here allocates.
 
 use crate::file::{ProcFile, ShortPath};
 use crate::parse::{self, MemoryMapping, Pss};
@@ -11,19 +10,19 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, readlinkat_raw, statat};
 use rustix::io::{self, Errno, read, retry_on_intr};
 
-/// The memory that is a process's share, where the kernel tells (since Linux 5.9).
+/// Reads the share of a process in memory that it maps together with others (since Linux 5.9).
 pub fn read_pss(pid: Pid) -> Reading<Pss> {
     let bytes = &mut [0; 4096];
     match ProcessFolder::open(pid).and_then(|folder| folder.open_file(c"smaps_rollup")?.read(bytes))
     {
-        // Kernel threads and zombies have no memory to tell of.
+        // Kernel threads and zombies have no memory.
         Ok([]) => Reading::Unavailable(Reason::Absent),
         Ok(bytes) => parse::smaps_rollup(bytes),
         Err(errno) => errno.into(),
     }
 }
 
-/// How many files a process has open.
+/// Counts the open files of a process.
 pub fn count_open_files(pid: Pid) -> Reading<u64> {
     let mut count = 0;
     match ProcessFolder::open(pid).and_then(|folder| folder.for_each_descriptor(|_| count += 1)) {
@@ -32,13 +31,13 @@ pub fn count_open_files(pid: Pid) -> Reading<u64> {
     }
 }
 
-/// What a process has mapped of files.
+/// The files that a process has mapped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MappedFiles {
-    /// Which of the needles is a part of a path, by its place in their list; of the first such path.
+    /// The index of the needle that the first matching path contains.
     pub needle: Option<usize>,
-    /// Data that come from files, in bytes: those of libraries, and what else was mapped to be written to
-    /// privately. The kernel counts all of it against a limit on data; it takes memory only where it is written to.
+    /// Bytes of private writable mappings of files, such as the data of libraries. The kernel counts all of it
+    /// against a limit on data, but it takes memory only where it is written to.
     pub file_data: u64,
 }
 
@@ -61,7 +60,7 @@ impl MappedFiles {
     }
 }
 
-/// Not `[heap]`, and not what the kernel calls a file although nothing is in it.
+/// Not `[heap]`, and not a special file that only stands for anonymous memory.
 fn is_file(path: &[u8]) -> bool {
     let no_file: [&[u8]; 2] = [b"/dev/zero", b"/anon_hugepage"];
     path.starts_with(b"/") && !no_file.iter().any(|name| path.starts_with(name))
@@ -71,7 +70,8 @@ fn contains(path: &[u8], needle: &[u8]) -> bool {
     !needle.is_empty() && path.windows(needle.len()).any(|part| part == needle)
 }
 
-/// Looks through what a process has mapped for parts of paths, such as a library's name.
+/// Searches the mapped files of a process for parts of paths, such as the name of a library, and adds up the data of
+/// files.
 pub fn read_mapped_files(pid: Pid, needles: &[&[u8]]) -> Reading<MappedFiles> {
     let mut mapped = MappedFiles::default();
     let read = ProcessFolder::open(pid).and_then(|folder| {
@@ -90,7 +90,8 @@ pub fn read_mapped_files(pid: Pid, needles: &[&[u8]]) -> Reading<MappedFiles> {
 /// Longer than a line with the longest path.
 const MAX_LINE_BYTES: usize = 8192;
 
-/// Reads to the end, in pieces that end anywhere. Of a line that is too long only the end is seen.
+/// Reads to the end of a file, in pieces that may end anywhere, and calls `f` with each line. Of a line that is too
+/// long only the end is passed.
 pub(super) fn for_each_line(
     mut next: impl FnMut(&mut [u8]) -> io::Result<usize>,
     mut f: impl FnMut(&[u8]),
@@ -117,13 +118,12 @@ pub(super) fn for_each_line(
     }
 }
 
-/// Calls `f` with the path and size of each regular file that a process has open for
-/// writing. Files that were deleted, and those of /dev and /proc, are passed over: nobody
-/// saves a model there.
+/// Calls `f` with the path and size of each regular file that a process has open for writing. Deleted files and those
+/// of /dev, /proc and /sys are skipped, because no checkpoint is saved there.
 pub fn visit_files_being_written(pid: Pid, mut f: impl FnMut(&[u8], u64)) -> Reading<()> {
     let listed = ProcessFolder::open(pid).and_then(|folder| {
         folder.for_each_descriptor(|number| {
-            // A file that was closed under our eyes is no longer written.
+            // A file that was closed meanwhile is no longer written.
             let _ = folder.report_if_written(number, &mut f);
         })
     });
@@ -133,7 +133,7 @@ pub fn visit_files_being_written(pid: Pid, mut f: impl FnMut(&[u8], u64)) -> Rea
     }
 }
 
-/// How many bytes a process has sent to disks.
+/// Reads how many bytes a process has sent to disks.
 pub fn read_written_bytes(pid: Pid) -> Reading<u64> {
     let bytes = &mut [0; 512];
     match ProcessFolder::open(pid).and_then(|folder| folder.open_file(c"io")?.read(bytes)) {
@@ -142,7 +142,7 @@ pub fn read_written_bytes(pid: Pid) -> Reading<u64> {
     }
 }
 
-/// A process's folder in /proc.
+/// The open folder of a process in /proc.
 pub(super) struct ProcessFolder {
     folder: OwnedFd,
 }
@@ -153,7 +153,7 @@ impl ProcessFolder {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(CWD, path.as_c_str()?, flags, Mode::empty()) {
             Ok(folder) => Ok(ProcessFolder { folder }),
-            // The folder is the process: without one the other has ended.
+            // The folder exists as long as the process.
             Err(Errno::NOENT) => Err(Errno::SRCH),
             Err(errno) => Err(errno),
         }
@@ -168,7 +168,8 @@ impl ProcessFolder {
         ProcFile::open_at(&self.folder, name).map_err(|errno| self.gone_or(errno))
     }
 
-    /// The folder of a process that ended is empty; a kernel without a file has the others.
+    /// ESRCH instead of ENOENT where the process has ended: its folder is then empty, while a kernel without one
+    /// file has the others.
     fn gone_or(&self, errno: Errno) -> Errno {
         match statat(&self.folder, c"stat", AtFlags::empty()) {
             Err(_) if errno == Errno::NOENT => Errno::SRCH,
@@ -182,7 +183,7 @@ impl ProcessFolder {
         let mut entries = RawDir::new(folder.as_fd(), &mut space);
         while let Some(entry) = entries.next() {
             let entry = entry?;
-            // "." and ".." are no numbers.
+            // "." and ".." are not numbers.
             if let Ok(name) = entry.file_name().to_str()
                 && let Ok(number) = name.parse()
             {
@@ -201,7 +202,7 @@ impl ProcessFolder {
         let link = ShortPath::new(format_args!("fd/{number}"))?;
         let mut target = [MaybeUninit::uninit(); 4096];
         let (path, _) = readlinkat_raw(&self.folder, link.as_c_str()?, &mut target[..])?;
-        // Pipes and sockets have names that are no paths.
+        // The names of pipes and sockets are not paths.
         let skipped = [&b"/dev/"[..], b"/proc/", b"/sys/"];
         if !path.starts_with(b"/") || skipped.iter().any(|place| path.starts_with(place)) {
             return Ok(());

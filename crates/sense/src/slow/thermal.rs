@@ -1,4 +1,4 @@
-//! Temperatures, and whether the kernel slowed a core because of them.
+//! Reads temperatures, and how often the kernel slowed a core because of them.
 
 use crate::file::{OptionalFile, ProcFile, ShortPath};
 use crate::parse;
@@ -7,10 +7,10 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use std::path::{Path, PathBuf};
 
-/// More than a workstation has; a server's hundreds would cost two descriptors each.
+/// More sensors than a workstation has. Each takes two descriptors, and servers have hundreds.
 const MAX_TEMPERATURE_SENSORS: usize = 64;
 
-/// In thousandths of a degree. Sensors that are not connected say 0, −128, 255 and the like.
+/// Plausible temperatures, in thousandths of a degree. Sensors that are not connected show 0, −128, 255 and the like.
 const PLAUSIBLE_MILLIDEGREES: core::ops::RangeInclusive<u64> = 1_000..=150_000;
 
 pub struct ThermalSensors {
@@ -21,8 +21,7 @@ pub struct ThermalSensors {
 
 struct TemperatureSensor {
     temperature: OptionalFile,
-    /// Whether the device is awake. Some graphics cards wake up to be read, and a laptop's
-    /// battery should not pay for our curiosity.
+    /// Whether the device is awake. Some GPUs wake up to be read, which costs the battery of a laptop.
     power: OptionalFile,
 }
 
@@ -44,11 +43,11 @@ impl TemperatureSensor {
     }
 }
 
-/// A counter of slow-downs, by the number of the core that shows it.
+/// A counter of slow-downs, by the number of the core that it is read from.
 #[derive(Clone, Copy)]
 enum ThrottleCounter {
     Core(u16),
-    /// Each core of a package shows the package's counter; it is read from one of them.
+    /// The counter of a package, which each of its cores shows; it is read from one of them.
     Package(u16),
 }
 
@@ -91,7 +90,7 @@ impl ThermalSensors {
         sum.map_or(Reading::Unavailable(Reason::Absent), Reading::Value)
     }
 
-    /// Opened anew each time: hundreds of cores would cost a descriptor each.
+    /// Reads a counter from a file that is opened each time, because hundreds of cores would take a descriptor each.
     fn read_throttle_count(&self, throttle: ThrottleCounter) -> Option<u64> {
         let path = match throttle {
             ThrottleCounter::Core(cpu) => ShortPath::new(format_args!(
@@ -140,7 +139,7 @@ fn find_throttle_counters(cpus: &Path) -> Box<[ThrottleCounter]> {
     throttles.into_boxed_slice()
 }
 
-/// The entries of a folder whose names begin and end so.
+/// Lists the entries of a folder whose names begin and end so.
 fn entries_named(folder: &Path, begin: &str, end: &str) -> Vec<PathBuf> {
     std::fs::read_dir(folder)
         .into_iter()

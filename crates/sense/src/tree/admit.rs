@@ -1,23 +1,27 @@
-//! Who comes into the table and who leaves it.
+//! Decides which processes enter the table and which leave it.
 
 use super::ProcessTree;
 use super::procfs::Proc;
 use super::table::Slot;
 use crate::Pid;
 
-/// The status and stat of a newcomer, and its parent's again.
+/// Reads for each process that is admitted: its status, its stat, and its parent's stat.
 const READS_PER_ADMISSION: usize = 3;
 
-/// What one call may still do, so that no tree, however wild, holds the caller up.
+/// What one call may still read, so that its time is bounded however many processes there are.
 pub struct ReadBudget {
+    /// The time of the call, in nanoseconds.
     pub now: u64,
+    /// Files that may still be opened.
     pub reads: usize,
+    /// Children that may still be read from lists.
     pub listed: usize,
+    /// Processes that may still be compared with those in a full table.
     pub admission_trials: usize,
 }
 
 impl<S: Copy + Default> ProcessTree<S> {
-    /// Takes a process in if it is what it seemed to be when its number was found.
+    /// Adds a process to the table if it still is the one whose number was found.
     pub(super) fn admit(&mut self, pid: Pid, budget: &mut ReadBudget) {
         if self.table.is_full() {
             if budget.admission_trials == 0 {
@@ -30,8 +34,8 @@ impl<S: Copy + Default> ProcessTree<S> {
         let Ok(slot) = Slot::open(&self.proc, pid, budget.now) else {
             return;
         };
-        // The parent last: if it still is who we know, the number in the child's file was
-        // its number and nobody else's.
+        // The parent is checked last: if it still is the process in the table, then the number in
+        // the child's file was its number.
         if self.boundary.is_outside(slot.identity()) || !self.is_ours(slot.tracked.process.parent) {
             return;
         }
@@ -42,7 +46,7 @@ impl<S: Copy + Default> ProcessTree<S> {
         self.table.insert(slot);
     }
 
-    /// The lightest leaves when this one is heavier.
+    /// Removes the lightest process if this one is heavier.
     fn make_room_for(&mut self, newcomer: &Slot<S>) {
         let Some(lightest) = self.table.lightest() else {
             return;
@@ -56,7 +60,7 @@ impl<S: Copy + Default> ProcessTree<S> {
         }
     }
 
-    /// The parent is in the table or a reaper, and still the process that was put there.
+    /// Whether the parent is in the table or a reaper, and still the same process.
     fn is_ours(&self, parent: Pid) -> bool {
         match self.table.get(parent) {
             Some(slot) => slot.check_alive(&self.proc).is_ok(),
@@ -67,7 +71,7 @@ impl<S: Copy + Default> ProcessTree<S> {
         }
     }
 
-    /// Drops the processes of which this says that they are gone.
+    /// Removes the processes for which `gone` returns true.
     pub(super) fn drop_where(&mut self, gone: impl Fn(&Proc, &Slot<S>) -> bool) {
         let mut index = 0;
         while let Some(slot) = self.table.slots().get(index) {

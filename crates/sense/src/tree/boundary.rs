@@ -1,5 +1,4 @@
-//! Who stands around the tree: the reapers, whose children belong to it, and those who
-//! never belong to it.
+//! The processes around the tree: reapers, whose children belong to it, and outsiders, which never belong to it.
 
 use super::procfs::{Proc, read_content};
 use super::table::Identity;
@@ -7,11 +6,12 @@ use crate::Pid;
 use core::mem::MaybeUninit;
 use rustix::fd::OwnedFd;
 
-/// The guard, the front, and one front that took over from another.
+/// Reapers that are remembered: the guard, the front, and fronts that took over from another.
 const MAX_REAPERS: usize = 4;
-/// Helpers are few, and restarted ones take the place of the oldest.
+/// Outsiders that are remembered. Helpers are few, and restarted ones replace the oldest.
 const MAX_OUTSIDERS: usize = 64;
 
+/// The processes around the tree.
 #[derive(Default)]
 pub struct Boundary {
     reapers: RecentList<Identity, MAX_REAPERS>,
@@ -20,7 +20,7 @@ pub struct Boundary {
 
 struct Outsider {
     identity: Identity,
-    /// Its status, kept open to see with one read that its number is still its own.
+    /// Its status file, kept open: one read shows whether the number still is its own.
     status: Option<OwnedFd>,
 }
 
@@ -29,7 +29,7 @@ impl Outsider {
         let status = proc.open_file(pid, b"/status").ok();
         let identity = Identity::read(proc, pid)?;
         let mut outsider = Outsider { identity, status };
-        // Opened by number before the start time was read: they belong together if the first still is there.
+        // The file was opened by number before the start time was read: both are of one process if that is still alive.
         outsider.status = outsider.status.take_if(|file| is_alive(file));
         Ok(outsider)
     }
@@ -62,7 +62,7 @@ impl Boundary {
         self.reapers.iter().copied()
     }
 
-    /// Seen with one read at most to be a reaper or an outsider. False where that takes a closer look.
+    /// Whether one read at most shows that it is a reaper or an outsider. False where more reads are needed.
     pub fn is_known(&self, pid: Pid) -> bool {
         let is_it = |known: &Outsider| {
             known.identity.pid == pid && known.status.as_ref().is_some_and(is_alive)
@@ -70,14 +70,14 @@ impl Boundary {
         self.reaper(pid).is_some() || self.outsiders.iter().any(is_it)
     }
 
-    /// Closes the files that save time.
+    /// Closes the files that are only kept to save time.
     pub fn close_files(&mut self) {
         for outsider in self.outsiders.list.iter_mut().flatten() {
             outsider.status = None;
         }
     }
 
-    /// A process that may have a reaper for its parent and still is none of the tree.
+    /// Whether it does not belong to the tree even if its parent is a reaper.
     pub fn is_outside(&self, identity: Identity) -> bool {
         let outsiders = self.outsiders.iter().map(|known| known.identity);
         outsiders
@@ -86,7 +86,7 @@ impl Boundary {
     }
 }
 
-/// The last `N` that were named.
+/// A list of the last `N` entries.
 struct RecentList<T, const N: usize> {
     list: [Option<T>; N],
     next: usize,

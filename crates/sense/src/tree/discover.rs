@@ -1,14 +1,12 @@
-//! Finding new processes of the tree and dropping the gone, with as few reads as it takes.
+//! Finds new processes of the tree and removes those that are gone, with as few reads as possible.
 //!
-//! The kernel hands out numbers in a circle and tells the newest. When it stands still,
-//! nothing was started. When it moved a little, the numbers in between are all that can be
-//! new, whichever thread of whichever process started them: looking at those is cheaper
-//! than asking every thread of the tree for its children, and finds more. Only when it
-//! moved far, or cannot be told, is the tree descended from parent to child.
+//! The kernel hands out process numbers in a circle and shows the newest. While it does not change, nothing was
+//! started. When it rose a little, only the numbers in between can be new, whichever thread of whichever process started
+//! them: reading those is cheaper than reading the children of every thread of the tree, and finds more. Only when it
+//! rose far, or is not known, is the tree descended from parent to child.
 //!
-//! Now and then it is descended all the same, through every thread: a fork that takes long
-//! has its number before it can be seen, and a container may show a newest number that is
-//! not the kernel's.
+//! From time to time the tree is descended anyway, through every thread: a slow fork has its number before its process
+//! is visible, and a container may show a newest number that is not the kernel's.
 
 use super::ProcessTree;
 use super::admit::ReadBudget;
@@ -16,44 +14,46 @@ use super::procfs::{Listing, read_children};
 use super::table::{Identity, Slot};
 use crate::{Pid, Reading};
 
-/// So many new numbers are looked at one by one; with more, the tree is descended.
+/// Up to this many new numbers are read one by one; with more, the tree is descended.
 const MAX_NEW_PIDS_READ_SINGLY: u64 = 64;
-/// Files one call opens before it leaves the rest of a descent to the next call.
+/// Files that one call opens before it leaves the rest of a descent to the next call.
 const MAX_READS_PER_CALL: usize = 256;
-/// Threads of one process that are asked for their children.
+/// Threads of one process whose children are read.
 const MAX_THREADS_PER_PROCESS: usize = 512;
-/// Strangers that are remembered from the lists of one parent.
+/// Unknown children that are noted at a time.
 const MAX_UNKNOWN_CHILDREN: usize = 64;
-/// Numbers that one call reads from lists of children.
+/// Children that one call reads from lists.
 const MAX_CHILDREN_LISTED_PER_CALL: usize = 16_384;
-/// Strangers that are weighed in one call once the table is full.
+/// Unknown children that one call compares with the processes in a full table.
 pub const MAX_ADMISSION_TRIALS: usize = 32;
-/// Descriptors that are freed when there are none left.
+/// Descriptors that are freed when none is left.
 const DESCRIPTORS_FREED: usize = 8;
-/// Descents through all threads are so many nanoseconds apart or more,
+/// Descents through all threads are at least this many nanoseconds apart.
 const FULL_DESCENT_INTERVAL_NS: u64 = 1_000_000_000;
-/// and so many calls, while the newest number tells what is new.
+/// While the newest number shows what is new, they are at least this many calls apart as well.
 const FULL_DESCENT_MIN_CALLS: u32 = 8;
 
-/// How far the tree has been followed.
+/// What is remembered from call to call.
 pub struct Discovery {
-    /// The newest number in the last call, and in the one before.
+    /// The newest number in the last call.
     newest: Option<u64>,
+    /// The newest number in the call before the last.
     before: Option<u64>,
-    /// The newest number stood still while a process was started.
+    /// A process was started while the newest number did not change.
     newest_is_unreliable: bool,
+    /// When the last descent through all threads began.
     full_at: Option<u64>,
     /// Calls since then.
     calls: u32,
-    /// A descent that was cut short goes on here.
+    /// Where a descent that was cut short continues.
     resume: Option<Descent>,
-    /// A process went away: what it started without our seeing it is a reaper's child now.
+    /// A process of the tree is gone, so children that it started unseen belong to a reaper now.
     orphaned: bool,
-    /// Processes of the tree that this descent met and could not take in.
+    /// Processes of the tree that this descent found and that did not fit into the table.
     pub untracked: usize,
     overflow: usize,
-    /// How many strangers the next descent passes over before it weighs any, so that all
-    /// have their turn.
+    /// How many unknown children the next descent skips before it compares any, so that each
+    /// has its turn.
     pass_over: usize,
     unknown_children: Vec<Pid>,
     threads: Vec<Pid>,
@@ -61,9 +61,9 @@ pub struct Discovery {
 
 #[derive(Clone, Copy, Default)]
 struct Descent {
-    /// Place in the table.
+    /// Index in the table.
     index: usize,
-    /// Place in the list of all processes, where the kernel lists no children.
+    /// Offset in the list of all processes, where the kernel lists no children.
     process_list_offset: u64,
     all_threads: bool,
 }
@@ -94,8 +94,8 @@ impl Discovery {
         self.orphaned = true;
     }
 
-    /// The tree got a new root or reaper, whose children may be older than the newest
-    /// number.
+    /// Starts anew after a root or reaper was added, whose children may be older than the
+    /// newest number.
     pub fn restart(&mut self) {
         self.newest = None;
         self.before = None;
@@ -115,8 +115,8 @@ impl Discovery {
         due
     }
 
-    /// The numbers handed out since the call before the last, each of which is thus looked
-    /// at twice: a number can be handed out shortly before its process can be seen.
+    /// The numbers handed out since the call before the last. Each is read twice, because a
+    /// number can be handed out shortly before its process is visible.
     fn new_numbers(&mut self, newest: Reading<u64>) -> Option<core::ops::RangeInclusive<u64>> {
         let newest = newest
             .value()
@@ -129,8 +129,8 @@ impl Discovery {
 }
 
 impl<S: Copy + Default> ProcessTree<S> {
-    /// Finds new descendants and drops the gone. `newest` is the kernel's newest number;
-    /// `now` is in nanoseconds, on any clock that does not jump.
+    /// Adds new descendants and removes those that are gone. `newest` is the kernel's newest
+    /// number; `now` is in nanoseconds, on any clock that does not jump.
     pub fn update_members(&mut self, newest: Reading<u64>, now: u64) {
         self.evicted.clear();
         if self.proc.was_starved() {
@@ -168,7 +168,7 @@ impl<S: Copy + Default> ProcessTree<S> {
         }
     }
 
-    /// A number that was handed out lately: a process of ours, a thread, or anybody.
+    /// Reads a number that was handed out lately and admits it if it is a process of the tree.
     fn inspect_pid(&mut self, number: u64, budget: &mut ReadBudget) {
         let Ok(pid) = u32::try_from(number).map(Pid) else {
             return;
@@ -198,7 +198,7 @@ impl<S: Copy + Default> ProcessTree<S> {
             self.discovery.untracked = 0;
             self.admit_children_of_reapers(budget);
         }
-        // Those that are found on the way stand at the end, so they are descended too.
+        // Processes that are found on the way are added at the end, so they are descended too.
         while let Some(slot) = self.table.slots().get(descent.index) {
             if budget.reads == 0 {
                 self.discovery.resume = Some(descent);
@@ -218,7 +218,7 @@ impl<S: Copy + Default> ProcessTree<S> {
         self.settle_overflow();
     }
 
-    /// The kernel hands orphans to a reaper's first thread, so that one's children do.
+    /// Admits the children of the reapers' first threads, which get orphans from the kernel.
     fn admit_children_of_reapers(&mut self, budget: &mut ReadBudget) {
         if !self.proc.lists_children {
             return self.inspect_all_processes(Descent::default(), budget);
@@ -227,12 +227,12 @@ impl<S: Copy + Default> ProcessTree<S> {
             let Some(reaper) = self.boundary.reapers().nth(place) else {
                 return;
             };
-            // A reaper that is gone has handed its children to another.
+            // The children of a reaper that is gone belong to another.
             let _ = self.admit_children(reaper.pid, false, budget);
         }
     }
 
-    /// Admits the children of a process that are not known yet.
+    /// Admits the children of a process that are not in the table.
     fn admit_children(
         &mut self,
         parent: Pid,
@@ -266,7 +266,7 @@ impl<S: Copy + Default> ProcessTree<S> {
             while let Some(unknown_child) = self.discovery.unknown_children.pop() {
                 self.admit(unknown_child, budget);
             }
-            // The first thread stands for the process; any other may end at any time.
+            // The first thread stands for the process; the others may end at any time.
             if thread == parent {
                 listed?;
             }
@@ -274,7 +274,7 @@ impl<S: Copy + Default> ProcessTree<S> {
         Ok(())
     }
 
-    /// Notes the children of one thread that are not in the table, as many as can be met.
+    /// Notes children of one thread that are not in the table, as many as can be admitted.
     fn collect_unknown_children(
         &mut self,
         parent: Pid,
@@ -321,8 +321,8 @@ impl<S: Copy + Default> ProcessTree<S> {
         })
     }
 
-    /// Where the kernel does not list children: asks every process for its parent. One
-    /// that stands before its own parent in the list is found the next time round.
+    /// Reads the parent of every process, where the kernel does not list children. A process
+    /// that stands before its own parent in the list is found by the next descent.
     fn inspect_all_processes(&mut self, mut descent: Descent, budget: &mut ReadBudget) {
         if descent.process_list_offset == 0 {
             self.discovery.untracked = 0;
@@ -368,7 +368,7 @@ impl<S: Copy + Default> ProcessTree<S> {
         slot.is_some_and(|slot| slot.is_gone(&self.proc))
     }
 
-    /// A descent is complete: what it could not take in is the overflow.
+    /// Notes the overflow after a complete descent: what did not fit into the table.
     fn settle_overflow(&mut self) {
         self.discovery.overflow = self.discovery.untracked;
         let next = self

@@ -1,7 +1,7 @@
-//! The files of processes under /proc, opened by number, read into fixed buffers.
+//! Opens the files of processes below /proc by number, and reads them into fixed buffers.
 //!
-//! A number says little: by the time its file is opened it may name another process. What
-//! is read here by number counts only once the table has confirmed whose it was.
+//! By the time a file is opened, its number may already be that of another process. What is read here counts only after
+//! the table has confirmed which process it was read from.
 
 use crate::{Pid, parse};
 use core::cell::Cell;
@@ -12,21 +12,22 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, SeekFrom, openat, seek, sta
 use rustix::io::{Errno, pread};
 use std::path::Path;
 
-/// Longer than the status of a user who is in some hundreds of groups.
+/// Longer than the status of a process whose user is in hundreds of groups.
 pub const FILE_BYTES: usize = 8192;
-/// One read of a list of children; some hundreds of numbers.
+/// One read of a list of children, which is some hundreds of numbers.
 const LIST_BYTES: usize = 4096;
 /// A read of fewer bytes reached the end of the list: the kernel stops earlier only where the next number does not fit.
 const SURE_END_BYTES: usize = LIST_BYTES / 2;
 
+/// The open folder /proc.
 pub struct Proc {
     root: OwnedFd,
-    /// The kernel lists the children of each thread.
+    /// Whether the kernel lists the children of each thread.
     pub lists_children: bool,
     starved: Cell<bool>,
 }
 
-/// Whether to go on with a listing.
+/// Whether a listing continues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
     Continue,
@@ -51,7 +52,7 @@ impl Proc {
         })
     }
 
-    /// True once after an open failed because too many files are open.
+    /// Returns true once after an open failed because too many files were open.
     pub fn was_starved(&self) -> bool {
         self.starved.take()
     }
@@ -68,7 +69,7 @@ impl Proc {
         read_io(&self.open_file(pid, b"/io")?)
     }
 
-    /// The list of the children that one thread started and did not outlive, for [`read_children`].
+    /// Opens the list of the living children that one thread started, for [`read_children`].
     pub fn open_children(&self, pid: Pid, thread: Pid) -> rustix::io::Result<OwnedFd> {
         let path = ProcPath::new(pid, b"/task/")
             .number(thread)
@@ -76,7 +77,7 @@ impl Proc {
         self.open_at(path.as_c_str(), OFlags::RDONLY)
     }
 
-    /// The threads of a process.
+    /// Calls `found` with each thread of a process.
     pub fn list_threads(
         &self,
         pid: Pid,
@@ -87,8 +88,8 @@ impl Proc {
         for_each_numeric_entry(&folder, 0, found).map(|_| ())
     }
 
-    /// Every process, from where an earlier listing stopped; gives where this one did, or
-    /// 0 at the end.
+    /// Calls `found` with each process, from the offset at which an earlier listing stopped.
+    /// Returns the offset at which this one stopped, or 0 at the end.
     pub fn list_processes(
         &self,
         from: u64,
@@ -101,24 +102,25 @@ impl Proc {
         let opened = openat(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty());
         if matches!(opened, Err(Errno::MFILE | Errno::NFILE)) {
             self.starved.set(true);
-            // That a process has gone can be seen without a descriptor.
+            // Whether the process is gone shows without a descriptor.
             statat(&self.root, path, AtFlags::empty())?;
         }
         opened
     }
 }
 
-/// What the file says now. ESRCH once the process it was opened for is gone, whoever has
-/// the number today.
+/// Reads the file as it is now. ESRCH once the process that it was opened for is gone, even if
+/// the number was reused.
 pub fn read_content(file: impl AsFd, buffer: &mut [MaybeUninit<u8>]) -> rustix::io::Result<&[u8]> {
     let (bytes, _) = pread(file, buffer, 0)?;
-    // A regular file in the place of a kernel's can be empty; the kernel's never is.
+    // A regular file, as in tests, can be empty; a file of the kernel never is.
     if bytes.is_empty() {
         return Err(Errno::SRCH);
     }
     Ok(bytes)
 }
 
+/// Calls `found` with each number in a list of children.
 pub fn read_children(
     file: &OwnedFd,
     found: &mut impl FnMut(Pid) -> Listing,
@@ -155,9 +157,9 @@ pub fn read_io(file: &OwnedFd) -> rustix::io::Result<parse::ProcessIo> {
     Ok(parse::process_io(read_content(file, &mut buffer)?))
 }
 
-/// Tells a process from a thread: both have a folder, but only a process is its own group.
+/// The thread group in a status file. A process is its own thread group, and another thread is not.
 pub fn thread_group_id(status: &[u8]) -> Option<Pid> {
-    // The kernel escapes newlines in the name, so only a true line starts like this.
+    // The kernel escapes newlines in the name, so the name cannot fake this line.
     let line = status
         .split(|&byte| byte == b'\n')
         .find_map(|line| line.strip_prefix(b"Tgid:"))?;
@@ -192,14 +194,14 @@ fn parse_pid(digits: &[u8]) -> Option<Pid> {
     })
 }
 
-/// Process numbers end at 2²², so a longer one is nobody's and may be cut anywhere.
+/// Process numbers end at 2²², so the result for a longer one is no process.
 fn append_digit(number: u32, digit: u8) -> u32 {
     number
         .saturating_mul(10)
         .saturating_add(u32::from(digit.wrapping_sub(b'0')))
 }
 
-/// A path below /proc. The longest is two numbers and a few names.
+/// A path below /proc. The longest has two numbers and a few names.
 struct ProcPath {
     bytes: [u8; 64],
     len: usize,

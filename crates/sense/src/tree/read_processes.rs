@@ -1,8 +1,7 @@
-//! One look at the processes of the tree: their memory, and the sums a sample holds.
+//! Reads the processes of the tree for one sample: their memory, and the totals.
 //!
-//! Small trees are read whole. In large ones the growing and the young are read each time
-//! and the rest in turn, so that a look costs the same however many there are; sums then
-//! take the last known value of those that were not read.
+//! Small trees are read whole. In large ones the growing and the young processes are read each time and the rest in turn,
+//! so that a sample costs the same however many there are. Totals use the last value of processes that were not read.
 
 use super::ProcessTree;
 use super::procfs::Proc;
@@ -11,45 +10,48 @@ use crate::{MAX_LISTED_PROCESSES, Reading, Sample};
 use core::cmp::Reverse;
 use rustix::io::Errno;
 
-/// So many processes are read at each look, the growing and the young first.
+/// Up to this many processes are read for each sample, the growing and the young first.
 const MAX_URGENT_READS: usize = 64;
-/// And so many of the rest, those first that were not read for longest.
+/// Of the rest, this many are read for each sample, those first that were read longest ago.
 const MAX_READS_IN_TURN: usize = 32;
-/// Nanoseconds for which a process is young: it has not shown yet what it will be.
+/// A process is young for this many nanoseconds after it was first seen.
 const YOUNG_NS: u64 = 5_000_000_000;
-/// How many of the listed are there for their size; the rest for their growth.
+/// How many processes are listed for their size; the rest of the list is for growth.
 const LISTED_FOR_SIZE: usize = MAX_LISTED_PROCESSES * 3 / 4;
-/// Of those that are not listed, so many have their CPU time read at each look.
+/// Of the processes that are not listed, the counters of this many are read for each sample.
 const COUNTER_READS_IN_TURN: usize = 8;
-/// Nanoseconds before the first read of a process's I/O counters. The kernel makes the
-/// reader of these wait for an exec, and it is the young that exec.
+/// A process's I/O counters are first read this many nanoseconds after it was first seen: the
+/// kernel lets the reader wait for an exec, and young processes call exec.
 const IO_READ_AFTER_NS: u64 = 1_000_000_000;
-/// Nanoseconds between two reads of a process's CPU time and I/O, which take longer to read than its memory.
+/// Nanoseconds between two reads of a process's counters (CPU time, I/O), which take longer to read than its memory.
 const COUNTERS_INTERVAL_NS: u64 = 9_900_000_000;
-/// In its first seconds, and for as long as it reads in its first minute: most of what is read is read then.
+/// The same for young processes and for those that read files, since most data is read at the start.
 const EARLY_COUNTERS_INTERVAL_NS: u64 = 400_000_000;
+/// Counters are read often for this many nanoseconds after a process was first seen.
 const EARLY_NS: u64 = 8_000_000_000;
+/// Of a process that reads files they are read often for this long.
 const READING_WATCH_NS: u64 = 60_000_000_000;
-/// Nanoseconds between two looks of a calm run. Then a process whose sizes are the same as before is as it was, and its
-/// status, which takes seven times as long to read as its sizes, is read at a slower pace.
+/// Samples at least this many nanoseconds apart are those of a calm run. Then a process whose sizes are the same as
+/// before is not read again, because its status takes seven times as long to read as its sizes.
 const CALM_INTERVAL_NS: u64 = 1_000_000_000;
+/// Even then the status of each process is read after this many nanoseconds.
 const STATUS_INTERVAL_NS: u64 = 7_900_000_000;
-/// Bytes read since the look before that say that it reads.
+/// A process that read this many bytes since its counters were last read is one that reads files.
 const READING_BYTES: u64 = 1 << 20;
-/// Bytes by which one has grown since the last look that are worth another look at once.
+/// The counters of a process that grew by more than this many bytes since the last sample are read at once.
 const FAST_GROWTH_BYTES: i64 = 4 << 20;
 
 impl<S: Copy + Default> ProcessTree<S> {
-    /// Reads the processes and fills `out.processes` and `out.tree`, save for the
-    /// footprint and the shared memory, which [`Footprint`](crate::footprint::Footprint)
-    /// knows. Whoever is found gone leaves the table.
+    /// Reads the processes and fills `out.processes` and `out.tree`, except for the footprint
+    /// and the shared memory, which [`Footprint`](crate::footprint::Footprint) estimates.
+    /// Processes that are gone leave the table.
     pub fn read_processes(&mut self, now: u64, out: &mut Sample) {
         self.read_memory(now, out);
         self.fill_process_list(now, out);
         self.fill_totals(out);
     }
 
-    /// The same for memory alone: the list stays as it was.
+    /// Reads the memory of the processes and fills the totals in `out.tree`; `out.processes` stays as it was.
     pub fn read_memory(&mut self, now: u64, out: &mut Sample) {
         let ProcessTree {
             proc, table, order, ..
@@ -67,8 +69,8 @@ impl<S: Copy + Default> ProcessTree<S> {
         self.fill_totals(out);
     }
 
-    /// Reads the status of those that the last look took to be as they were: of a process that somebody stopped or
-    /// continued, the sizes stay the same.
+    /// Reads the status of the processes that were skipped because their sizes had not changed. Stopping or
+    /// continuing a process does not change its sizes.
     pub fn read_skipped_statuses(&mut self, now: u64) {
         let ProcessTree { proc, table, .. } = self;
         for slot in table.slots_mut() {
@@ -128,7 +130,7 @@ impl<S: Copy + Default> Slot<S> {
     fn refresh(&mut self, proc: &Proc, now: u64, keeps_extra_files: bool) {
         let is_young = now.saturating_sub(self.tracked.first_seen) < YOUNG_NS;
         let has_more = keeps_extra_files && !is_young && self.open_extra_files(proc);
-        // A root's status is always read: it tells whether the user stopped the run.
+        // A root's status is always read, because it shows whether the user stopped the run.
         let is_calm = |at: u64| now.saturating_sub(at) >= CALM_INTERVAL_NS;
         let may_be_as_before = has_more && !self.root && self.read_at.is_some_and(is_calm);
         let sizes = may_be_as_before.then(|| self.read_sizes()).flatten();
@@ -138,7 +140,7 @@ impl<S: Copy + Default> Slot<S> {
             self.read_at = Some(now);
             return;
         }
-        // Read before the status, so that what changes in between is seen at the next look.
+        // The sizes are read before the status, so that a change in between shows in the next sample.
         self.sizes = sizes;
         self.read_status(proc, now);
     }
@@ -146,8 +148,8 @@ impl<S: Copy + Default> Slot<S> {
     fn read_status(&mut self, proc: &Proc, now: u64) {
         let status = match self.status(proc) {
             Ok(status) => status,
-            // Any other error, such as no descriptor left, says nothing about the process:
-            // what was read before stands.
+            // Any other error, such as no descriptor left, says nothing about the process, so
+            // the last values are kept.
             Err(errno) => {
                 self.gone = matches!(errno, Errno::SRCH | Errno::NOENT);
                 return;
@@ -167,7 +169,7 @@ impl<S: Copy + Default> Slot<S> {
     fn refresh_counters(&mut self, proc: &Proc, now: u64) {
         let age = now.saturating_sub(self.tracked.first_seen);
         let pace = match age {
-            // What it reads while it grows tells what it is filled with.
+            // What a process reads while it grows shows what fills its memory.
             _ if self.tracked.grown > FAST_GROWTH_BYTES => 0,
             ..EARLY_NS => EARLY_COUNTERS_INTERVAL_NS,
             ..READING_WATCH_NS if self.reads => EARLY_COUNTERS_INTERVAL_NS,
@@ -180,7 +182,7 @@ impl<S: Copy + Default> Slot<S> {
             return;
         }
         self.counters_read_at = Some(now);
-        let Ok((stat, io)) = self.read_closer(proc, age >= IO_READ_AFTER_NS) else {
+        let Ok((stat, io)) = self.read_counters(proc, age >= IO_READ_AFTER_NS) else {
             return;
         };
         let process = &mut self.tracked.process;
@@ -201,7 +203,7 @@ impl<S: Copy + Default> Slot<S> {
     }
 }
 
-/// Leaves in `order` the places of those to read now.
+/// Fills `order` with the indices of the processes to read now.
 fn order_by_urgency<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>, now: u64) {
     list_all_slots(table, order);
     if order.len() <= MAX_URGENT_READS {
@@ -221,7 +223,7 @@ fn order_by_urgency<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>, n
     order.truncate(MAX_URGENT_READS + MAX_READS_IN_TURN);
 }
 
-/// Leaves in `order` the places of those to list, largest first.
+/// Fills `order` with the indices of the processes to list, largest first.
 fn order_by_size_and_growth<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>) {
     list_all_slots(table, order);
     let slot = |&index: &u16| table.slots().get(usize::from(index));
@@ -239,7 +241,7 @@ fn list_all_slots<S: Copy + Default>(table: &Table<S>, order: &mut Vec<u16>) {
     order.extend((0..=u16::MAX).take(table.len()));
 }
 
-/// The sum of what is known. Without any value, the reason of the first; of nobody, 0.
+/// The sum of the values that are known. Without any value it is the first reason; without processes, 0.
 fn sum_known(readings: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
     let mut sum = None;
     let mut missing = None;

@@ -1,9 +1,7 @@
-//! The processes that are followed: a table that never grows, and the proof of identity
-//! that each entry holds.
+//! The table of processes that are followed. It never grows, and each entry can prove which process it is.
 //!
-//! The proof is the open status file: the kernel ties it to the process and not to the
-//! number, so once the process is gone it answers ESRCH for ever. Where descriptors run
-//! out, number and start time together have to do.
+//! The proof is the open status file: the kernel ties it to the process and not to the number, so once the process is
+//! gone, every read fails with ESRCH. Where no descriptor is left, number and start time together are the proof.
 
 use super::TrackedProcess;
 use super::procfs::{FILE_BYTES, Proc, read_content, read_io, read_stat, thread_group_id};
@@ -12,14 +10,14 @@ use core::mem::MaybeUninit;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-/// How many light processes may turn out to be parents before the search for one to give
-/// up ends: in a chain of parents it would otherwise compare all with all.
+/// How many light processes may turn out to be parents before the search for one to remove ends. In a chain of parents
+/// it would otherwise compare all with all.
 const MAX_LIGHTEST_TRIED: usize = 8;
 
 /// In trees of more processes than this, only the status file of each is kept open.
 const MAX_PROCESSES_WITH_MORE_FILES: usize = 64;
 
-/// Who a process is: numbers come back, a number with its start time does not.
+/// What identifies a process: a number may be reused, but not together with its start time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     pub pid: Pid,
@@ -27,12 +25,13 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// Reads the start time of the process that has this number now.
     pub fn read(proc: &Proc, pid: Pid) -> rustix::io::Result<Identity> {
         let started = proc.stat(pid)?.started;
         Ok(Identity { pid, started })
     }
 
-    /// Whether the number still means the same process.
+    /// Fails with ESRCH when the number no longer is that of this process.
     pub fn check_alive(self, proc: &Proc) -> rustix::io::Result<()> {
         if Identity::read(proc, self.pid)? == self {
             Ok(())
@@ -42,13 +41,13 @@ impl Identity {
     }
 }
 
-/// Files of a process that are kept open beside its status in small trees: opening them takes longer than reading them.
+/// Files of a process that are kept open in small trees besides its status, because opening takes longer than reading.
 struct ExtraFiles {
     statm: OwnedFd,
     stat: OwnedFd,
     /// The children of the first thread, where the kernel lists them.
     children: Option<OwnedFd>,
-    /// Of another user's process it may not be ours to open.
+    /// `None` where we lack the permission, as for another user's process.
     io: Option<OwnedFd>,
 }
 
@@ -63,31 +62,36 @@ impl ExtraFiles {
     }
 }
 
+/// One process in the table.
 pub struct Slot<S> {
     pub tracked: TrackedProcess<S>,
     status: Option<OwnedFd>,
     more: Option<ExtraFiles>,
-    /// What `statm` said before the status was read.
+    /// The sizes in `statm`, as read before the status.
     pub sizes: Option<parse::ProcessSizes>,
+    /// When the status was last read.
     pub status_at: Option<u64>,
+    /// The process is a root of the tree.
     pub root: bool,
-    /// Found gone at the last look.
+    /// The process was gone when it was last read.
     pub gone: bool,
+    /// When the sizes or the status were last read.
     pub read_at: Option<u64>,
+    /// When CPU time and I/O were last read.
     pub counters_read_at: Option<u64>,
-    /// Bytes that it asked of files.
+    /// Bytes that it read from files, from a disk or from the page cache.
     pub read_asked: Reading<u64>,
-    /// It asked for more since the look before.
+    /// It has read many bytes since its counters were read before.
     pub reads: bool,
 }
 
 impl<S: Copy + Default> Slot<S> {
-    /// Makes the acquaintance of the process that has this number now.
+    /// Opens the process that has this number now.
     pub fn open(proc: &Proc, pid: Pid, now: u64) -> rustix::io::Result<Slot<S>> {
         let file = proc.open_file(pid, b"/status")?;
         let started = proc.stat(pid)?.started;
-        // Last, because it fails if the process that was opened has gone since: so the
-        // start time, read by number, was its own.
+        // Read last, because this fails if the process that was opened is gone: so the start
+        // time, which was read by number, was its own.
         let mut buffer = [MaybeUninit::uninit(); FILE_BYTES];
         let bytes = read_content(&file, &mut buffer)?;
         if thread_group_id(bytes) != Some(pid) {
@@ -126,7 +130,7 @@ impl<S: Copy + Default> Slot<S> {
         Identity { pid, started }
     }
 
-    /// The status of this process, never of another that got its number.
+    /// Reads the status of this process, never of another that reused its number.
     pub fn status(&self, proc: &Proc) -> rustix::io::Result<parse::ProcessStatus> {
         let mut buffer = [MaybeUninit::uninit(); FILE_BYTES];
         match &self.status {
@@ -140,30 +144,30 @@ impl<S: Copy + Default> Slot<S> {
         }
     }
 
-    /// Opens more files of this process, never of another that got its number. False where there is no descriptor for
-    /// them.
+    /// Opens the extra files of this process, never of another that reused its number. Returns false where no
+    /// descriptor is left for them.
     pub fn open_extra_files(&mut self, proc: &Proc) -> bool {
         if self.more.is_none() && self.status.is_some() {
             let files = ExtraFiles::open(proc, self.tracked.process.pid);
-            // It still holds after they were opened by number, so they are this process's.
+            // The process is still alive after they were opened by number, so they are its own.
             self.more = files.ok().filter(|_| self.check_alive(proc).is_ok());
         }
         self.more.is_some()
     }
 
-    /// Nothing where no file is kept for it.
+    /// Reads the sizes in `statm`; `None` where that file is not kept open.
     pub fn read_sizes(&self) -> Option<parse::ProcessSizes> {
         let mut buffer = [MaybeUninit::uninit(); 256];
         parse::process_sizes(read_content(&self.more.as_ref()?.statm, &mut buffer).ok()?)
     }
 
-    /// The kept list of the children of its first thread.
+    /// The open list of the children of its first thread, where it is kept.
     pub fn children(&self) -> Option<&OwnedFd> {
         self.more.as_ref()?.children.as_ref()
     }
 
-    /// Its `stat` and, when wanted, its `io`.
-    pub fn read_closer(
+    /// Reads its `stat` and, when wanted, its `io`.
+    pub fn read_counters(
         &self,
         proc: &Proc,
         wants_io: bool,
@@ -177,7 +181,7 @@ impl<S: Copy + Default> Slot<S> {
             Some(file) => read_io(file),
             None => proc.io(pid),
         });
-        // Last, so that its start time speaks for both files.
+        // Read last, so that its start time proves both files.
         let stat = match more {
             Some(more) => read_stat(&more.stat),
             None => proc.stat(pid),
@@ -189,7 +193,7 @@ impl<S: Copy + Default> Slot<S> {
         }
     }
 
-    /// Whether the process is still there, as a zombie at least.
+    /// Fails with ESRCH when the process is gone. A zombie is still there.
     pub fn check_alive(&self, proc: &Proc) -> rustix::io::Result<()> {
         match &self.status {
             Some(file) => read_content(file, &mut [MaybeUninit::uninit(); 1]).map(|_| ()),
@@ -197,19 +201,19 @@ impl<S: Copy + Default> Slot<S> {
         }
     }
 
-    /// Known to be gone; an error of another kind proves nothing.
+    /// Whether the process is known to be gone; another error proves nothing.
     pub fn is_gone(&self, proc: &Proc) -> bool {
         matches!(self.check_alive(proc), Err(Errno::SRCH | Errno::NOENT))
     }
 
-    /// What counts when there is no place for all: what it holds and how it grows.
+    /// The bytes that it holds and grew by: the heaviest processes stay in a full table.
     pub fn weight(&self) -> u64 {
         let growth = u64::try_from(self.tracked.grown).unwrap_or(0);
         self.tracked.process.resident().saturating_add(growth)
     }
 }
 
-/// Puts what the status file says into the process.
+/// Copies the values of a status file into the process.
 pub fn copy_status(process: &mut Process, status: &parse::ProcessStatus) {
     process.parent = status.parent;
     process.name = status.name;
@@ -223,7 +227,7 @@ pub fn copy_status(process: &mut Process, status: &parse::ProcessStatus) {
 }
 
 impl Process {
-    /// What it holds in memory and swap, shared or not. A zombie holds nothing.
+    /// The bytes that it holds in memory and swap, shared or not. A zombie holds nothing.
     pub fn resident(&self) -> u64 {
         [self.rss_anon, self.swap, self.rss_shmem]
             .into_iter()
@@ -231,17 +235,17 @@ impl Process {
             .fold(0, u64::saturating_add)
     }
 
-    /// Ended and only waiting to be reaped. A first thread that left while others go on
-    /// also looks like a zombie, but has more than itself.
+    /// Whether it has ended and only waits to be reaped. A process whose first thread has ended while others continue
+    /// has the same state, but more than one thread.
     pub fn has_ended(&self) -> bool {
         matches!(self.state, b'Z' | b'X') && self.threads.value().unwrap_or(0) <= 1
     }
 }
 
+/// The processes that are followed.
 pub struct Table<S> {
     slots: Vec<Slot<S>>,
-    /// The numbers of `slots`, in the same order: looking one up stays within a few lines
-    /// of cache.
+    /// The numbers of `slots`, in the same order, so that a search stays within a few cache lines.
     pids: Vec<Pid>,
     capacity: usize,
     /// How many status files may be kept open.
@@ -269,7 +273,7 @@ impl<S: Copy + Default> Table<S> {
         &mut self.slots
     }
 
-    /// One slot, and whether it may keep more files.
+    /// One slot, and whether it may keep extra files open.
     pub fn slot_mut(&mut self, index: usize) -> Option<(&mut Slot<S>, bool)> {
         let keeps_extra_files =
             self.keeps_extra_files && self.slots.len() <= MAX_PROCESSES_WITH_MORE_FILES;
@@ -296,7 +300,7 @@ impl<S: Copy + Default> Table<S> {
         self.slots.get(self.position(pid)?)
     }
 
-    /// Adds one; false when the table is full.
+    /// Adds a process; returns false when the table is full.
     pub fn insert(&mut self, mut slot: Slot<S>) -> bool {
         if self.is_full() {
             return false;
@@ -317,8 +321,8 @@ impl<S: Copy + Default> Table<S> {
         Some(self.slots.swap_remove(index))
     }
 
-    /// The one whose place is given up first: a light one that started nobody we follow,
-    /// because through a parent its children are found.
+    /// The process that is removed first: a light one that is not the parent of another in the
+    /// table, because children are found through their parent.
     pub fn lightest(&self) -> Option<usize> {
         let mut above = None;
         for _ in 0..MAX_LIGHTEST_TRIED {
@@ -344,8 +348,8 @@ impl<S: Copy + Default> Table<S> {
             .any(|slot| slot.tracked.process.parent == pid)
     }
 
-    /// Closes files for good, so that other files can be opened: those that are there to save time or, when there are
-    /// none, some status files.
+    /// Closes files for good, so that other files can be opened: the extra files or, where there are none, this many
+    /// status files.
     pub fn close_files(&mut self, count: usize) {
         let mut closed_some = false;
         for slot in &mut self.slots {
