@@ -43,7 +43,7 @@ impl Report {
         };
         Run::open_with(&run.folder, last_output(&run.folder), now, log)
             .map(Report::of)
-            .map_err(|error| format!("reading {}: {error}", run.folder.display()))
+            .map_err(|error| format!("reading {error}"))
     }
 
     /// From what a run printed, and nothing else.

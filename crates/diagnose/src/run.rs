@@ -9,12 +9,11 @@ use crate::stacks::Stacks;
 use crate::story::Story;
 use crate::verdict::Verdict;
 use crate::waits::Waits;
-use antifreeze_record::Record;
 use antifreeze_record::event::{Degradation, Event, EventKind, ShortText};
+use antifreeze_record::{Record, RecordError};
 use antifreeze_sense::{Sample, parse};
 use antifreeze_text::sanitize;
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -41,7 +40,7 @@ pub struct Run {
 impl Run {
     /// Reads what is left of a run. `last_output` is the tail of what it printed, standard
     /// error last.
-    pub fn open(folder: &Path, last_output: Vec<u8>, now: Now) -> io::Result<Run> {
+    pub fn open(folder: &Path, last_output: Vec<u8>, now: Now) -> Result<Run, RecordError> {
         Run::open_with(folder, last_output, now, |_, _| Log::default())
     }
 
@@ -51,7 +50,7 @@ impl Run {
         last_output: Vec<u8>,
         now: Now,
         log: impl FnOnce(Since, [u8; 16]) -> Log,
-    ) -> io::Result<Run> {
+    ) -> Result<Run, RecordError> {
         let record = Record::open(folder)?;
         let mut facts = facts(folder, &record, last_output, now);
         let boot = record.head().map_or(now.boot, |head| head.boot);

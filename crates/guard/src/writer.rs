@@ -97,7 +97,7 @@ impl Writer {
 
     fn open(&self) -> io::Result<RecordWriter> {
         if self.again {
-            RecordWriter::open_again(&self.folder, LevelSizes::default(), &self.head)
+            RecordWriter::continue_existing(&self.folder, LevelSizes::default(), &self.head)
         } else {
             RecordWriter::create(&self.folder, LevelSizes::default(), &self.head)
         }

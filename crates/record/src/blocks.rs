@@ -1,8 +1,7 @@
-//! Files that are written in whole blocks past the page cache, each write durable when it
-//! returns.
+//! Files that are written in whole blocks past the page cache. Each write is durable when it returns.
 //!
-//! In a memory storm a cached write can wait seconds for a page; a direct write into space
-//! that is already there needs neither a page nor a change of metadata.
+//! While memory is short, a cached write can wait seconds for a page. A direct write into space that is already
+//! allocated needs neither a page nor a change of metadata.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -10,13 +9,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// The unit of writing: what every disk and file system in use takes for direct writes.
+/// The size of a block, which every disk and file system in use accepts for direct writes.
 pub(crate) const BLOCK_BYTES: usize = 4096;
 
-/// How far a file grows at a time.
-const GROWTH: u64 = 256 * 1024;
+/// How much a file grows at a time.
+const GROWTH_STEP_BYTES: u64 = 256 * 1024;
 
-/// Memory for direct writes: aligned to blocks, allocated once.
+/// Memory for direct writes, aligned to blocks and allocated once.
 pub(crate) struct BlockBuffer {
     memory: Vec<u8>,
     start: usize,
@@ -40,14 +39,14 @@ impl BlockBuffer {
     }
 }
 
-/// How a file takes writes, best first.
+/// How a file is written durably, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteMode {
     /// Past the page cache, durable on return.
     Direct,
     /// Through the page cache, durable on return.
     Synced,
-    /// A write, then a call that makes it durable.
+    /// Through the page cache, made durable by another call.
     Plain,
 }
 
@@ -69,7 +68,7 @@ impl WriteMode {
     }
 }
 
-/// A file of whole blocks, all of them really there.
+/// A file of whole blocks, all of which are allocated.
 pub(crate) struct BlockFile {
     fd: OwnedFd,
     way: WriteMode,
@@ -77,7 +76,7 @@ pub(crate) struct BlockFile {
 }
 
 impl BlockFile {
-    /// Opens a file, or makes it, in the best way that its file system takes.
+    /// Opens or creates a file, in the best write mode that its file system supports.
     pub fn open(path: &Path, best: WriteMode) -> io::Result<BlockFile> {
         let mut way = best;
         let fd = loop {
@@ -102,21 +101,25 @@ impl BlockFile {
         self.size
     }
 
-    /// Makes sure that `needed` bytes are there, in steps, never beyond `at_most`. Real zeros
-    /// are written: reserved but unwritten space would cost a change of metadata later.
+    /// Grows the file in steps until `needed` bytes are allocated, and never beyond `at_most`. Zeros
+    /// are written, because space that is only reserved would cost a change of metadata later.
     /// `zeros` is a buffer that may be overwritten.
     pub fn grow(&mut self, needed: u64, at_most: u64, zeros: &mut BlockBuffer) -> io::Result<()> {
         if needed <= self.size {
             return Ok(());
         }
-        let goal = needed.next_multiple_of(GROWTH).min(at_most).max(needed);
+        let goal = needed
+            .next_multiple_of(GROWTH_STEP_BYTES)
+            .min(at_most)
+            .max(needed);
         match self.write_zeros(self.size, goal, zeros) {
-            // The disk became full within the step, and the step was a generous one.
+            // The disk became full within the step, but what is needed was written.
             Err(_) if needed <= self.size => Ok(()),
             result => result,
         }
     }
 
+    /// Writes zeros over a range of whole blocks.
     pub fn write_zeros(&mut self, from: u64, to: u64, zeros: &mut BlockBuffer) -> io::Result<()> {
         let zeros = zeros.bytes();
         zeros.fill(0);
@@ -138,7 +141,7 @@ impl BlockFile {
         while let Some(rest) = blocks.get(done..).filter(|rest| !rest.is_empty()) {
             match rustix::io::pwrite(&self.fd, rest, at + done as u64) {
                 Ok(0) => return Err(Errno::NOSPC.into()),
-                // A direct write goes on from a whole block, whatever the kernel took.
+                // A direct write has to continue at a whole block, however much the kernel has written.
                 Ok(count) if count < rest.len() => {
                     let whole = (done + count) / BLOCK_BYTES * BLOCK_BYTES;
                     if whole == done {
@@ -159,7 +162,7 @@ impl BlockFile {
         Ok(())
     }
 
-    /// Some mounts take the flag when a file is opened and refuse the write.
+    /// Leaves the direct mode, because some mounts accept its flag when a file is opened and refuse the write.
     fn leave_direct(&mut self) -> io::Result<()> {
         let flags = rustix::fs::fcntl_getfl(&self.fd)?;
         rustix::fs::fcntl_setfl(&self.fd, flags - OFlags::DIRECT)?;
@@ -173,7 +176,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = rustix::fs::open(folder, flags, Mode::empty())?;
     match rustix::fs::fsync(&fd) {
-        // Some network mounts cannot; their names are durable when made.
+        // Some network mounts cannot; there, names are durable once they exist.
         Err(Errno::INVAL) => Ok(()),
         result => Ok(result?),
     }

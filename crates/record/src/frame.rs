@@ -1,11 +1,11 @@
-//! One frame: what makes a sample or an event recognisable among any bytes.
+//! Frames: each makes one sample or event recognisable among any bytes.
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 2 | the marker `AF F1` |
 //! | 2 | length of the payload, low byte first, as all numbers here |
-//! | 1 | kind: 0 head, 1 sample, 2 event; others are passed over |
-//! | 8 | sequence number; the head's is 0 and no other's |
+//! | 1 | kind: 0 head, 1 sample, 2 event; readers skip others |
+//! | 8 | sequence number; 0 for the head, and for no other frame |
 //! | … | payload |
 //! | 4 | CRC-32 of everything before it |
 //!
@@ -17,7 +17,7 @@ const CRC_BYTES: usize = 4;
 
 /// The longest payload. A larger length is damage, which bounds the search after damage.
 pub const MAX_PAYLOAD: usize = 8 * 1024 - OVERHEAD;
-/// What a frame takes beside its payload.
+/// The bytes of a frame besides its payload.
 pub const OVERHEAD: usize = HEADER_BYTES + CRC_BYTES;
 /// The longest frame.
 pub const MAX_FRAME: usize = MAX_PAYLOAD + OVERHEAD;
@@ -29,11 +29,14 @@ pub(crate) const HEAD: u8 = 0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
+    /// A sample.
     Sample = 1,
+    /// An event.
     Event = 2,
 }
 
 impl FrameKind {
+    /// The kind with this number; `None` for the head, and for a kind that only a newer writer knows.
     pub fn from_code(code: u8) -> Option<FrameKind> {
         match code {
             1 => Some(FrameKind::Sample),
@@ -46,8 +49,11 @@ impl FrameKind {
 /// An intact frame within some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
+    /// The number of its kind.
     pub kind: u8,
+    /// Its sequence number.
     pub sequence: u64,
+    /// The encoded sample, event or head.
     pub payload: &'a [u8],
 }
 
@@ -75,7 +81,7 @@ pub(crate) fn write(out: &mut [u8], kind: u8, sequence: u64, payload: &[u8]) -> 
     Some(payload.len() + OVERHEAD)
 }
 
-/// The frame that begins exactly at the start of `bytes`, if it is intact.
+/// Parses the frame at the start of `bytes`; `None` when there is no intact one.
 pub fn at_start(bytes: &[u8]) -> Option<Frame<'_>> {
     let frame = unchecked_at_start(bytes)?;
     let (body, rest) = bytes.split_at_checked(HEADER_BYTES + frame.payload.len())?;
@@ -83,7 +89,7 @@ pub fn at_start(bytes: &[u8]) -> Option<Frame<'_>> {
     (crc32fast::hash(body).to_le_bytes() == *stored).then_some(frame)
 }
 
-/// Like [`at_start`], for frames that never left this process's memory.
+/// Parses as [`at_start`] does, without the checksum, for frames that never left the memory of this process.
 pub(crate) fn unchecked_at_start(bytes: &[u8]) -> Option<Frame<'_>> {
     let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
     let &[m0, m1, l0, l1, kind, s0, s1, s2, s3, s4, s5, s6, s7] = header;
@@ -100,7 +106,7 @@ pub(crate) fn unchecked_at_start(bytes: &[u8]) -> Option<Frame<'_>> {
     })
 }
 
-/// Every intact frame in `bytes` with its offset, whatever lies between them.
+/// Iterates over every intact frame in `bytes` with its offset, whatever lies between them.
 pub fn scan(bytes: &[u8]) -> impl Iterator<Item = (usize, Frame<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -111,7 +117,7 @@ pub fn scan(bytes: &[u8]) -> impl Iterator<Item = (usize, Frame<'_>)> {
                 at += frame.size();
                 return Some((found, frame));
             }
-            // The shortest step that can lead to a frame: damage never hides an intact one.
+            // The smallest step that can lead to a frame, so that damage never hides an intact one.
             let next = rest.iter().skip(1).position(|&byte| byte == MARKER[0])?;
             at += 1 + next;
         }

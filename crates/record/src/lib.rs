@@ -1,4 +1,4 @@
-//! The flight record: what the guard saw and did, readable after anything.
+//! The flight record: what the guard saw and did, readable after a crash, a kill, a full disk or a power cut.
 //!
 //! # The guarantee
 //!
@@ -34,6 +34,7 @@
 //!
 //! The trainer's last output is beside it, in a file of its own: see [`output_tail`].
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]
@@ -41,6 +42,7 @@ struct Readme;
 
 mod blocks;
 pub mod codec;
+mod error;
 pub mod event;
 pub mod frame;
 mod head;
@@ -50,6 +52,7 @@ mod read;
 pub mod ring;
 mod writer;
 
+pub use error::RecordError;
 pub use frame::FrameKind;
 pub use head::{RecordHead, SCHEMA};
 pub use level_files::{LEVEL_COUNT, LEVEL_PERIODS};

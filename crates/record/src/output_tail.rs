@@ -1,37 +1,36 @@
-//! The last of the trainer's output, kept durably while it runs.
+//! The last 256 KiB of the trainer's output, kept durably while it runs.
 //!
-//! A file of fixed size: two blocks of which each tells how much output there was so far,
-//! written in turn so that one of them is always whole, and a ring of output bytes. The ring
-//! is a little longer than what is given back, and never written further ahead than that
-//! before the next header: so a power cut between the two costs nothing that a header tells
-//! of. The output itself may be any bytes and has no checksum: half of a last line is worth
-//! more than none.
+//! The file has a fixed size: two header blocks and a ring of output bytes. A header states how much output there was so
+//! far; the two are written in turn, so that one of them is always intact. The ring is longer than what a reader gets, and
+//! is never written further ahead of a header than by that difference, so a power cut between the two loses nothing that
+//! a header states. The output itself may be any bytes and has no checksum: half of a last line is better than none.
 
 use crate::blocks::{BLOCK_BYTES, BlockBuffer, BlockFile, WriteMode, sync_folder};
 use antifreeze_sense::regular_file;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// How much of the output is kept.
-pub const KEPT: u64 = 256 * 1024;
-/// How far the ring is written ahead of its header.
-const AHEAD: u64 = 64 * 1024;
-const RING: u64 = KEPT + AHEAD;
+/// How many bytes of the output are kept.
+pub const KEPT_BYTES: u64 = 256 * 1024;
+/// How many bytes the ring is written ahead of its header at most.
+const MAX_AHEAD_BYTES: u64 = 64 * 1024;
+const RING_BYTES: u64 = KEPT_BYTES + MAX_AHEAD_BYTES;
 const RING_START: u64 = 2 * BLOCK_BYTES as u64;
-const FILE_BYTES: u64 = RING_START + RING;
+const FILE_BYTES: u64 = RING_START + RING_BYTES;
 
 const MAGIC: [u8; 4] = *b"AFTL";
 const VERSION: u32 = 1;
 
+/// The file that the end of the output is written to.
 pub struct OutputTail {
     file: BlockFile,
     /// The part of the output that the file holds, as offsets in the output: its first byte
     /// and its end.
     first: u64,
     end: u64,
-    /// The end that the newest header tells of.
-    told: u64,
-    /// The block that holds the end. Its bytes may be gone from where they came from.
+    /// The end that the newest header states.
+    stated_end: u64,
+    /// A copy of the block that holds the end, whose bytes may no longer exist at their source.
     block: Box<[u8; BLOCK_BYTES]>,
     /// Which of the two headers is written next.
     second_header: bool,
@@ -39,11 +38,11 @@ pub struct OutputTail {
 }
 
 impl OutputTail {
-    /// Makes the file with all the space that it will ever need, or takes over that of a
-    /// guard that died: what it holds stays until the first update.
+    /// Creates the file with all the space that it will need, or opens that of a guard that died,
+    /// whose content stays until the first update.
     pub fn create(path: &Path) -> io::Result<OutputTail> {
         let mut file = BlockFile::open(path, WriteMode::Direct)?;
-        let mut buffer = BlockBuffer::new(AHEAD as usize);
+        let mut buffer = BlockBuffer::new(MAX_AHEAD_BYTES as usize);
         file.grow(FILE_BYTES, FILE_BYTES, &mut buffer)?;
         if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
             sync_folder(folder)?;
@@ -53,24 +52,24 @@ impl OutputTail {
             file,
             first: 0,
             end: 0,
-            told: 0,
+            stated_end: 0,
             block,
             second_header: false,
             buffer,
         })
     }
 
-    /// Makes the output durable, of which there were `filled` bytes since the start. `copy`
-    /// gives the bytes from an offset of the output on; it is asked only for bytes that it
-    /// was not asked for before, and only for the last [`KEPT`].
+    /// Makes the output durable, which is `filled` bytes long since the start. `copy` fills a
+    /// buffer with the bytes from an offset of the output on. It is called only for bytes that it
+    /// was not called for before, and only for the last [`KEPT_BYTES`].
     pub fn update(&mut self, filled: u64, mut copy: impl FnMut(u64, &mut [u8])) -> io::Result<()> {
-        let oldest = filled.saturating_sub(KEPT);
+        let oldest = filled.saturating_sub(KEPT_BYTES);
         if self.end < oldest {
-            (self.first, self.end, self.told) = (oldest, oldest, oldest);
+            (self.first, self.end, self.stated_end) = (oldest, oldest, oldest);
         }
-        while self.told < filled {
-            // They differ when the header could not be written the last time.
-            if self.told == self.end {
+        while self.stated_end < filled {
+            // They differ when the last header could not be written.
+            if self.stated_end == self.end {
                 self.write_ahead(filled, &mut copy)?;
             }
             self.write_header()?;
@@ -78,7 +77,7 @@ impl OutputTail {
         Ok(())
     }
 
-    /// Writes as far as one header may lag behind, or to the end of the ring.
+    /// Writes output bytes, as many as a header may lag behind, or up to the end of the ring.
     fn write_ahead(
         &mut self,
         filled: u64,
@@ -86,9 +85,11 @@ impl OutputTail {
     ) -> io::Result<()> {
         let known = (self.end % BLOCK_BYTES as u64) as usize;
         let from = self.end - known as u64;
-        let place = from % RING;
-        let end = filled.min(from + AHEAD).min(from + RING - place);
-        // At most `AHEAD`, which is the length of the buffer.
+        let place = from % RING_BYTES;
+        let end = filled
+            .min(from + MAX_AHEAD_BYTES)
+            .min(from + RING_BYTES - place);
+        // At most `MAX_AHEAD_BYTES`, which is the length of the buffer.
         let len = (end - from) as usize;
         let blocks = len.next_multiple_of(BLOCK_BYTES);
         let room = self.buffer.bytes().get_mut(..blocks).unwrap_or_default();
@@ -128,12 +129,12 @@ impl OutputTail {
             block,
         )?;
         self.second_header = !self.second_header;
-        self.told = self.end;
+        self.stated_end = self.end;
         Ok(())
     }
 }
 
-/// Of how many bytes of output the file tells, since the start.
+/// Reads how many bytes of output the file states, since the start.
 pub fn recorded_len(path: &Path) -> io::Result<u64> {
     let mut bytes = Vec::new();
     regular_file::open(path)?
@@ -142,8 +143,8 @@ pub fn recorded_len(path: &Path) -> io::Result<u64> {
     Ok(newest_header(&bytes).map_or(0, |header| header.end))
 }
 
-/// The last of the output in order, at most [`KEPT`] bytes. Where both headers are damaged,
-/// all of the ring in the order of the file.
+/// Reads the end of the output, at most [`KEPT_BYTES`] bytes. Where both headers are damaged, it is the whole ring in
+/// the order of the file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     regular_file::open(path)?
@@ -153,9 +154,9 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let Some(header) = newest_header(&bytes) else {
         return Ok(without_zeros_around(ring).to_vec());
     };
-    let first = header.first.max(header.end.saturating_sub(KEPT));
+    let first = header.first.max(header.end.saturating_sub(KEPT_BYTES));
     Ok((first..header.end)
-        .filter_map(|offset| ring.get((offset % RING) as usize))
+        .filter_map(|offset| ring.get((offset % RING_BYTES) as usize))
         .copied()
         .collect())
 }
@@ -180,7 +181,7 @@ fn without_zeros_around(bytes: &[u8]) -> &[u8] {
     bytes.get(first..end).unwrap_or_default()
 }
 
-/// Magic, version, first, end, and the CRC-32 of these.
+/// A header: magic, version, first, end, and the CRC-32 of these.
 struct Header {
     first: u64,
     end: u64,
@@ -205,7 +206,7 @@ impl Header {
         bytes
     }
 
-    /// Compares with what would have been written, so that every byte of it counts.
+    /// Parses a header and compares it with the bytes that would have been written, so that every byte counts.
     fn from_bytes(bytes: &[u8]) -> Option<Header> {
         let numbers = bytes.get(8..CHECKED_BYTES)?.as_chunks::<8>().0;
         let &[first, end] = numbers.first_chunk()?;

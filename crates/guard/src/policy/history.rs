@@ -113,7 +113,8 @@ pub struct Acts {
     pub walled_at: Option<u64>,
 }
 
-/// What does not change during a run.
+/// What the policy is told about the run. `can_save` and `dies_at_wall` are updated with every sample; the rest stays
+/// the same during a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Limits are kept.

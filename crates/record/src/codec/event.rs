@@ -1,18 +1,18 @@
-//! An event: its stamp, the number of its kind, then the fields of that kind.
+//! Encodes an event: its stamp, the number of its kind, then the fields of that kind.
 
 use super::wire::{Reader, Writer};
 use super::{put_stamp, take_stamp};
 use crate::event::{Degradation, Event, EventKind, Rung, ShortText, Trigger};
 use antifreeze_sense::{Pid, ProcessName};
 
-/// No encoded event is longer: the page between guard and front keeps this much for each.
+/// The longest encoded event. The state that guard and front share has this much room for each.
 pub const EVENT_BYTES: usize = 248;
 
-/// Numbers of the kinds. Stored: never change one, never reuse one.
+/// The numbers of the kinds. They are stored in records: none is ever changed or reused.
 mod kind {
     pub const STARTED: u64 = 1;
     pub const RUNG: u64 = 2;
-    pub const WALLED: u64 = 3;
+    pub const REQUEST_REFUSED: u64 = 3;
     pub const BRAKED: u64 = 4;
     pub const RELEASED: u64 = 5;
     pub const CHECKPOINT_ASKED: u64 = 6;
@@ -22,20 +22,21 @@ mod kind {
     pub const RESUMED: u64 = 10;
     pub const STOP_SENT: u64 = 11;
     pub const KILL_SENT: u64 = 12;
-    pub const LACKS: u64 = 13;
-    pub const REGAINED: u64 = 14;
+    pub const DEGRADED: u64 = 13;
+    pub const RECOVERED: u64 = 14;
     pub const GUARD_RESTORED: u64 = 15;
-    pub const FRONT_GONE: u64 = 16;
+    pub const FRONT_LOST: u64 = 16;
     pub const USER_STOPPED: u64 = 17;
     pub const USER_CONTINUED: u64 = 18;
     pub const ENDED: u64 = 19;
     pub const TREE_ENDED: u64 = 20;
-    pub const STILL: u64 = 21;
+    pub const NO_PROGRESS: u64 = 21;
     pub const ATTACHED: u64 = 30;
     pub const DETACHED: u64 = 31;
 }
 
-/// How many bytes of `out` were used; 0 when it is too small. [`EVENT_BYTES`] always suffice.
+/// Encodes an event and returns how many bytes of `out` were used; 0 when it is too small. [`EVENT_BYTES`] are always
+/// enough.
 pub fn encode_event(event: &Event, out: &mut [u8]) -> usize {
     let mut writer = Writer::new(out);
     put_stamp(&mut writer, event.at);
@@ -43,8 +44,8 @@ pub fn encode_event(event: &Event, out: &mut [u8]) -> usize {
     writer.finish()
 }
 
-/// `None` when the bytes are no event at all; an event of a kind or with a value that only a
-/// newer writer knows is [`EventKind::Unknown`].
+/// Decodes an event; `None` when the bytes are not an event. An event of a kind or with a value that only a newer writer
+/// knows becomes [`EventKind::Unknown`].
 pub fn decode_event(bytes: &[u8]) -> Option<Event> {
     let mut reader = Reader::new(bytes);
     let at = take_stamp(&mut reader)?;
@@ -92,7 +93,7 @@ fn encode_kind(out: &mut Writer, event_kind: &EventKind) {
             bytes,
             footprint,
         } => {
-            put_numbers(out, &[kind::WALLED, pid.0.into()]);
+            put_numbers(out, &[kind::REQUEST_REFUSED, pid.0.into()]);
             out.text(name.as_bytes());
             put_numbers(out, &[bytes, footprint]);
         }
@@ -130,13 +131,13 @@ fn encode_kind(out: &mut Writer, event_kind: &EventKind) {
             degradation,
             detail,
         } => {
-            put_numbers(out, &[kind::LACKS, degradation as u64, detail.into()]);
+            put_numbers(out, &[kind::DEGRADED, degradation as u64, detail.into()]);
         }
         EventKind::Recovered { degradation } => {
-            put_numbers(out, &[kind::REGAINED, degradation as u64])
+            put_numbers(out, &[kind::RECOVERED, degradation as u64])
         }
         EventKind::GuardRestored => put_numbers(out, &[kind::GUARD_RESTORED]),
-        EventKind::FrontLost => put_numbers(out, &[kind::FRONT_GONE]),
+        EventKind::FrontLost => put_numbers(out, &[kind::FRONT_LOST]),
         EventKind::UserStopped => put_numbers(out, &[kind::USER_STOPPED]),
         EventKind::UserContinued => put_numbers(out, &[kind::USER_CONTINUED]),
         EventKind::Ended {
@@ -165,7 +166,7 @@ fn encode_kind(out: &mut Writer, event_kind: &EventKind) {
         }
         EventKind::Attached { pid } => put_numbers(out, &[kind::ATTACHED, pid.0.into()]),
         EventKind::TreeEnded => put_numbers(out, &[kind::TREE_ENDED]),
-        EventKind::NoProgress { steps } => put_numbers(out, &[kind::STILL, steps]),
+        EventKind::NoProgress { steps } => put_numbers(out, &[kind::NO_PROGRESS, steps]),
         EventKind::Unknown { kind } => put_numbers(out, &[kind]),
     }
 }
@@ -201,7 +202,7 @@ fn decode_kind(from: &mut Reader, kind: u64) -> Option<EventKind> {
                 confidence: from.number()?.try_into().ok()?,
             }
         }
-        kind::WALLED => EventKind::RequestRefused {
+        kind::REQUEST_REFUSED => EventKind::RequestRefused {
             pid: take_pid(from)?,
             name: take_name(from)?,
             bytes: from.number()?,
@@ -242,19 +243,19 @@ fn decode_kind(from: &mut Reader, kind: u64) -> Option<EventKind> {
             pid: take_pid(from)?,
             trigger: take_trigger(from)?,
         },
-        kind::LACKS => match Degradation::from_code(from.number()?) {
+        kind::DEGRADED => match Degradation::from_code(from.number()?) {
             Some(degradation) => EventKind::Degraded {
                 degradation,
                 detail: from.number()?.try_into().ok()?,
             },
             None => EventKind::Unknown { kind },
         },
-        kind::REGAINED => match Degradation::from_code(from.number()?) {
+        kind::RECOVERED => match Degradation::from_code(from.number()?) {
             Some(degradation) => EventKind::Recovered { degradation },
             None => EventKind::Unknown { kind },
         },
         kind::GUARD_RESTORED => EventKind::GuardRestored,
-        kind::FRONT_GONE => EventKind::FrontLost,
+        kind::FRONT_LOST => EventKind::FrontLost,
         kind::USER_STOPPED => EventKind::UserStopped,
         kind::USER_CONTINUED => EventKind::UserContinued,
         kind::ENDED => EventKind::Ended {
@@ -273,7 +274,7 @@ fn decode_kind(from: &mut Reader, kind: u64) -> Option<EventKind> {
             pid: take_pid(from)?,
         },
         kind::TREE_ENDED => EventKind::TreeEnded,
-        kind::STILL => EventKind::NoProgress {
+        kind::NO_PROGRESS => EventKind::NoProgress {
             steps: from.number()?,
         },
         kind => EventKind::Unknown { kind },

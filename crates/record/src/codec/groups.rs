@@ -1,7 +1,7 @@
-//! Which readings a sample stores, group by group.
+//! Lists the readings that a sample stores, group by group.
 //!
-//! Taking the structures apart without `..` makes the compiler refuse a field that was added
-//! and is not stored. Append only: a field's place is its name in the record.
+//! The structures are destructured without `..`, so the compiler rejects a new field that is not stored. A field's place
+//! identifies it in the record, so fields are only ever appended to a group.
 
 use super::reading::Field;
 use super::reading::Unit::{Bytes, Count};
@@ -9,7 +9,7 @@ use antifreeze_sense::{
     Cgroup, Cpu, Disk, FsSpace, Gpus, Memory, Paging, Pressure, Sample, Thermal, TreeTotals,
 };
 
-/// Every group of readings in the order in which they are stored.
+/// Calls `visit` with every group of readings, in the order in which they are stored.
 pub(super) fn for_each_group(
     sample: &mut Sample,
     mut visit: impl FnMut(&mut [Field]) -> Option<()>,
@@ -164,8 +164,7 @@ fn shm(group: &mut FsSpace) -> [Field<'_>; 2] {
     [(Bytes, total), (Bytes, free)]
 }
 
-/// The GPUs were added later and share the group of the temperatures, because a record of before is read by the number
-/// of its groups.
+/// The GPUs share the group of the temperatures: they were added later, when the number of groups was fixed.
 fn thermal<'a>(group: &'a mut Thermal, gpus: &'a mut Gpus) -> [Field<'a>; 12] {
     let Thermal {
         hottest_millidegrees,

@@ -1,4 +1,4 @@
-//! The head: a group of numbers, then texts.
+//! Encodes the head of a record: a group of numbers, then texts.
 
 use super::wire::{Reader, Writer};
 use super::{put_stamp, take_stamp};
@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// How many bytes of `out` were used; 0 when it is too small.
+/// Encodes a head and returns how many bytes of `out` were used; 0 when it is too small.
 pub(crate) fn encode_head(head: &RecordHead, out: &mut [u8]) -> usize {
     let (pieces, cut) = command_that_fits(head);
     let folder = head.folder.as_os_str().as_bytes();
@@ -22,7 +22,7 @@ pub(crate) fn encode_head(head: &RecordHead, out: &mut [u8]) -> usize {
     writer.text(run_that_fits(&head.run).as_bytes());
     writer.text(
         folder
-            .get(folder.len().saturating_sub(RecordHead::FOLDER_BYTES)..)
+            .get(folder.len().saturating_sub(RecordHead::MAX_FOLDER_BYTES)..)
             .unwrap_or(folder),
     );
     writer.number(pieces.clone().count() as u64);
@@ -62,24 +62,24 @@ pub(crate) fn decode_head(bytes: &[u8]) -> Option<RecordHead> {
     })
 }
 
-/// Cut between characters, never within one.
+/// The start of the name that fits, cut between characters.
 fn run_that_fits(run: &str) -> &str {
     let ends = run.char_indices().map(|(at, c)| at + c.len_utf8());
     let end = ends
-        .take_while(|&end| end <= RecordHead::RUN_BYTES)
+        .take_while(|&end| end <= RecordHead::MAX_RUN_BYTES)
         .last()
         .unwrap_or(0);
     run.get(..end).unwrap_or_default()
 }
 
-/// The first pieces of the command whose bytes fit together, and whether some did not.
-/// The piece that does not fit is left out whole: half a path would be a wrong path.
+/// The first words of the command that fit together, and whether some did not. A word that does not fit is left out
+/// whole, because half a path would be a wrong path.
 fn command_that_fits(head: &RecordHead) -> (impl Iterator<Item = &[u8]> + Clone, bool) {
     let mut used = 0;
     let fitting = head.command.iter().take_while(|piece| {
-        // Each piece needs its length too, in two bytes at most.
+        // Each word takes two bytes more at most, for its length.
         used += piece.len() + 2;
-        used <= RecordHead::COMMAND_BYTES
+        used <= RecordHead::MAX_COMMAND_BYTES
     });
     let count = fitting.count();
     let pieces = head

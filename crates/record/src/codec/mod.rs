@@ -1,9 +1,9 @@
-//! Samples, events and heads to bytes and back, without heap on the writing side.
+//! Encodes samples, events and heads to bytes and decodes them. Encoding does not allocate.
 //!
-//! Fields are numbers at a place, and every group of readings says how many it has. So a
-//! field may be appended to a group, and a group to a sample: an older reader passes over
-//! what it does not know, and a newer reader of an older record finds
-//! `Unavailable(NotRecorded)`. Places are never reused.
+//! A field is a number at a fixed place in its group, and every group of readings begins with the number of its fields.
+//! So a field may be appended to a group: an older reader skips it, and a newer reader of an older record finds
+//! `Unavailable(NotRecorded)`. The number of groups is fixed, because the cores and the processes follow them; a new
+//! group could only be appended behind the processes, where older readers ignore it. Places are never reused.
 
 mod event;
 mod groups;
@@ -34,7 +34,7 @@ fn take_stamp(reader: &mut Reader) -> Option<Stamp> {
     })
 }
 
-/// The stamp that samples and events both begin with.
+/// Decodes the stamp at the start of a sample or event.
 pub(crate) fn decode_stamp(bytes: &[u8]) -> Option<Stamp> {
     take_stamp(&mut Reader::new(bytes))
 }

@@ -1,5 +1,5 @@
-//! The processes of a sample, each stored as its difference from the one before it, because
-//! the workers of a tree resemble each other. This halves them.
+//! Encodes the processes of a sample, each as the difference from the one before it. The workers of a tree resemble each
+//! other, so this halves their size.
 
 use super::reading::Unit::{Bytes, Count};
 use super::reading::{Field, pack, take_readings, unpack};
@@ -44,11 +44,11 @@ pub(super) fn readings(process: &mut Process) -> [Field<'_>; READINGS] {
     ]
 }
 
-/// What the next process is measured against.
+/// The process that the next one is compared with.
 #[derive(Default)]
 struct Before {
     process: Process,
-    /// The last value that was there, place by place.
+    /// The last known value of each reading.
     values: [u64; READINGS],
 }
 
@@ -75,7 +75,7 @@ pub(super) fn put_processes(writer: &mut Writer, processes: &[Process]) {
     }
 }
 
-/// A name like the one before is 0; otherwise its length plus one, and its bytes.
+/// Writes a process. A name that equals the one before is 0, and any other is its length plus one and its bytes.
 fn put_process(writer: &mut Writer, mut process: Process, before: &Before) {
     if process.name == before.process.name {
         writer.number(0);
@@ -101,8 +101,8 @@ pub(super) fn take_processes(reader: &mut Reader, processes: &mut Processes) -> 
     let mut before = Before::default();
     for _ in 0..count {
         let process = take_process(reader, stored, &before)?;
-        // A list longer than ours comes from a newer writer; the largest are first, and the
-        // rest is only passed over.
+        // A longer list comes from a newer writer. The largest processes are first, and the
+        // rest is skipped.
         processes.push(process);
         before.follow(process);
     }

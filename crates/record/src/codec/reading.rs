@@ -1,11 +1,9 @@
-//! A reading as one number.
-//!
-//! Sizes are nearly always whole pages, and are stored in pages when they are.
+//! Packs a reading into one number. Sizes that are whole pages, as nearly all are, are stored in pages.
 
 use super::wire::{Reader, unzigzag, zigzag};
 use antifreeze_sense::{Reading, Reason};
 
-/// What a reading counts, which decides how it is stored.
+/// The unit of a reading, which decides how it is packed.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Unit {
     Count,
@@ -13,28 +11,31 @@ pub(super) enum Unit {
 }
 use Unit::{Bytes, Count};
 
-/// A place in the record and the value that belongs there.
+/// One field of a group: its unit and its value.
 pub(super) type Field<'a> = (Unit, &'a mut Reading<u64>);
 
-const PAGE: i64 = 4096;
+const PAGE_BYTES: i64 = 4096;
 
-/// Packs a reading: the reason for its absence with the lowest bit set; otherwise
-/// its distance from `near`, in pages or, with the next bit set, in bytes.
+/// Packs a reading: a missing value as its reason with the lowest bit set, and otherwise the distance from `near`, in
+/// pages or, with the next bit set, in bytes.
 pub(super) fn pack(unit: Unit, reading: Reading<u64>, near: u64) -> u128 {
     match reading {
         Reading::Unavailable(reason) => (reason as u128) << 1 | 1,
         Reading::Value(value) => {
-            // Wrapping on both sides: every pair of numbers has a distance, none overflows.
+            // Wrapping on both sides: every pair of numbers has a distance, and none overflows.
             let distance = value.wrapping_sub(near) as i64;
             match unit {
                 Count => u128::from(zigzag(distance)) << 1,
-                Bytes if distance % PAGE == 0 => u128::from(zigzag(distance / PAGE)) << 2,
+                Bytes if distance % PAGE_BYTES == 0 => {
+                    u128::from(zigzag(distance / PAGE_BYTES)) << 2
+                }
                 Bytes => u128::from(zigzag(distance)) << 2 | 2,
             }
         }
     }
 }
 
+/// Reverses [`pack`].
 pub(super) fn unpack(unit: Unit, packed: u128, near: u64) -> Option<Reading<u64>> {
     if packed & 1 == 1 {
         let code = u8::try_from(packed >> 1).unwrap_or(u8::MAX);
@@ -44,14 +45,14 @@ pub(super) fn unpack(unit: Unit, packed: u128, near: u64) -> Option<Reading<u64>
     let distance = unzigzag(u64::try_from(packed >> tag_bits).ok()?);
     let in_pages = unit == Bytes && packed & 2 == 0;
     let distance = if in_pages {
-        distance.wrapping_mul(PAGE)
+        distance.wrapping_mul(PAGE_BYTES)
     } else {
         distance
     };
     Some(Reading::Value(near.wrapping_add_signed(distance)))
 }
 
-/// Reads a group of which `stored` fields were written: those we know, and past the rest.
+/// Reads a group of which `stored` fields were written: the fields that this reader knows; the rest is skipped.
 pub(super) fn take_readings(
     reader: &mut Reader,
     stored: u64,

@@ -1,7 +1,5 @@
-//! A sample: its stamp, groups of readings, the cores, and the processes.
-//!
-//! Groups, cores and processes may each be missing at the end: then the writer did not know
-//! them yet.
+//! Encodes a sample: its stamp, nine groups of readings, the cores, and the processes. What a writer did not know yet is
+//! missing at the end.
 
 use super::groups::for_each_group;
 use super::processes::{put_processes, take_processes};
@@ -10,14 +8,15 @@ use super::wire::{Reader, Writer};
 use super::{put_stamp, take_stamp};
 use antifreeze_sense::{Cpu, Sample};
 
-/// No encoded sample is longer.
+/// The longest encoded sample.
 pub const SAMPLE_BYTES: usize = 6 * 1024;
 
-/// How many bytes of `out` were used; 0 when it is too small. [`SAMPLE_BYTES`] always suffice.
+/// Encodes a sample and returns how many bytes of `out` were used; 0 when it is too small. [`SAMPLE_BYTES`] are always
+/// enough.
 pub fn encode_sample(sample: &Sample, out: &mut [u8]) -> usize {
     let mut writer = Writer::new(out);
     put_stamp(&mut writer, sample.at);
-    // The one list of fields serves both directions, so it wants to be able to write them.
+    // One list of fields serves both directions, so it takes a sample that can be changed.
     let mut copy = *sample;
     for_each_group(&mut copy, |fields| {
         writer.number(fields.len() as u64);
@@ -31,7 +30,7 @@ pub fn encode_sample(sample: &Sample, out: &mut [u8]) -> usize {
     writer.finish()
 }
 
-/// `None` when the bytes are no sample or end within a field.
+/// Decodes a sample; `None` when the bytes are not a sample or end within a field.
 pub fn decode_sample(bytes: &[u8]) -> Option<Sample> {
     let mut reader = Reader::new(bytes);
     let mut sample = Sample {

@@ -1,18 +1,19 @@
-//! Numbers and bytes at a cursor. Numbers take seven bits a byte, the low ones first, in at
-//! most ten bytes: room for 64 bits and the few tag bits that readings carry below them.
+//! Writes and reads numbers and bytes at a cursor. Numbers are variable-length integers with seven bits a byte, the low
+//! bits first, in at most ten bytes: 64 bits, and the tag bits that readings have below them.
 
 const MAX_VARINT_BYTES: u32 = 10;
 
-/// Signed to unsigned, so that numbers near zero on either side stay short.
+/// Maps signed to unsigned numbers (zigzag), so that numbers near zero stay short.
 pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
+/// Reverses [`zigzag`].
 pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Writes into a fixed buffer and remembers when something did not fit.
+/// Writes into a fixed buffer and notes when something did not fit.
 pub(crate) struct Writer<'a> {
     out: &'a mut [u8],
     len: usize,
@@ -38,7 +39,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Any number below 2^70.
+    /// Writes a number below 2^70.
     pub fn tagged(&mut self, mut value: u128) {
         while value >= 0x80 {
             self.bytes(&[value as u8 | 0x80]);
@@ -55,24 +56,24 @@ impl<'a> Writer<'a> {
         self.number(zigzag(value));
     }
 
-    /// Zero stands for none.
+    /// Writes 0 for `None`, and otherwise the number plus one.
     pub fn optional(&mut self, value: Option<u64>) {
         self.tagged(value.map_or(0, |value| u128::from(value) + 1));
     }
 
-    /// Bytes with their length before them.
+    /// Writes the length of the text, then its bytes.
     pub fn text(&mut self, text: &[u8]) {
         self.number(text.len() as u64);
         self.bytes(text);
     }
 
-    /// How many bytes were written; 0 when the buffer was too small for all of them.
+    /// Returns how many bytes were written; 0 when the buffer was too small for all of them.
     pub fn finish(self) -> usize {
         if self.overflow { 0 } else { self.len }
     }
 }
 
-/// Reads what [`Writer`] wrote. `None` where the bytes end too early or make no sense.
+/// Reads what [`Writer`] wrote. Its methods return `None` where the bytes end too early or are malformed.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],

@@ -13,7 +13,9 @@ fn copy(offset: u64, out: &mut [u8]) {
 }
 
 fn expected(filled: u64) -> Vec<u8> {
-    (filled.saturating_sub(KEPT)..filled).map(byte).collect()
+    (filled.saturating_sub(KEPT_BYTES)..filled)
+        .map(byte)
+        .collect()
 }
 
 proptest! {
@@ -29,7 +31,7 @@ proptest! {
         let mut filled = 0;
         for step in steps {
             filled += step;
-            let oldest = filled.saturating_sub(KEPT);
+            let oldest = filled.saturating_sub(KEPT_BYTES);
             tail.update(filled, |offset, out| {
                 assert!(offset >= oldest && offset + out.len() as u64 <= filled);
                 copy(offset, out);
@@ -54,7 +56,7 @@ proptest! {
         }
         bytes.truncate(cut.index(bytes.len()));
         std::fs::write(&path, bytes).unwrap();
-        prop_assert!(read(&path).unwrap().len() as u64 <= RING);
+        prop_assert!(read(&path).unwrap().len() as u64 <= RING_BYTES);
     }
 }
 
@@ -63,8 +65,15 @@ fn a_cut_between_the_bytes_and_the_header_costs_only_what_is_new() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("output");
     let mut tail = OutputTail::create(&path).unwrap();
-    for filled in [1, 5000, KEPT, KEPT + 777, KEPT + 2 * AHEAD, 2 * KEPT + 5] {
-        let before = expected(tail.told);
+    for filled in [
+        1,
+        5000,
+        KEPT_BYTES,
+        KEPT_BYTES + 777,
+        KEPT_BYTES + 2 * MAX_AHEAD_BYTES,
+        2 * KEPT_BYTES + 5,
+    ] {
+        let before = expected(tail.stated_end);
         tail.write_ahead(filled, &mut copy).unwrap();
         assert!(read(&path).unwrap() == before);
         tail.update(filled, copy).unwrap();

@@ -1,4 +1,4 @@
-//! One level as it was found: its bytes, and where the intact frames are in them.
+//! One level as it was read: its bytes, and where the intact frames are in them.
 
 use crate::frame::{self, FrameKind, HEAD};
 use std::fs::File;
@@ -6,11 +6,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
 /// A file is read up to this size. The largest that is written by default is 8 MiB.
-pub(crate) const LONGEST_FILE: usize = 64 << 20;
-/// How far ahead a follower looks for what is new.
-const WINDOW: usize = 64 * 1024;
+pub(crate) const MAX_FILE_BYTES: usize = 64 << 20;
+/// How many bytes a refresh reads at a time.
+const REFRESH_BYTES: usize = 64 * 1024;
 
-/// Where a frame is.
+/// Where a frame is in the levels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameLocation {
     pub sequence: u64,
@@ -34,17 +34,17 @@ pub(super) struct LevelImage {
     level: u8,
     file: Option<File>,
     bytes: Vec<u8>,
-    /// Every sample and event, by sequence number.
+    /// Every sample and event, sorted by sequence number.
     pub places: Vec<FrameLocation>,
-    /// Where the first intact head is.
+    /// The offset of the first intact head.
     head: Option<usize>,
-    /// Where the newest frame ends: here the writer goes on.
+    /// Where the newest frame ends, and the writer continues.
     end: usize,
     pub damaged: u64,
 }
 
 impl LevelImage {
-    pub fn of_bytes(level: u8, bytes: Vec<u8>) -> LevelImage {
+    pub fn from_bytes(level: u8, bytes: Vec<u8>) -> LevelImage {
         let mut image = LevelImage {
             level,
             file: None,
@@ -58,13 +58,13 @@ impl LevelImage {
         image
     }
 
-    pub fn of_file(level: u8, mut file: File) -> io::Result<LevelImage> {
-        let expected = file.metadata()?.len().min(LONGEST_FILE as u64) as usize;
+    pub fn from_file(level: u8, mut file: File) -> io::Result<LevelImage> {
+        let expected = file.metadata()?.len().min(MAX_FILE_BYTES as u64) as usize;
         let mut bytes = Vec::with_capacity(expected + 1);
         file.by_ref()
-            .take(LONGEST_FILE as u64)
+            .take(MAX_FILE_BYTES as u64)
             .read_to_end(&mut bytes)?;
-        let mut image = LevelImage::of_bytes(level, bytes);
+        let mut image = LevelImage::from_bytes(level, bytes);
         image.file = Some(file);
         Ok(image)
     }
@@ -79,7 +79,7 @@ impl LevelImage {
             self.places.extend(place(self.level, offset, &frame));
         }
         self.damaged = gaps.finish();
-        // In a ring file there are two rising runs, which this sort only has to merge.
+        // A file that is written in laps has two rising runs, which this sort only has to merge.
         self.places.sort_by_key(|place| place.sequence);
         let head_end = self.head.map_or(0, |at| {
             self.bytes
@@ -116,23 +116,22 @@ impl LevelImage {
         )
     }
 
-    /// Takes in what was written since; true when there was something.
+    /// Reads what was written since, and returns whether there was anything.
     pub fn refresh(&mut self) -> io::Result<bool> {
         let mut any = false;
-        // What is new begins where the last frame ended, or at the start of a new lap.
+        // New frames begin where the last frame ended, or at the start of a new lap.
         while self.take_newer(self.end)? || self.take_newer(0)? {
             any = true;
         }
         Ok(any)
     }
 
-    /// Reads a window of the file and takes over the frames in it that are newer than all we
-    /// have.
+    /// Reads a part of the file and adds the frames in it that are newer than all others.
     fn take_newer(&mut self, from: usize) -> io::Result<bool> {
         let Some(file) = &self.file else {
             return Ok(false);
         };
-        let mut window = vec![0; WINDOW.min(LONGEST_FILE.saturating_sub(from))];
+        let mut window = vec![0; REFRESH_BYTES.min(MAX_FILE_BYTES.saturating_sub(from))];
         let len = read_at(file, &mut window, from as u64)?;
         window.truncate(len);
         let newest = self.newest();
@@ -143,7 +142,7 @@ impl LevelImage {
         let Some(end) = found.last().map(FrameLocation::end) else {
             return Ok(false);
         };
-        // What stood there before is gone from the file, and now from here.
+        // The frames that were there before are overwritten in the file, so they go here too.
         self.places
             .retain(|place| place.end() <= from || place.start() >= end);
         if self.bytes.len() < end {
@@ -176,7 +175,7 @@ fn place(level: u8, offset: usize, frame: &frame::Frame) -> Option<FrameLocation
     })
 }
 
-/// Like `read_exact_at`, but a short file gives what it has.
+/// Reads as `read_exact_at` does, but less where the file is shorter.
 fn read_at(file: &File, out: &mut [u8], from: u64) -> io::Result<usize> {
     let mut len = 0;
     while let Some(rest) = out.get_mut(len..).filter(|rest| !rest.is_empty()) {
@@ -190,15 +189,15 @@ fn read_at(file: &File, out: &mut [u8], from: u64) -> io::Result<usize> {
     Ok(len)
 }
 
-/// Counts what lies between the frames and is not empty space.
+/// Counts the bytes between the frames that are not empty space.
 struct Gaps<'a> {
     bytes: &'a [u8],
     from: usize,
     damaged: u64,
     newest: u64,
     behind_newest: bool,
-    /// The gap behind the newest frame: there the writer is overwriting the oldest, and half
-    /// an old frame is no damage.
+    /// The bytes of the gap behind the newest frame. The writer overwrites the oldest there, so
+    /// a part of an old frame is not damage.
     seam: u64,
 }
 

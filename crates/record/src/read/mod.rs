@@ -1,11 +1,12 @@
-//! The reader of a record: takes any bytes, never panics, gives every intact frame.
+//! The reader of a record. It accepts any bytes, never panics, and returns every intact frame.
 //!
-//! Opening only finds the frames; a sample is decoded when it is asked for, because a decoded
-//! one is ten times larger than a stored one.
+//! Opening only finds the frames. A sample is decoded when it is iterated over, because a decoded one is ten times larger
+//! than a stored one.
 
 mod image;
 
 use crate::codec::{decode_event, decode_head, decode_sample, decode_stamp};
+use crate::error::RecordError;
 use crate::event::Event;
 use crate::frame::FrameKind;
 use crate::head::RecordHead;
@@ -16,17 +17,18 @@ use image::{FrameLocation, LevelImage};
 use std::io;
 use std::path::Path;
 
+/// A record that was opened for reading.
 pub struct Record {
     levels: [LevelImage; LEVEL_COUNT],
-    /// By sequence number, each frame once, whichever levels have it.
+    /// Sorted by sequence number, each frame once, whichever levels have it.
     samples: Vec<FrameLocation>,
     events: Vec<FrameLocation>,
 }
 
 impl Record {
-    /// Opens the record of a run's folder. A level that is missing is an empty one; an error
-    /// means that there is no record at all or that it cannot be read.
-    pub fn open(folder: &Path) -> io::Result<Record> {
+    /// Opens the record in the folder of a run. A level that is missing counts as empty. An error
+    /// means that there is no record at all or that it cannot be read, and names the file.
+    pub fn open(folder: &Path) -> Result<Record, RecordError> {
         let mut found = false;
         let mut level = 0;
         let images = [(); LEVEL_COUNT].map(|()| {
@@ -36,35 +38,35 @@ impl Record {
             match regular_file::open(&path) {
                 Ok(file) => {
                     found = true;
-                    LevelImage::of_file(number, file)
+                    LevelImage::from_file(number, file)
+                        .map_err(|error| RecordError::new(path, error))
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    Ok(LevelImage::of_bytes(number, Vec::new()))
+                    Ok(LevelImage::from_bytes(number, Vec::new()))
                 }
-                Err(error) => Err(error),
+                Err(error) => Err(RecordError::new(path, error)),
             }
         });
         let [a, b, c, d] = images;
-        // What may not be read is there.
+        // A file that cannot be read exists, so its error comes before "there is no record".
         let images = [a?, b?, c?, d?];
         if !found {
-            let message = format!("there is no record in {}", folder.display());
-            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+            return Err(RecordError::no_record(folder));
         }
-        Ok(Record::of(images))
+        Ok(Record::from_images(images))
     }
 
-    /// A record from the bytes of its levels.
+    /// Makes a record from the bytes of its levels.
     pub fn from_bytes(levels: [Vec<u8>; LEVEL_COUNT]) -> Record {
         let mut level = 0;
-        Record::of(levels.map(|bytes| {
-            let image = LevelImage::of_bytes(level, bytes);
+        Record::from_images(levels.map(|bytes| {
+            let image = LevelImage::from_bytes(level, bytes);
             level += 1;
             image
         }))
     }
 
-    fn of(levels: [LevelImage; LEVEL_COUNT]) -> Record {
+    fn from_images(levels: [LevelImage; LEVEL_COUNT]) -> Record {
         let mut record = Record {
             levels,
             samples: Vec::new(),
@@ -87,9 +89,9 @@ impl Record {
             .partition(|place| place.kind == FrameKind::Sample);
     }
 
-    /// Takes in what was written since the record was opened or last refreshed; true when
-    /// there was something new. For a follower: costs little where little is new, and keeps
-    /// frames in memory that the file may have overwritten since.
+    /// Reads what was written since the record was opened or last refreshed, and returns whether
+    /// there was anything new. It costs little when little is new. Frames stay in memory even
+    /// when the file has overwritten them.
     pub fn refresh(&mut self) -> io::Result<bool> {
         let mut any = false;
         for image in &mut self.levels {
@@ -101,36 +103,38 @@ impl Record {
         Ok(any)
     }
 
+    /// The head, where an intact one was found.
     pub fn head(&self) -> Option<RecordHead> {
         self.levels
             .iter()
             .find_map(|image| decode_head(image.head()?))
     }
 
-    /// Oldest first.
+    /// Iterates over the events, oldest first.
     pub fn events(&self) -> impl DoubleEndedIterator<Item = Event> + '_ {
         self.events
             .iter()
             .filter_map(|place| decode_event(self.payload(place)?))
     }
 
-    /// Oldest first; the older, the sparser.
+    /// Iterates over the samples, oldest first; the older they are, the sparser.
     pub fn samples(&self) -> impl DoubleEndedIterator<Item = Sample> + '_ {
         self.samples
             .iter()
             .filter_map(|place| decode_sample(self.payload(place)?))
     }
 
-    /// When each sample was taken, without decoding the rest of it.
+    /// Iterates over the stamps of the samples, without decoding the rest of them.
     pub fn sample_stamps(&self) -> impl DoubleEndedIterator<Item = Stamp> + '_ {
         self.samples.iter().filter_map(|place| self.stamp(place))
     }
 
+    /// How many samples there are.
     pub fn sample_count(&self) -> usize {
         self.samples.len()
     }
 
-    /// When the oldest frame was written that is still there.
+    /// The stamp of the oldest sample or event that still exists.
     pub fn first_stamp(&self) -> Option<Stamp> {
         let firsts = [self.samples.first(), self.events.first()];
         self.stamp(
@@ -141,7 +145,7 @@ impl Record {
         )
     }
 
-    /// When the newest frame was written.
+    /// The stamp of the newest sample or event.
     pub fn last_stamp(&self) -> Option<Stamp> {
         let lasts = [self.samples.last(), self.events.last()];
         self.stamp(
@@ -152,7 +156,7 @@ impl Record {
         )
     }
 
-    /// How many bytes between intact frames are neither empty nor understood. The place where
+    /// How many bytes between intact frames are neither empty nor part of a frame. The gap where
     /// a lap overwrites the one before is not counted.
     pub fn damaged_bytes(&self) -> u64 {
         self.levels.iter().map(|image| image.damaged).sum()
@@ -166,7 +170,7 @@ impl Record {
             .unwrap_or(0)
     }
 
-    /// Where the writer of a level goes on, and what its block already holds.
+    /// The offset at which the writer of a level continues, and what its block already holds.
     pub(crate) fn end_of(&self, level: usize) -> (u64, &[u8]) {
         self.levels.get(level).map_or((0, &[]), LevelImage::end)
     }

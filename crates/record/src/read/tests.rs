@@ -160,7 +160,7 @@ fn a_file_longer_than_the_bound_is_read_up_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = level_path(folder.path(), 0);
     std::fs::write(&path, frame(2, 1, &event(1))).unwrap();
-    let huge = image::LONGEST_FILE as u64 * 100;
+    let huge = image::MAX_FILE_BYTES as u64 * 100;
     std::fs::File::options()
         .write(true)
         .open(&path)
@@ -189,4 +189,18 @@ fn a_record_that_cannot_be_read_is_not_called_missing() {
     }
     let error = Record::open(folder.path()).err().unwrap();
     assert_ne!(error.kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
+fn an_error_names_the_file_that_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = Record::open(folder.path()).err().unwrap();
+    assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    assert_eq!(missing.path(), folder.path());
+    let file = folder.path().join("record.0");
+    std::fs::create_dir(&file).unwrap();
+    let unreadable = Record::open(folder.path()).err().unwrap();
+    assert_eq!(unreadable.path(), file);
+    let message = io::Error::from(unreadable).to_string();
+    assert!(message.starts_with(file.to_str().unwrap()), "{message}");
 }

@@ -1,8 +1,8 @@
 //! The writer of a record.
 //!
-//! [`RecordWriter::append`] only puts a frame into memory; [`RecordWriter::sync`] makes everything durable.
-//! Nothing allocates after the log was opened. When the disk refuses, `sync` returns the
-//! error, the frames wait in memory, and the next `sync` tries again.
+//! [`RecordWriter::append`] only copies a frame into memory; [`RecordWriter::sync`] makes everything durable. Nothing
+//! allocates after the record was opened. When a write fails, `sync` returns the error, the frames stay in memory, and
+//! the next `sync` tries again.
 
 mod level;
 mod pending;
@@ -13,8 +13,8 @@ use crate::frame::{self, FrameKind, MAX_FRAME, MAX_PAYLOAD};
 use crate::head::RecordHead;
 use crate::level_files::{LEVEL_COUNT, LEVEL_PERIODS, level_path};
 use crate::read::Record;
-use level::{Level, PIECE};
-use pending::{Levels, Pending};
+use level::{Level, MAX_PIECE_BYTES};
+use pending::{LevelBits, Pending};
 use std::io;
 use std::path::Path;
 
@@ -23,33 +23,34 @@ use std::path::Path;
 pub struct LevelSizes(pub [u64; LEVEL_COUNT]);
 
 impl Default for LevelSizes {
-    /// 24 MiB in all: at one sample a second some four hours of every sample, a day and a half
-    /// at every tenth, and weeks beyond that.
+    /// 24 MiB in all. At one sample a second they hold every sample of about four hours, every
+    /// tenth of a day and a half, and weeks at lower density.
     fn default() -> LevelSizes {
         const MIB: u64 = 1 << 20;
         LevelSizes([8 * MIB, 8 * MIB, 4 * MIB, 4 * MIB])
     }
 }
 
-/// The level that takes every frame; and the one that keeps events longest, when the finer
-/// ones have overwritten theirs.
-const FULL: Levels = 1;
-const COARSEST: Levels = 1 << (LEVEL_COUNT - 1);
+/// The level that takes every frame.
+const FULL: LevelBits = 1;
+/// The level that keeps events longest, when the finer ones have overwritten theirs.
+const COARSEST: LevelBits = 1 << (LEVEL_COUNT - 1);
 
+/// A record that is being written.
 pub struct RecordWriter {
-    /// The head's frame, which begins each lap.
+    /// The frame of the head, with which each lap begins.
     head: Box<[u8]>,
     levels: [Level; LEVEL_COUNT],
     pending: Pending,
     piece: BlockBuffer,
     next_sequence: u64,
-    /// When each level last took a sample, on the monotonic clock.
+    /// When each level last took a sample, in nanoseconds on the monotonic clock.
     last_sample: [Option<u64>; LEVEL_COUNT],
     dropped: u64,
 }
 
 impl RecordWriter {
-    /// Begins a record in an existing folder that has none.
+    /// Creates a record in an existing folder that has none.
     pub fn create(folder: &Path, sizes: LevelSizes, head: &RecordHead) -> io::Result<RecordWriter> {
         RecordWriter::create_in(folder, sizes, head, WriteMode::Direct)
     }
@@ -80,9 +81,9 @@ impl RecordWriter {
         ))
     }
 
-    /// Goes on with the record of a guard that died: behind its last intact frame, with the
-    /// next number. If it died before its first frame, the record begins here.
-    pub fn open_again(
+    /// Continues the record of a guard that died, behind its last intact frame and with the next
+    /// sequence number. If that guard died before its first frame, a new record is created.
+    pub fn continue_existing(
         folder: &Path,
         sizes: LevelSizes,
         head: &RecordHead,
@@ -92,7 +93,7 @@ impl RecordWriter {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return RecordWriter::create(folder, sizes, head);
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into_io()),
         };
         if record.newest_sequence() == 0 && record.damaged_bytes() == 0 {
             for level in 0..LEVEL_COUNT {
@@ -132,7 +133,7 @@ impl RecordWriter {
         next_sequence: u64,
         last_sample: [Option<u64>; LEVEL_COUNT],
     ) -> RecordWriter {
-        let (pending, piece) = (Pending::new(), BlockBuffer::new(PIECE));
+        let (pending, piece) = (Pending::new(), BlockBuffer::new(MAX_PIECE_BYTES));
         RecordWriter {
             head,
             levels,
@@ -144,8 +145,8 @@ impl RecordWriter {
         }
     }
 
-    /// Adds an encoded sample or event to what the next [`sync`](Log::sync) writes. Touches no
-    /// file.
+    /// Adds an encoded sample or event to what the next [`sync`](RecordWriter::sync) writes, and
+    /// touches no file.
     pub fn append(&mut self, kind: FrameKind, payload: &[u8]) {
         let levels = match kind {
             FrameKind::Event => FULL | COARSEST,
@@ -156,8 +157,8 @@ impl RecordWriter {
         self.next_sequence = self.next_sequence.saturating_add(1);
     }
 
-    /// The levels whose time has come for another sample.
-    fn levels_for_sample(&mut self, payload: &[u8]) -> Levels {
+    /// The levels for which another sample is due.
+    fn levels_for_sample(&mut self, payload: &[u8]) -> LevelBits {
         let Some(at) = decode_stamp(payload).map(|stamp| stamp.monotonic_ns) else {
             return FULL;
         };
@@ -167,8 +168,8 @@ impl RecordWriter {
         };
         for ((bit, last), period) in (0..).zip(&mut self.last_sample).zip(LEVEL_PERIODS) {
             // A coarse level begins when its first period is over, so that a short run writes
-            // to few files. A clock that went back is another boot's: nothing is known about
-            // the time since.
+            // to few files. A clock that went back is that of another boot, so the time since
+            // the last sample is not known.
             let since = at.checked_sub(*last.get_or_insert(at));
             if since.is_none_or(|since| u128::from(since) >= period.as_nanos()) {
                 levels |= 1 << bit;
@@ -178,8 +179,8 @@ impl RecordWriter {
         levels
     }
 
-    /// Makes everything that was appended durable. On an error, levels that can be written
-    /// are; what could not be written waits for the next call.
+    /// Makes everything that was appended durable. On an error, the levels that can be written
+    /// are written, and the rest waits for the next call.
     pub fn sync(&mut self) -> io::Result<()> {
         let mut result = Ok(());
         for level in &mut self.levels {
@@ -189,7 +190,7 @@ impl RecordWriter {
         result
     }
 
-    /// How many frames were given up while the disk refused to take them.
+    /// How many frames were dropped while writes failed.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

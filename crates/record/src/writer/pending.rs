@@ -1,20 +1,19 @@
-//! Frames that are not on disk yet, in memory taken once.
+//! Frames that are not on disk yet, in memory that is allocated once.
 //!
-//! While the disk refuses, the newest stay: the oldest samples make room first, and only
-//! when there are none left, the oldest events.
+//! While writes fail, the newest frames stay: the oldest samples are dropped first, and the oldest events only when no
+//! sample is left.
 
 use crate::frame::{self, Frame, FrameKind};
 
-/// One bit a level that still has to write the frame.
-pub(super) type Levels = u8;
+/// One bit for each level that still has to write the frame.
+pub(super) type LevelBits = u8;
 
-/// A little more than the ring between the threads can hold, so that emptying it in one go
-/// never costs a frame.
-const BYTES: usize = 384 * 1024;
-/// What is freed at a time when it is full, so that not every frame has to make its own room.
-const FREED: usize = BYTES / 16;
+/// A little more than the ring between the threads can hold, so that draining it at once never drops a frame.
+const PENDING_BYTES: usize = 384 * 1024;
+/// How much is freed at a time when the memory is full, so that not every frame has to free its own room.
+const FREED_BYTES: usize = PENDING_BYTES / 16;
 
-/// Entries one behind the other: a byte of [`Levels`], then a frame.
+/// The pending frames, one behind the other: each is a byte of [`LevelBits`], then a frame.
 pub(super) struct Pending {
     bytes: Box<[u8]>,
     len: usize,
@@ -23,16 +22,16 @@ pub(super) struct Pending {
 impl Pending {
     pub fn new() -> Pending {
         Pending {
-            bytes: vec![0; BYTES].into_boxed_slice(),
+            bytes: vec![0; PENDING_BYTES].into_boxed_slice(),
             len: 0,
         }
     }
 
-    /// Adds a frame at the end. Returns how many others had to go for it; `None` when the
+    /// Adds a frame at the end. Returns how many others were dropped for it; `None` when the
     /// payload is longer than a frame can be.
     pub fn push(
         &mut self,
-        levels: Levels,
+        levels: LevelBits,
         kind: FrameKind,
         sequence: u64,
         payload: &[u8],
@@ -51,11 +50,11 @@ impl Pending {
         Some(dropped)
     }
 
-    /// Drops the oldest entries of a kind, or of any, until there is room for `needed` bytes
+    /// Drops the oldest entries of one kind, or of any, until there is room for `needed` bytes
     /// and some more.
     fn drop_oldest(&mut self, droppable: Option<FrameKind>, needed: usize) -> u64 {
         let mut missing = needed
-            .max(FREED)
+            .max(FREED_BYTES)
             .saturating_sub(self.bytes.len() - self.len);
         let mut dropped = 0;
         self.retain(|_, frame| {
@@ -69,8 +68,8 @@ impl Pending {
         dropped
     }
 
-    /// Copies the frames that a level lacks to `out`, oldest first, as many as fit whole.
-    pub fn copy_for(&self, level: Levels, out: &mut [u8]) -> usize {
+    /// Copies the frames that a level has not written to `out`, oldest first, as many as fit whole.
+    pub fn copy_pending(&self, level: LevelBits, out: &mut [u8]) -> usize {
         let mut used = 0;
         for (levels, frame, bytes) in self.entries() {
             if levels & level == 0 {
@@ -85,8 +84,8 @@ impl Pending {
         used
     }
 
-    /// The level has written the first `count` bytes of what it lacked.
-    pub fn written_by(&mut self, level: Levels, count: usize) {
+    /// Notes that the level has written the first `count` bytes of what was pending for it.
+    pub fn mark_written(&mut self, level: LevelBits, count: usize) {
         let mut left = count;
         self.retain(|levels, frame| {
             if *levels & level != 0 && left >= frame.size() {
@@ -97,11 +96,11 @@ impl Pending {
         });
     }
 
-    pub fn is_missing(&self, level: Levels) -> bool {
+    pub fn has_pending(&self, level: LevelBits) -> bool {
         self.entries().any(|(levels, ..)| levels & level != 0)
     }
 
-    fn entries(&self) -> impl Iterator<Item = (Levels, Frame<'_>, &[u8])> {
+    fn entries(&self) -> impl Iterator<Item = (LevelBits, Frame<'_>, &[u8])> {
         let mut rest = self.bytes.get(..self.len).unwrap_or_default();
         std::iter::from_fn(move || {
             let (&levels, after) = rest.split_first()?;
@@ -112,8 +111,8 @@ impl Pending {
         })
     }
 
-    /// Keeps what `keep` says, in order, closing the gaps.
-    fn retain(&mut self, mut keep: impl FnMut(&mut Levels, &Frame) -> bool) {
+    /// Keeps the entries for which `keep` returns true, in order, and closes the gaps.
+    fn retain(&mut self, mut keep: impl FnMut(&mut LevelBits, &Frame) -> bool) {
         let (mut from, mut to) = (0, 0);
         while let Some((levels, after)) = self
             .bytes
@@ -138,9 +137,9 @@ impl Pending {
 mod tests {
     use super::*;
 
-    fn sequences(pending: &Pending, level: Levels) -> Vec<u64> {
-        let mut out = vec![0; BYTES];
-        let len = pending.copy_for(level, &mut out);
+    fn sequences(pending: &Pending, level: LevelBits) -> Vec<u64> {
+        let mut out = vec![0; PENDING_BYTES];
+        let len = pending.copy_pending(level, &mut out);
         frame::scan(&out[..len])
             .map(|(_, frame)| frame.sequence)
             .collect()
@@ -153,12 +152,12 @@ mod tests {
         pending.push(0b01, FrameKind::Sample, 2, b"two").unwrap();
         assert_eq!(sequences(&pending, 0b01), [1, 2]);
         assert_eq!(sequences(&pending, 0b10), [1]);
-        pending.written_by(0b01, 3 + frame::OVERHEAD);
+        pending.mark_written(0b01, 3 + frame::OVERHEAD);
         assert_eq!(sequences(&pending, 0b01), [2]);
         assert_eq!(sequences(&pending, 0b10), [1]);
-        pending.written_by(0b01, 3 + frame::OVERHEAD);
-        pending.written_by(0b10, 3 + frame::OVERHEAD);
-        assert!(!pending.is_missing(0b11));
+        pending.mark_written(0b01, 3 + frame::OVERHEAD);
+        pending.mark_written(0b10, 3 + frame::OVERHEAD);
+        assert!(!pending.has_pending(0b11));
         assert_eq!(pending.len, 0);
     }
 
@@ -168,7 +167,7 @@ mod tests {
         pending.push(1, FrameKind::Event, 1, &[0; 10]).unwrap();
         pending.push(1, FrameKind::Event, 2, &[0; 10]).unwrap();
         let one = 10 + frame::OVERHEAD;
-        assert_eq!(pending.copy_for(1, &mut vec![0; 2 * one - 1]), one);
+        assert_eq!(pending.copy_pending(1, &mut vec![0; 2 * one - 1]), one);
     }
 
     #[test]

@@ -177,7 +177,7 @@ fn a_replaced_guard_goes_on_with_the_same_record() {
         log.sync().unwrap();
         if second % 97 == 0 {
             append_sample(&mut log, 1_000_000);
-            log = RecordWriter::open_again(folder.path(), SMALL, &head()).unwrap();
+            log = RecordWriter::continue_existing(folder.path(), SMALL, &head()).unwrap();
         }
     }
     let record = Record::open(folder.path()).unwrap();
@@ -217,7 +217,7 @@ fn a_record_that_had_not_begun_begins_with_the_guard_that_goes_on() {
     for before in [nothing as fn(&std::path::Path), room_alone] {
         let folder = tempfile::tempdir().unwrap();
         before(folder.path());
-        let mut log = RecordWriter::open_again(folder.path(), SMALL, &head()).unwrap();
+        let mut log = RecordWriter::continue_existing(folder.path(), SMALL, &head()).unwrap();
         append_event(&mut log, 5);
         log.sync().unwrap();
         let record = Record::open(folder.path()).unwrap();
@@ -240,7 +240,7 @@ fn what_is_left_of_a_record_without_its_head_is_not_begun_anew() {
         bytes.iter_mut().take(20).for_each(|byte| *byte ^= 0x55);
         std::fs::write(path, bytes).unwrap();
     }
-    let again = RecordWriter::open_again(folder.path(), SMALL, &head());
+    let again = RecordWriter::continue_existing(folder.path(), SMALL, &head());
     assert_eq!(
         again.err().map(|e| e.kind()),
         Some(io::ErrorKind::InvalidData)

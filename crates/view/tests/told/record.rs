@@ -119,7 +119,7 @@ fn a_command_recorded_in_part_is_marked() {
     scene
         .facts
         .command
-        .push("x".repeat(3 * RecordHead::COMMAND_BYTES).into());
+        .push("x".repeat(3 * RecordHead::MAX_COMMAND_BYTES).into());
     write(folder.path(), &scene).unwrap();
     let run = Run::open(folder.path(), Vec::new(), AFTERWARDS).unwrap();
     assert!(

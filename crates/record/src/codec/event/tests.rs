@@ -141,13 +141,15 @@ fn kinds_and_values_of_a_newer_writer_are_unknown_and_no_error() {
         EventKind::Unknown { kind: kind::RUNG }
     );
     assert_eq!(
-        what(&[kind::LACKS, 10, 0]),
-        EventKind::Unknown { kind: kind::LACKS }
+        what(&[kind::DEGRADED, 10, 0]),
+        EventKind::Unknown {
+            kind: kind::DEGRADED
+        }
     );
     assert_eq!(
-        what(&[kind::REGAINED, 99]),
+        what(&[kind::RECOVERED, 99]),
         EventKind::Unknown {
-            kind: kind::REGAINED
+            kind: kind::RECOVERED
         }
     );
     let newer_reason = EventKind::StopSent {
