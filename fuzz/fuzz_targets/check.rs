@@ -4,9 +4,9 @@
 //! to begin with.
 #![no_main]
 
-use antifreeze_check::parallel;
-use antifreeze_check::check_file::{FixMode, CheckOptions, check_bytes};
+use antifreeze_check::check_file::{CheckOptions, FixMode, check_bytes};
 use antifreeze_check::error::FileError;
+use antifreeze_check::parallel;
 use antifreeze_check::settings::{RuleFlags, Settings};
 use antifreeze_lint::finding::Safety;
 use antifreeze_lint::target_machine::TargetMachine;

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use antifreeze_diagnose::{Now, Run};
+use antifreeze_diagnose::{ReadContext, Run};
 use antifreeze_record::{Record, output_tail};
 use libfuzzer_sys::fuzz_target;
 use std::ffi::CString;
@@ -57,17 +57,17 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let mut last_output = output_tail::read(&folder.0.join("output")).unwrap_or_default();
     last_output.extend(output_tail::read(&folder.0.join("errors")).unwrap_or_default());
-    let now = Now {
+    let context = ReadContext {
         boot: [1; 16],
         guarded: bytes.first() == Some(&1),
         is_here: true,
     };
-    let Ok(run) = Run::open(&folder.0, last_output, now) else {
+    let Ok(run) = Run::open(&folder.0, last_output, context) else {
         return;
     };
     let style = antifreeze_view::TermStyle::default();
     antifreeze_view::explain(&run, &style);
-    antifreeze_view::show(&run.verdict, &run.facts, &run.story, [], &style);
+    antifreeze_view::show(&run.verdict, &run.facts, &run.summary, [], &style);
     let record = Record::open(&folder.0).ok();
     let samples = record.iter().flat_map(Record::samples);
     antifreeze_view::report(&run, samples, &style);
