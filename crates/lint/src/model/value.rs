@@ -48,9 +48,9 @@ pub enum ValueKind {
     Bounded,
     /// A dict.
     Dict,
-    /// A tuple, by its index in [`super::flow::Flow::rows`].
+    /// A tuple, by its index in `Flow::rows`.
     Tuple(u32),
-    /// A record of names and values, by its index in [`super::flow::Flow::rows`].
+    /// A record of names and values, by its index in `Flow::rows`.
     Fields(u32),
     /// A function in this text.
     Function(u32),
@@ -127,7 +127,7 @@ pub struct Value {
     pub device: Device,
     /// The size of the value.
     pub size: Size,
-    /// The index of the shape in [`super::flow::Flow::shapes`] plus one, or 0 if it is unknown. For
+    /// The index of the shape in `Flow::shapes` plus one, or 0 if it is unknown. For
     /// a dataset or loader, the shape of the first part it yields.
     pub shape: u32,
     /// The source offset where the value was created. Values created at one offset are the same

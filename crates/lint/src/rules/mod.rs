@@ -1,4 +1,4 @@
-//! The rules, one per file. [`crate::queries`] has what several of them share.
+//! The rules, one per file. `crate::queries` has what several of them share.
 
 mod accumulation_drops_last;
 mod accumulation_undefined_index;
