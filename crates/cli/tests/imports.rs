@@ -1,4 +1,4 @@
-//! Libraries are loaded however much they map, and whether the loader, the guard or its scout is faster.
+//! Libraries are loaded however much they map, and whether the loader, the guard or its slow worker is faster.
 //!
 //! The loader asks for memory by itself and cannot be told to wait, and what it maps takes no memory until it is
 //! written to. So a library with more data than the whole budget loads, and what the program asks for itself is

@@ -7,7 +7,7 @@
 //! are further apart than the guard's looks, and so may be larger than the guard knew it.
 
 use antifreeze_guard::policy::Motion;
-use antifreeze_guard::room::Terms;
+use antifreeze_guard::room::MemoryBounds;
 use antifreeze_guard::stride::Stride;
 use antifreeze_record::Record;
 use antifreeze_record::event::{Event, EventKind};
@@ -48,7 +48,7 @@ fn print_trace(arguments: &[OsString]) -> io::Result<()> {
         _ => return Err(wrong()),
     };
     let record = Record::open(Path::new(folder))?;
-    let terms = terms(&record, allow_swap).ok_or_else(|| {
+    let bounds = bounds(&record, allow_swap).ok_or_else(|| {
         let message = "the record has no start of a guard, and so no terms; give a run that began";
         io::Error::new(io::ErrorKind::InvalidData, message)
     })?;
@@ -62,19 +62,19 @@ fn print_trace(arguments: &[OsString]) -> io::Result<()> {
     writeln!(
         out,
         "terms {} {} {}",
-        terms.reserve,
-        or_none(terms.budget),
-        terms.allow_swap
+        bounds.reserve,
+        or_none(bounds.budget),
+        bounds.allow_swap
     )?;
     Tracer::new(&record).run(&record, &mut out)
 }
 
 /// What was agreed for the run, as the guard fitted it to the machine.
-fn terms(record: &Record, allow_swap: u64) -> Option<Terms> {
+fn bounds(record: &Record, allow_swap: u64) -> Option<MemoryBounds> {
     record.events().find_map(|event| match event.kind {
         EventKind::Started {
             reserve, budget, ..
-        } => Some(Terms {
+        } => Some(MemoryBounds {
             reserve,
             budget,
             allow_swap,

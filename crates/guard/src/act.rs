@@ -1,16 +1,16 @@
 //! Carries decisions out: the brake, the call to save, pause and resume, stop and kill.
 
+use crate::event_sink::EventSink;
 use crate::hands::brake::Brake;
 use crate::hands::cgroup::Home;
 use crate::hands::pageout::Pageout;
 use crate::hands::{save, stop};
-use crate::mark::Mark;
 use crate::policy::{Bound, Config, Decision, History, Save};
+use crate::process_state::ProcessState;
 use crate::room::Room;
-use crate::scout::{Errand, Findings};
+use crate::slow_worker::{Findings, Request};
 use crate::standstill::Standstill;
 use crate::trainers::{self, Answer};
-use crate::voice::Voice;
 use antifreeze_ipc::shared::Shared;
 use antifreeze_record::event::{EventKind, Rung, ShortText, Trigger};
 use antifreeze_sense::tree::ProcessTree;
@@ -28,7 +28,7 @@ const STEPS_TO_END: u64 = 3;
 /// interruptions.
 const LOOK_PACE: u64 = 500 * MILLISECOND;
 
-pub struct Hands {
+pub struct Executor {
     pub config: Config,
     pub root: Pid,
     /// 0: the trainer cannot be asked.
@@ -54,75 +54,75 @@ pub struct Hands {
 }
 
 /// Everything one act may touch.
-pub struct Scene<'a, 'b> {
+pub struct ActContext<'a, 'b> {
     pub now: u64,
     /// That the tree has worked.
     pub ticks: u64,
     pub room: &'a Room,
     pub history: &'a mut History,
-    pub tree: &'a mut ProcessTree<Mark>,
+    pub tree: &'a mut ProcessTree<ProcessState>,
     pub findings: &'a Findings,
-    pub errand: &'a mut Errand,
-    pub voice: &'a mut Voice<'b>,
+    pub request: &'a mut Request,
+    pub events: &'a mut EventSink<'b>,
 }
 
-impl Hands {
+impl Executor {
     /// By the signal that the user named, or through the page, at the end of a step.
     pub fn can_ask_to_save(&self, sample: &Sample) -> bool {
         self.checkpoint_signal != 0 || sample.tree.steps.value().is_some_and(|steps| steps > 0)
     }
 
-    pub fn act(&mut self, decision: &Decision, scene: &mut Scene<'_, '_>) {
+    pub fn act(&mut self, decision: &Decision, context: &mut ActContext<'_, '_>) {
         // A save that was under way when this was decided is what was decided on.
-        let saving = matches!(scene.history.acts.save, Save::Asked { .. });
-        self.follow_save(scene);
-        self.change_rung(decision, scene);
+        let saving = matches!(context.history.acts.save, Save::Asked { .. });
+        self.follow_save(context);
+        self.change_rung(decision, context);
         let rung = decision.rung;
-        if rung >= Rung::Watch && scene.now.saturating_sub(self.looked_at) >= LOOK_PACE {
-            self.looked_at = scene.now;
-            trainers::ask_to_look(self.shared, scene.tree);
+        if rung >= Rung::Watch && context.now.saturating_sub(self.looked_at) >= LOOK_PACE {
+            self.looked_at = context.now;
+            trainers::ask_to_look(self.shared, context.tree);
         }
         let steps = trainers::steps(self.shared);
-        let stands = self.standstill.asks(scene.now, steps, scene.ticks);
+        let stands = self.standstill.asks(context.now, steps, context.ticks);
         if stands && rung < Rung::Pause && !self.job_stopped() {
-            trainers::ask_for_stacks(self.shared, scene.tree);
+            trainers::ask_for_stacks(self.shared, context.tree);
             let missed = if trainers::makes_no_steps(self.shared) {
                 0
             } else {
                 steps
             };
-            scene.voice.say(EventKind::NoProgress { steps: missed });
+            context.events.emit(EventKind::NoProgress { steps: missed });
         }
-        if rung < Rung::Pause && is_paused(scene) && !self.job_stopped() {
-            self.resume(decision.trigger, scene);
+        if rung < Rung::Pause && is_paused(context) && !self.job_stopped() {
+            self.resume(decision.trigger, context);
         }
         match rung {
-            Rung::Calm | Rung::Watch => self.release(scene),
+            Rung::Calm | Rung::Watch => self.release(context),
             Rung::Warn => {}
-            Rung::Brake => self.put_brake_on(scene),
+            Rung::Brake => self.put_brake_on(context),
             Rung::Checkpoint => {
-                self.put_brake_on(scene);
+                self.put_brake_on(context);
                 if !saving {
-                    self.ask_to_save(scene);
+                    self.ask_to_save(context);
                 }
             }
-            Rung::Pause => self.pause(decision, scene),
-            Rung::Stop => self.stop(decision.trigger, scene),
-            Rung::Kill => self.kill(decision.trigger, scene),
+            Rung::Pause => self.pause(decision, context),
+            Rung::Stop => self.stop(decision.trigger, context),
+            Rung::Kill => self.kill(decision.trigger, context),
         }
     }
 
-    fn change_rung(&mut self, decision: &Decision, scene: &mut Scene<'_, '_>) {
-        let acts = &mut scene.history.acts;
+    fn change_rung(&mut self, decision: &Decision, context: &mut ActContext<'_, '_>) {
+        let acts = &mut context.history.acts;
         if decision.rung == acts.rung {
             return;
         }
         let forecast = decision.forecast;
-        scene.voice.say(EventKind::Rung {
+        context.events.emit(EventKind::Rung {
             from: acts.rung,
             to: decision.rung,
             trigger: decision.trigger,
-            room: scene.room.bytes,
+            room: context.room.bytes,
             growth: forecast.map_or(0, |forecast| forecast.growth as i64),
             forecast_ms: forecast.map(|forecast| forecast.time.as_millis() as u64),
             confidence: forecast.map_or(0, |forecast| (forecast.confidence * 100.0) as u8),
@@ -133,29 +133,29 @@ impl Hands {
             trainers::withdraw(self.shared);
         }
         acts.rung = decision.rung;
-        acts.since = scene.now;
+        acts.since = context.now;
     }
 
-    fn put_brake_on(&mut self, scene: &mut Scene<'_, '_>) {
+    fn put_brake_on(&mut self, context: &mut ActContext<'_, '_>) {
         // A budget is not the machine: nobody is helped by a slower run.
         let can_brake = self.home.as_ref().is_some_and(|home| home.high.is_some());
-        if scene.room.bound == Bound::Budget || !can_brake {
+        if context.room.bound == Bound::Budget || !can_brake {
             return;
         }
-        let Some(moment) = scene.history.last() else {
+        let Some(input) = context.history.last() else {
             return;
         };
         // What is in memory now plus half of the room: it slows the growth, not the present.
         // Swap that was allowed is room, and no memory: what takes it has to be pushed there.
-        let swapped = scene
+        let swapped = context
             .tree
             .processes()
             .filter_map(|tracked| tracked.process.swap.value())
             .sum::<u64>()
-            .max(moment.swap_beyond);
-        let resident = moment.footprint.saturating_sub(swapped);
-        let memory = moment.available.saturating_sub(moment.reserve);
-        let room = u64::try_from(scene.room.bytes).unwrap_or(0).min(memory);
+            .max(input.swap_beyond);
+        let resident = input.footprint.saturating_sub(swapped);
+        let memory = input.available.saturating_sub(input.reserve);
+        let room = u64::try_from(context.room.bytes).unwrap_or(0).min(memory);
         let high = resident + (room / 2).max(16 << 20);
         let first = !self.brake.is_on();
         // Under the brake the trainer must still get ahead: a limit that it fills is raised
@@ -165,83 +165,87 @@ impl Hands {
             self.brake.put_on(self.home.as_ref(), high);
         }
         if first {
-            scene.history.acts.braked_at = Some(scene.now);
-            scene.voice.say(EventKind::Braked {
+            context.history.acts.braked_at = Some(context.now);
+            context.events.emit(EventKind::Braked {
                 high: self.brake.high,
             });
         }
     }
 
-    fn release(&mut self, scene: &mut Scene<'_, '_>) {
+    fn release(&mut self, context: &mut ActContext<'_, '_>) {
         if self.brake.is_on() {
             self.brake.release(self.home.as_ref());
-            scene.history.acts.braked_at = None;
-            scene.voice.say(EventKind::Released { high: 0 });
+            context.history.acts.braked_at = None;
+            context.events.emit(EventKind::Released { high: 0 });
         }
     }
 
-    fn ask_to_save(&mut self, scene: &mut Scene<'_, '_>) {
-        let acts = &mut scene.history.acts;
+    fn ask_to_save(&mut self, context: &mut ActContext<'_, '_>) {
+        let acts = &mut context.history.acts;
         let asked = match self.checkpoint_signal {
             0 => trainers::ask_to_save(self.shared),
-            signal => save::ask(scene.tree, self.root, signal),
+            signal => save::ask(context.tree, self.root, signal),
         };
-        scene.voice.say(EventKind::CheckpointAsked {
+        context.events.emit(EventKind::CheckpointAsked {
             pid: asked.unwrap_or(Pid(0)),
             signal: self.checkpoint_signal,
         });
         if asked.is_some() {
-            acts.save = Save::Asked { at: scene.now };
+            acts.save = Save::Asked { at: context.now };
             // What the shim saves it tells of; of others the files are watched.
-            scene.errand.save_asked = (self.checkpoint_signal != 0).then_some(scene.now);
+            context.request.save_asked = (self.checkpoint_signal != 0).then_some(context.now);
         } else {
-            acts.save = Save::Missed { at: scene.now };
-            scene.voice.say(EventKind::CheckpointMissed { millis: 0 });
+            acts.save = Save::Missed { at: context.now };
+            context
+                .events
+                .emit(EventKind::CheckpointMissed { millis: 0 });
         }
     }
 
     /// Looks whether a save that was asked for has landed, or has taken too long.
-    fn follow_save(&mut self, scene: &mut Scene<'_, '_>) {
-        let acts = &mut scene.history.acts;
+    fn follow_save(&mut self, context: &mut ActContext<'_, '_>) {
+        let acts = &mut context.history.acts;
         let Save::Asked { at } = acts.save else {
             return;
         };
-        let waited = Duration::from_nanos(scene.now.saturating_sub(at));
+        let waited = Duration::from_nanos(context.now.saturating_sub(at));
         if self.checkpoint_signal == 0
             && let Some(answer) = trainers::answer_of(self.shared)
         {
             match answer {
                 Answer::Saved(millis) => {
-                    acts.save = Save::Done { at: scene.now };
+                    acts.save = Save::Done { at: context.now };
                     acts.save_time = Duration::from_millis(millis.max(100));
-                    scene.voice.say(EventKind::CheckpointSaved {
+                    context.events.emit(EventKind::CheckpointSaved {
                         millis,
                         bytes: 0,
                         file: ShortText::new(b""),
                     });
                 }
                 Answer::Failed => {
-                    acts.save = Save::Missed { at: scene.now };
-                    scene.voice.say(EventKind::CheckpointMissed { millis: 0 });
+                    acts.save = Save::Missed { at: context.now };
+                    context
+                        .events
+                        .emit(EventKind::CheckpointMissed { millis: 0 });
                 }
             }
-        } else if let Some(saved) = scene.findings.saved.filter(|saved| saved.at >= at) {
+        } else if let Some(saved) = context.findings.saved.filter(|saved| saved.at >= at) {
             let took = Duration::from_nanos(saved.at - at);
-            acts.save = Save::Done { at: scene.now };
+            acts.save = Save::Done { at: context.now };
             acts.save_time = took.max(Duration::from_millis(100));
             let (bytes, file) = (saved.bytes, saved.file);
-            scene.voice.say(EventKind::CheckpointSaved {
+            context.events.emit(EventKind::CheckpointSaved {
                 millis: took.as_millis() as u64,
                 bytes,
                 file,
             });
-            scene.errand.save_asked = None;
+            context.request.save_asked = None;
         } else if waited > Duration::from_secs(10).max(acts.save_time * 3) {
-            acts.save = Save::Missed { at: scene.now };
-            scene.voice.say(EventKind::CheckpointMissed {
+            acts.save = Save::Missed { at: context.now };
+            context.events.emit(EventKind::CheckpointMissed {
                 millis: waited.as_millis() as u64,
             });
-            scene.errand.save_asked = None;
+            context.request.save_asked = None;
         }
     }
 
@@ -252,117 +256,118 @@ impl Hands {
         crate::others::state(front) == Some(b'T')
     }
 
-    fn pause(&mut self, decision: &Decision, scene: &mut Scene<'_, '_>) {
+    fn pause(&mut self, decision: &Decision, context: &mut ActContext<'_, '_>) {
         // Again at each look: the tree may have been about to fork, or `fg` may have
         // continued it.
         // What the user stopped must be known to be stopped, or we would continue it.
-        scene.tree.read_skipped_statuses(scene.now);
-        let stopped = stop::pause(scene.tree, self.shared);
+        context.tree.read_skipped_statuses(context.now);
+        let stopped = stop::pause(context.tree, self.shared);
         let wanted = decision.page_out && !self.job_stopped();
-        let found = scene.findings.interruptible;
+        let found = context.findings.interruptible;
         self.pageout
-            .advance(scene.now, wanted, found, scene.tree, self.shared);
-        scene.errand.inspect = self.pageout.inquiry();
-        if scene.history.acts.paused_at.is_some() || stopped == 0 {
+            .advance(context.now, wanted, found, context.tree, self.shared);
+        context.request.inspect = self.pageout.inquiry();
+        if context.history.acts.paused_at.is_some() || stopped == 0 {
             return;
         }
-        scene.history.acts.paused_at = Some(scene.now);
-        let grower = scene.findings.grower;
-        scene.voice.say(EventKind::Paused {
+        context.history.acts.paused_at = Some(context.now);
+        let grower = context.findings.grower;
+        context.events.emit(EventKind::Paused {
             who: grower.map_or(ProcessName::default(), |grower| grower.name),
             pid: grower.map_or(Pid(0), |grower| grower.pid),
             grew: grower.map_or(0, |grower| grower.grew),
         });
     }
 
-    fn resume(&mut self, trigger: Trigger, scene: &mut Scene<'_, '_>) {
+    fn resume(&mut self, trigger: Trigger, context: &mut ActContext<'_, '_>) {
         self.pageout.reset();
-        scene.errand.inspect = None;
-        stop::resume(scene.tree, self.shared);
-        let acts = &mut scene.history.acts;
-        let paused_at = acts.paused_at.take().unwrap_or(scene.now);
-        acts.resumed_at = Some(scene.now);
-        let millis = scene.now.saturating_sub(paused_at) / MILLISECOND;
-        scene.voice.say(EventKind::Resumed { trigger, millis });
+        context.request.inspect = None;
+        stop::resume(context.tree, self.shared);
+        let acts = &mut context.history.acts;
+        let paused_at = acts.paused_at.take().unwrap_or(context.now);
+        acts.resumed_at = Some(context.now);
+        let millis = context.now.saturating_sub(paused_at) / MILLISECOND;
+        context.events.emit(EventKind::Resumed { trigger, millis });
     }
 
-    /// Ends what it is at, and not the process: again and again, as it may not be at anything now.
-    fn interrupt(&mut self, trigger: Trigger, scene: &mut Scene<'_, '_>) {
-        let acts = &mut scene.history.acts;
+    /// LoopState what it is at, and not the process: again and again, as it may not be at anything now.
+    fn interrupt(&mut self, trigger: Trigger, context: &mut ActContext<'_, '_>) {
+        let acts = &mut context.history.acts;
         if acts.stop_sent_at.is_none() {
-            acts.stop_sent_at = Some(scene.now);
-            acts.available_at_stop = scene.room.available;
+            acts.stop_sent_at = Some(context.now);
+            acts.available_at_stop = context.room.available;
             self.was_interrupted = false;
-        } else if scene.room.bytes >= 0 || scene.now.saturating_sub(self.interrupted_at) < LOOK_PACE
+        } else if context.room.bytes >= 0
+            || context.now.saturating_sub(self.interrupted_at) < LOOK_PACE
         {
             // It has helped, or will.
             return;
         }
-        self.interrupted_at = scene.now;
+        self.interrupted_at = context.now;
         // Without the Python package in it, a process cannot be interrupted, and the wall stands alone.
-        let is_heard = trainers::interrupt(self.shared, scene.tree);
+        let is_heard = trainers::interrupt(self.shared, context.tree);
         if is_heard && !self.was_interrupted {
             self.was_interrupted = true;
-            scene.voice.say(EventKind::StopSent {
+            context.events.emit(EventKind::StopSent {
                 pid: Pid(0),
                 trigger,
             });
         }
     }
 
-    fn stop(&mut self, trigger: Trigger, scene: &mut Scene<'_, '_>) {
-        if is_paused(scene) {
-            self.resume(trigger, scene);
+    fn stop(&mut self, trigger: Trigger, context: &mut ActContext<'_, '_>) {
+        if is_paused(context) {
+            self.resume(trigger, context);
         }
         if self.config.attached {
-            self.interrupt(trigger, scene);
+            self.interrupt(trigger, context);
             return;
         }
-        let footprint = scene.history.last().map_or(0, |moment| moment.footprint);
-        let acts = &mut scene.history.acts;
+        let footprint = context.history.last().map_or(0, |input| input.footprint);
+        let acts = &mut context.history.acts;
         match acts.stop_sent_at {
             None => {
-                acts.stop_sent_at = Some(scene.now);
-                acts.available_at_stop = scene.room.available;
+                acts.stop_sent_at = Some(context.now);
+                acts.available_at_stop = context.room.available;
                 acts.footprint_at_stop = Some(footprint);
                 // One that trains ends at the end of its step, where nothing is half done.
                 let at_step = trainers::ask_to_stop(self.shared);
                 self.steps_at_stop = trainers::steps(self.shared);
                 let pid = if at_step { Pid(0) } else { self.root };
-                scene.voice.say(EventKind::StopSent { pid, trigger });
+                context.events.emit(EventKind::StopSent { pid, trigger });
                 if !at_step {
-                    stop::ask(scene.tree, self.root);
+                    stop::ask(context.tree, self.root);
                 }
             }
             Some(_) if trainers::is_saving(self.shared) => {}
             Some(sent) => {
-                let waited = scene.now.saturating_sub(sent);
+                let waited = context.now.saturating_sub(sent);
                 let goes_on = trainers::steps(self.shared) > self.steps_at_stop + STEPS_TO_END;
                 if goes_on || 2 * waited > self.config.stop_deadline.as_nanos() as u64 {
                     // Not taken for an end, or half of the time is over: whoever is left is asked too.
-                    stop::signal_all(scene.tree, Signal::TERM);
+                    stop::signal_all(context.tree, Signal::TERM);
                 } else if waited > LONG_STEP {
-                    trainers::insist(self.shared, scene.tree);
+                    trainers::insist(self.shared, context.tree);
                 }
             }
         }
     }
 
-    fn kill(&mut self, trigger: Trigger, scene: &mut Scene<'_, '_>) {
-        let acts = &mut scene.history.acts;
-        acts.stop_sent_at.get_or_insert(scene.now);
+    fn kill(&mut self, trigger: Trigger, context: &mut ActContext<'_, '_>) {
+        let acts = &mut context.history.acts;
+        acts.stop_sent_at.get_or_insert(context.now);
         if acts.kill_sent_at.is_none() {
-            acts.kill_sent_at = Some(scene.now);
-            scene.voice.say(EventKind::KillSent {
+            acts.kill_sent_at = Some(context.now);
+            context.events.emit(EventKind::KillSent {
                 pid: self.root,
                 trigger,
             });
         }
         // Again at each look: somebody may have been about to fork.
-        stop::signal_all(scene.tree, Signal::KILL);
+        stop::signal_all(context.tree, Signal::KILL);
     }
 }
 
-fn is_paused(scene: &Scene<'_, '_>) -> bool {
-    scene.tree.processes().any(|tracked| tracked.state.paused)
+fn is_paused(context: &ActContext<'_, '_>) -> bool {
+    context.tree.processes().any(|tracked| tracked.state.paused)
 }

@@ -1,6 +1,6 @@
 //! Counts allocations made after start, so that "none" can be proved on the real thing.
 //!
-//! Each thread says when its own start is over: the scout may need long for its first look,
+//! Each thread says when its own start is over: the slow worker may need long for its first look,
 //! and the guard does not wait for it.
 
 use antifreeze_ipc::page::Head;

@@ -6,7 +6,7 @@
 //! these do. The kernel tells in `/proc/PID/task/TID/syscall`, for a stopped thread exactly; where it does not tell
 //! (Yama, a guard that is no ancestor), no thread is interrupted.
 //!
-//! The scout asks, because it takes as many reads as there are threads.
+//! The slow worker asks, because it takes as many reads as there are threads.
 
 use antifreeze_ipc::page::PAGEOUT_SIGNAL;
 use antifreeze_sense::Pid;
@@ -77,7 +77,7 @@ pub fn inspect(pid: Pid) -> Interruptible {
         else {
             return;
         };
-        match Interruption::of(call) {
+        match Interruption::parse(call) {
             Interruption::OfOwnCode => found.push(thread),
             Interruption::OfUnaffectedCall => in_call = in_call.or(Some(thread)),
             Interruption::Visible => found.can_move = true,
@@ -105,7 +105,7 @@ enum Interruption {
 
 impl Interruption {
     /// From the text of a `syscall` file: the number of the call and its six arguments, or -1.
-    fn of(text: &[u8]) -> Interruption {
+    fn parse(text: &[u8]) -> Interruption {
         let mut words = text.trim_ascii().split(|byte| *byte == b' ');
         let number = words
             .next()
@@ -274,7 +274,7 @@ mod tests {
         let text = |number: i64, fourth: &str| {
             format!("{number} 0x3 0x7ffd 0x400 {fourth} 0x0 0x0 0x7ffd1234 0x7f001234\n")
         };
-        let of = |text: &str| Interruption::of(text.as_bytes());
+        let of = |text: &str| Interruption::parse(text.as_bytes());
         assert_eq!(of("-1 0x7ffd1234 0x401000\n"), Interruption::OfOwnCode);
         assert_eq!(
             of(&text(libc::SYS_read, "0x1")),

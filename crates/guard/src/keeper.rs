@@ -127,7 +127,7 @@ struct Watch<'a> {
 /// The second keeper as the first sees it.
 struct Second {
     pid: rustix::process::Pid,
-    /// Ends when it does; it closes the streams of which it is told here.
+    /// LoopState when it does; it closes the streams of which it is told here.
     lives: UnixStream,
 }
 

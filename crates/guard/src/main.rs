@@ -4,25 +4,25 @@
 //! opened and allocated; memory is locked before the other threads start; only then is the
 //! trainer let go.
 
-use antifreeze_guard::act::Hands;
+use antifreeze_guard::act::Executor;
 use antifreeze_guard::counting;
 use antifreeze_guard::descriptors;
+use antifreeze_guard::event_sink::EventSink;
 use antifreeze_guard::hands::brake::Brake;
 use antifreeze_guard::hands::cgroup::Home;
 use antifreeze_guard::hands::limit::{self, Limits};
 use antifreeze_guard::hands::pageout::Pageout;
 use antifreeze_guard::keeper::Keeper;
-use antifreeze_guard::landed::{FileId, Ours};
-use antifreeze_guard::mark::Mark;
 use antifreeze_guard::others::StatusFile;
 use antifreeze_guard::policy::{Config, Decision, History};
-use antifreeze_guard::room::Terms;
-use antifreeze_guard::scout::{self, Desk, Errand, Findings};
-use antifreeze_guard::sentinel::{Ends, Sentinel};
+use antifreeze_guard::process_state::ProcessState;
+use antifreeze_guard::room::MemoryBounds;
+use antifreeze_guard::save_watch::{FileId, IgnoredFiles};
+use antifreeze_guard::sentinel::{LoopState, Sentinel};
+use antifreeze_guard::slow_worker::{self, Findings, Mailbox, Request};
 use antifreeze_guard::spawn::{self, Held};
-use antifreeze_guard::takeover::{self, Bells};
+use antifreeze_guard::takeover::{self, RelayWakers};
 use antifreeze_guard::undo;
-use antifreeze_guard::voice::Voice;
 use antifreeze_guard::wall::Wall;
 use antifreeze_guard::writer::{self, Trouble, Writer};
 use antifreeze_ipc::boot_id::boot_id;
@@ -117,18 +117,18 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
 
     let (frames, consumer) = frame_ring();
     let trouble: &'static Trouble = Box::leak(Box::default());
-    let desk: &'static Desk = Box::leak(Box::default());
-    // SAFETY: as above; from here on the voice owns it.
+    let mailbox: &'static Mailbox = Box::leak(Box::default());
+    // SAFETY: as above; from here on the event sink owns it.
     let wake = unsafe { OwnedFd::from_raw_fd(args.wake) };
-    let mut voice = Voice {
+    let mut events = EventSink {
         shared,
         frames,
         wake,
         trouble,
     };
     let location = CgroupLocation::of_self();
-    let home = make_home(args, root, &location, &mut voice);
-    let mut sentinel = prepare(args, shared, root, &location, home, voice, desk)?;
+    let home = make_home(args, root, &location, &mut events);
+    let mut sentinel = prepare(args, shared, root, &location, home, events, mailbox)?;
     // They are none of the command's.
     let keepers = [
         earlier_keeper,
@@ -150,8 +150,8 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
         let _ = writer::announce(&folder, [args.page, args.state]);
     }
 
-    lock_memory(&mut sentinel.voice);
-    let ours = Ours {
+    lock_memory(&mut sentinel.events);
+    let ignored = IgnoredFiles {
         outputs: args.pass.map(file_id),
         // As the kernel names what lies in it.
         folder: match folder.canonicalize() {
@@ -159,22 +159,22 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
             Err(_) => b"",
         },
     };
-    let swap_is_memory = sentinel.hands.config.swap_is_memory;
-    let home = sentinel.hands.home.as_mut();
+    let swap_is_memory = sentinel.executor.config.swap_is_memory;
+    let home = sentinel.executor.home.as_mut();
     // Pushed into zram, the pages of a paused trainer would take the room they leave.
     let reclaim = home
         .and_then(|home| home.reclaim.take())
         .filter(|_| !swap_is_memory);
-    let delay = scout::delay();
-    thread("scout", move || {
-        scout::run(desk, &working_folder(), ours, reclaim, delay)
+    let delay = slow_worker::delay();
+    thread("slow-worker", move || {
+        slow_worker::run(mailbox, &working_folder(), ignored, reclaim, delay)
     })?;
-    let bells = sentinel.bells;
+    let wakers = sentinel.wakers;
     let mut relays = Vec::new();
     for index in takeover::STREAMS {
         if args.read[index] >= 0 {
             relays.push(thread("relay", move || {
-                takeover::stand_by(shared, args, index, bells);
+                takeover::stand_by(shared, args, index, wakers);
             })?);
         }
     }
@@ -189,12 +189,12 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
     descriptors::let_go_of_standard_streams();
     counting::start_is_over();
     sentinel.guard();
-    sentinel.voice.say(EventKind::TreeEnded);
+    sentinel.events.emit(EventKind::TreeEnded);
     let keeper = sentinel.finish();
     if let Some(writer) = writer {
         let _ = writer.join();
     }
-    takeover::wait_until_passed(shared, args, bells);
+    takeover::wait_until_passed(shared, args, wakers);
     head.closed.store(1, Release);
     let _ = futex::wake(&head.closed, futex::Flags::empty(), u32::MAX >> 1);
     for relay in relays {
@@ -209,7 +209,7 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
 /// The first tick sets the limits, so the trainer never runs without them.
 fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
     let (head, page) = (sentinel.shared.head(), sentinel.shared.page());
-    let (strip, small) = sentinel.terms.cushion();
+    let (strip, small) = sentinel.bounds.cushion();
     page.strip.store(strip, Relaxed);
     page.small_reserve.store(small, Relaxed);
     page.ceiling
@@ -224,21 +224,21 @@ fn begin(sentinel: &mut Sentinel<'_>, held: Option<Held>) {
         held.release();
     }
     if head.begun.load(Acquire) == 0 {
-        sentinel.voice.say(EventKind::Started {
+        sentinel.events.emit(EventKind::Started {
             guard: Pid(std::process::id()),
             root: sentinel.root,
             total: sentinel.sample.memory.total.value().unwrap_or(0),
-            reserve: sentinel.terms.reserve,
-            budget: sentinel.terms.budget,
+            reserve: sentinel.bounds.reserve,
+            budget: sentinel.bounds.budget,
         });
         if sentinel.args.attach != 0 {
             let pid = sentinel.root;
-            sentinel.voice.say(EventKind::Attached { pid });
+            sentinel.events.emit(EventKind::Attached { pid });
         }
         head.begun.store(1, Release);
     }
     if sentinel.args.adopt != 0 {
-        sentinel.voice.say(EventKind::GuardRestored);
+        sentinel.events.emit(EventKind::GuardRestored);
     }
 }
 
@@ -248,10 +248,10 @@ fn prepare<'a>(
     root: Pid,
     location: &CgroupLocation,
     home: Option<Home>,
-    mut voice: Voice<'a>,
-    desk: &'a Desk,
+    mut events: EventSink<'a>,
+    mailbox: &'a Mailbox,
 ) -> Result<Sentinel<'a>, String> {
-    let mut tree: ProcessTree<Mark> =
+    let mut tree: ProcessTree<ProcessState> =
         ProcessTree::new(TREE_CAPACITY).map_err(|error| format!("opening /proc: {error}"))?;
     let ours = Pid(std::process::id());
     let front = Pid(shared.head().front_pid.load(Relaxed));
@@ -270,7 +270,8 @@ fn prepare<'a>(
         0 => shared.head().root_started.load(Relaxed),
         _ => args.attach_started,
     };
-    let is_another = |tracked: &TrackedProcess<Mark>| tracked.process.started != root_started;
+    let is_another =
+        |tracked: &TrackedProcess<ProcessState>| tracked.process.started != root_started;
     if root_started != 0 && tree.get(root).is_none_or(is_another) {
         // It has ended, and its number may be another's by now.
         let _ = tree.exclude(root);
@@ -291,16 +292,16 @@ fn prepare<'a>(
         .store(pages_out_inside.into(), Release);
     let wall_works = !limit::ignored_by_kernel();
     if args.wall && !wall_works {
-        voice.lacks(Degradation::WallIgnored, 0);
+        events.emit_degraded(Degradation::WallIgnored, 0);
     }
     if args.wall && args.preload.is_empty() && args.attach == 0 {
-        voice.lacks(Degradation::NoCushion, 0);
+        events.emit_degraded(Degradation::NoCushion, 0);
     }
-    let bells = Bells::new().map_err(|error| format!("an eventfd: {error}"))?;
+    let wakers = RelayWakers::new().map_err(|error| format!("an eventfd: {error}"))?;
     let mut sentinel = Sentinel {
         args,
         shared,
-        terms: Terms {
+        bounds: MemoryBounds {
             reserve: args.reserve,
             budget: (args.budget > 0).then_some(args.budget),
             allow_swap: args.allow_swap,
@@ -316,11 +317,11 @@ fn prepare<'a>(
         history: History::new(),
         wall: Wall::new(
             args.wall && wall_works,
-            Limits::of(ours).ok().and_then(|limits| limits.soft),
+            Limits::read(ours).ok().and_then(|limits| limits.soft),
             args.attach != 0,
             inherited,
         ),
-        hands: Hands {
+        executor: Executor {
             config: Config {
                 wall: args.wall && wall_works,
                 can_save: args.checkpoint_signal != 0,
@@ -348,27 +349,27 @@ fn prepare<'a>(
             standstill: antifreeze_guard::standstill::Standstill::default(),
             pageout: Pageout::new(pages_out_inside),
         },
-        voice,
-        desk,
+        events,
+        mailbox,
         root,
         front_status: StatusFile::open(front).filter(|_| is_parent(front)),
         sample: Sample::default(),
         findings: Findings::default(),
         findings_issue: 0,
-        errand: Errand::default(),
+        request: Request::default(),
         corrected_at: 0,
         mapped: (0, 0),
         keeper: None,
-        bells: Box::leak(Box::new(bells)),
+        wakers: Box::leak(Box::new(wakers)),
         decision: Decision::default(),
-        ends: Ends::default(),
+        state: LoopState::default(),
     };
     sentinel.machine.read(&mut sentinel.sample);
     sentinel.above.read(&mut sentinel.sample.cgroup);
     let first = sentinel.sample;
-    sentinel.terms.fit(&first);
+    sentinel.bounds.fit(&first);
     if first.pressure.memory_full_us.value().is_none() {
-        sentinel.voice.lacks(Degradation::NoPressure, 0);
+        sentinel.events.emit_degraded(Degradation::NoPressure, 0);
     }
     Ok(sentinel)
 }
@@ -377,12 +378,12 @@ fn make_home(
     args: &GuardArgs,
     root: Pid,
     location: &CgroupLocation,
-    voice: &mut Voice<'_>,
+    events: &mut EventSink<'_>,
 ) -> Option<Home> {
     if args.attach != 0 {
         // Where it stands it stays: whoever put it there counts on it.
         if args.adopt == 0 {
-            voice.lacks(Degradation::NoCgroup, 0);
+            events.emit_degraded(Degradation::NoCgroup, 0);
         }
         return None;
     }
@@ -392,12 +393,12 @@ fn make_home(
     match Home::make(root, &args.run_id, args.nice, location) {
         Ok(home) => {
             if home.high.is_none() {
-                voice.lacks(Degradation::NoMemoryController, 0);
+                events.emit_degraded(Degradation::NoMemoryController, 0);
             }
             Some(home)
         }
         Err(degradation) => {
-            voice.lacks(degradation, 0);
+            events.emit_degraded(degradation, 0);
             None
         }
     }
@@ -421,8 +422,8 @@ fn record_head(sentinel: &Sentinel<'_>, command: Vec<OsString>) -> RecordHead {
         boot: boot_id(),
         start: Stamp::now(),
         total: sentinel.sample.memory.total.value().unwrap_or(0),
-        reserve: sentinel.terms.reserve,
-        budget: sentinel.terms.budget,
+        reserve: sentinel.bounds.reserve,
+        budget: sentinel.bounds.budget,
         folder: working_folder(),
         command,
         truncated: false,
@@ -474,10 +475,10 @@ fn one_arena() {
 }
 
 /// Locks every page we have and will have, so that a storm cannot swap the guard out.
-fn lock_memory(voice: &mut Voice<'_>) {
+fn lock_memory(events: &mut EventSink<'_>) {
     use rustix::mm::{MlockAllFlags, mlockall};
     if let Err(errno) = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE) {
-        voice.lacks(Degradation::NotLocked, errno.raw_os_error() as u32);
+        events.emit_degraded(Degradation::NotLocked, errno.raw_os_error() as u32);
     }
 }
 

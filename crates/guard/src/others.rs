@@ -39,7 +39,7 @@ impl Default for Others {
 
 impl Others {
     /// The process that grew most over the last looks, if any grew by 16 MB or more.
-    pub fn look(&mut self, ours: impl Fn(Pid) -> bool) -> Option<Grower> {
+    pub fn find_grower(&mut self, ours: impl Fn(Pid) -> bool) -> Option<Grower> {
         // Growth is counted from a fixed moment, renewed now and then: a slow grower is
         // seen too, and one that stopped growing long ago is forgotten.
         self.looks += 1;
@@ -142,16 +142,20 @@ mod tests {
     fn the_process_that_grew_is_named_and_the_tree_is_not() {
         let mut others = Others::default();
         assert_eq!(
-            others.look(|_| false),
+            others.find_grower(|_| false),
             None,
             "nobody has grown at the first look"
         );
         let ours = Pid(std::process::id());
         let block = vec![1u8; 64 << 20];
-        let grower = others.look(|_| false).expect("this process grew by 64 MB");
+        let grower = others
+            .find_grower(|_| false)
+            .expect("this process grew by 64 MB");
         assert!(grower.grew >= 16 << 20, "{grower:?}");
         assert_ne!(
-            others.look(|pid| pid == ours).map(|grower| grower.pid),
+            others
+                .find_grower(|pid| pid == ours)
+                .map(|grower| grower.pid),
             Some(ours)
         );
         drop(block);

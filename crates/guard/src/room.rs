@@ -7,7 +7,7 @@ const MB: u64 = 1_000_000;
 
 /// What was agreed for this run, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct MemoryBounds {
     pub reserve: u64,
     pub budget: Option<u64>,
     pub allow_swap: u64,
@@ -27,7 +27,7 @@ pub struct Room {
     pub available: u64,
 }
 
-impl Terms {
+impl MemoryBounds {
     /// What the cushion may hand out beyond the wall: the landing strip, then the reserve
     /// for small requests. It has to come out of something that was kept back.
     pub fn cushion(&self) -> (u64, u64) {
@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn the_machine_bounds_unless_something_is_tighter() {
-        let terms = Terms {
+        let bounds = MemoryBounds {
             reserve: 1_600 * MB,
-            ..Terms::default()
+            ..MemoryBounds::default()
         };
-        let room = terms.room(&sample(10_000));
+        let room = bounds.room(&sample(10_000));
         assert_eq!(
             (room.bytes, room.bound),
             (8_400 * MB as i64, Bound::Machine)
@@ -128,24 +128,24 @@ mod tests {
         let mut contained = sample(10_000);
         contained.cgroup.limit = Reading::Value(8_000 * MB);
         contained.cgroup.limit_available = Reading::Value(5_000 * MB);
-        let room = terms.room(&contained);
+        let room = bounds.room(&contained);
         assert_eq!((room.bytes, room.bound), (3_400 * MB as i64, Bound::Cgroup));
         assert_eq!(room.total, 8_000 * MB);
     }
 
     #[test]
     fn a_budget_counts_the_tree_and_keeps_its_cushion_inside() {
-        let terms = Terms {
+        let bounds = MemoryBounds {
             reserve: 0,
             budget: Some(800 * MB),
             allow_swap: 0,
         };
         let mut sample = sample(10_000);
         sample.tree.footprint = Reading::Value(300 * MB);
-        let room = terms.room(&sample);
+        let room = bounds.room(&sample);
         assert_eq!((room.bytes, room.bound), (404 * MB as i64, Bound::Budget));
         sample.tree.footprint = Reading::Value(900 * MB);
-        assert!(terms.room(&sample).bytes < 0);
+        assert!(bounds.room(&sample).bytes < 0);
     }
 
     #[test]
@@ -153,17 +153,17 @@ mod tests {
         let mut sample = sample(2_000);
         sample.memory.swap_free = Reading::Value(500 * MB);
         sample.tree.swap = Reading::Value(100 * MB);
-        let none = Terms {
+        let none = MemoryBounds {
             reserve: 1_000 * MB,
-            ..Terms::default()
+            ..MemoryBounds::default()
         };
         assert_eq!(none.room(&sample).bytes, 1_000 * MB as i64);
-        let some = Terms {
+        let some = MemoryBounds {
             allow_swap: 300 * MB,
             ..none
         };
         assert_eq!(some.room(&sample).bytes, 1_200 * MB as i64);
-        let more_than_there_is = Terms {
+        let more_than_there_is = MemoryBounds {
             allow_swap: 9_000 * MB,
             ..none
         };
@@ -172,12 +172,12 @@ mod tests {
 
     #[test]
     fn a_machine_that_is_short_already_lets_the_run_begin() {
-        let mut terms = Terms {
+        let mut bounds = MemoryBounds {
             reserve: 1_600 * MB,
-            ..Terms::default()
+            ..MemoryBounds::default()
         };
-        terms.fit(&sample(1_000));
-        assert_eq!(terms.reserve, 500 * MB);
-        assert!(terms.room(&sample(1_000)).bytes > 0);
+        bounds.fit(&sample(1_000));
+        assert_eq!(bounds.reserve, 500 * MB);
+        assert!(bounds.room(&sample(1_000)).bytes > 0);
     }
 }

@@ -2,21 +2,21 @@
 //! to ask for one. It touches no file on a disk, no pipe and no terminal, and allocates
 //! nothing.
 
-use crate::act::{Hands, Scene};
+use crate::act::{ActContext, Executor};
+use crate::event_sink::EventSink;
 use crate::hands::limit;
 use crate::identity;
 use crate::keeper::Keeper;
-use crate::mark::Mark;
-use crate::moment;
 use crate::others::{self, StatusFile};
-use crate::policy::{BACK_OFF, Decision, History, Moment, Motion, Save, decide};
-use crate::room::{Room, Terms};
-use crate::scout::{Desk, Errand, Findings, NAMED};
-use crate::takeover::Bells;
+use crate::policy::{BACK_OFF, Decision, History, Motion, PolicyInput, Save, decide};
+use crate::policy_input;
+use crate::process_state::ProcessState;
+use crate::room::{MemoryBounds, Room};
+use crate::slow_worker::{Findings, MAX_NAMED_PROCESSES, Mailbox, Request};
+use crate::takeover::RelayWakers;
 use crate::trainers;
 use crate::undo;
-use crate::voice::Voice;
-use crate::wall::{Motive, Wall};
+use crate::wall::{Wall, WallConditions};
 use antifreeze_ipc::gpu_readings;
 use antifreeze_ipc::guard_args::GuardArgs;
 use antifreeze_ipc::shared::Shared;
@@ -35,85 +35,107 @@ use rustix::thread::futex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-const MILLISECOND: u64 = 1_000_000;
+const MILLISECOND_NS: u64 = 1_000_000;
 /// A process younger than this has not shown yet what it will be.
-const YOUTH: u64 = 5_000 * MILLISECOND;
+const YOUNG_NS: u64 = 5_000 * MILLISECOND_NS;
 /// The pace while somebody is young.
 const YOUNG_PACE: Duration = Duration::from_millis(100);
 /// Two looks are at least this far apart, however many ask.
-const SHORTEST: u64 = 2 * MILLISECOND;
+const MIN_TICK_NS: u64 = 2 * MILLISECOND_NS;
 /// The ladder decides no more often than this.
-const DECIDED_EVERY: u64 = 40 * MILLISECOND;
+const DECISION_INTERVAL_NS: u64 = 40 * MILLISECOND_NS;
 /// Samples go into the record no closer than this.
-const RECORDED_EVERY: u64 = 190 * MILLISECOND;
-/// Bytes of data that the tree maps before the scout looks what they are.
-const MAPPED_MORE: u64 = 64 << 20;
+const RECORD_INTERVAL_NS: u64 = 190 * MILLISECOND_NS;
+/// Bytes of data that the tree maps before the slow worker looks what they are.
+const MAPPED_MORE_BYTES: u64 = 64 << 20;
 /// The front sees the end of a root that is not our child, and may see its status. It has this long to report it.
-const REPORTING: u64 = 1_000 * MILLISECOND;
+const STATUS_TIMEOUT_NS: u64 = 1_000 * MILLISECOND_NS;
 /// Whether somebody has stopped the front alone is looked at this often, once the run is this old.
-const FRONT_PACE: u64 = 4_900 * MILLISECOND;
-const FRONT_YOUTH: u64 = 20_000 * MILLISECOND;
+const FRONT_CHECK_INTERVAL_NS: u64 = 4_900 * MILLISECOND_NS;
+const FRONT_YOUNG_NS: u64 = 20_000 * MILLISECOND_NS;
 /// The wait status of what failed.
-const FAILED: u32 = 1 << 8;
+const FAILED_STATUS: u32 = 1 << 8;
 /// Slow readings older than this are not trusted.
-const STALE: u64 = 30_000 * MILLISECOND;
+const SLOW_STALE_NS: u64 = 30_000 * MILLISECOND_NS;
 
 pub struct Sentinel<'a> {
     pub args: &'a GuardArgs,
     pub shared: Shared,
-    pub terms: Terms,
+    pub bounds: MemoryBounds,
     pub machine: MachineSensors,
     pub above: AncestorLimits,
     pub own: Option<OwnCgroup>,
-    pub tree: ProcessTree<Mark>,
+    pub tree: ProcessTree<ProcessState>,
     pub footprint: Footprint,
     pub history: History,
     pub wall: Wall,
-    pub hands: Hands,
-    pub voice: Voice<'a>,
-    pub desk: &'a Desk,
+    pub executor: Executor,
+    pub events: EventSink<'a>,
+    pub mailbox: &'a Mailbox,
     pub root: Pid,
     /// None where we are attached to a process, and where the front has gone.
     pub front_status: Option<StatusFile>,
     pub sample: Sample,
     pub findings: Findings,
-    /// Which of the scout's findings those are.
+    /// Which of the slow worker's findings those are.
     pub findings_issue: u32,
-    pub errand: Errand,
-    /// Which of the scout's exact counts was taken in last.
+    pub request: Request,
+    /// Which of the slow worker's exact counts was taken in last.
     pub corrected_at: u64,
     /// Which of its looks at what is mapped was, and the most that the tree had mapped until then.
     pub mapped: (u64, u64),
     pub keeper: Option<Keeper>,
-    pub bells: &'static Bells,
+    pub wakers: &'static RelayWakers,
     pub decision: Decision,
-    pub ends: Ends,
+    pub state: LoopState,
+}
+
+/// What the loop remembers from one tick to the next.
+#[derive(Default)]
+pub struct LoopState {
+    end: RunEnd,
+    reported: Reported,
+    front: FrontWatch,
+    peaks: Peaks,
+    recorded_at: u64,
+    decided_at: u64,
+    /// The page's count of births at the last tick.
+    births: u32,
 }
 
 /// How far the run has come to its end.
 #[derive(Default)]
-pub struct Ends {
-    pub root_status: Option<u32>,
-    pub front_gone: bool,
-    pub peak: u64,
-    pub worst_delay: u64,
-    recorded_at: u64,
-    said_overflow: bool,
-    said_trouble: bool,
-    user_stopped: bool,
-    /// When it was looked whether the front is stopped.
-    front_seen_at: u64,
-    /// The root was stopped because the front was.
-    stopped_with_front: bool,
-    broken: [u32; 2],
-    announced: bool,
+struct RunEnd {
+    root_status: Option<u32>,
+    front_gone: bool,
+    is_announced: bool,
     /// When the root was first missed.
-    missed_at: Option<u64>,
-    /// It has ended, and nobody will report its status.
+    root_missed_at: Option<u64>,
+    /// The root has ended, and its status will not be reported.
     is_unreported: bool,
-    decided_at: u64,
-    /// Of those born since the last quiet look, how many there were at the last.
-    births: u32,
+}
+
+/// What was reported last, so that each change is reported once.
+#[derive(Default)]
+struct Reported {
+    overflow: bool,
+    trouble: bool,
+    user_stopped: bool,
+    broken: [u32; 2],
+}
+
+/// Whether the front is stopped, and the root with it.
+#[derive(Default)]
+struct FrontWatch {
+    checked_at: u64,
+    root_stopped_with_it: bool,
+}
+
+/// The largest values of the run.
+#[derive(Default)]
+struct Peaks {
+    footprint: u64,
+    delay_ns: u64,
 }
 
 impl Sentinel<'_> {
@@ -139,26 +161,27 @@ impl Sentinel<'_> {
         self.shared.page().realtime_offset.store(offset, Release);
         self.reap();
         self.notice_stops(now);
-        self.wall.hear_wants(self.shared);
-        self.look(now);
-        let mut room = self.terms.room(&self.sample);
-        self.ends.peak = self.ends.peak.max(self.footprint_bytes());
+        self.wall.read_wants(self.shared);
+        self.read_sample(now);
+        let mut room = self.bounds.room(&self.sample);
+        self.state.peaks.footprint = self.state.peaks.footprint.max(self.footprint_bytes());
         // Many may ask at the wall in a row; they are answered, and the ladder decides at its
         // own pace, from moments that are worth comparing.
-        let decides = now.saturating_sub(self.ends.decided_at) >= DECIDED_EVERY;
+        let decides = now.saturating_sub(self.state.decided_at) >= DECISION_INTERVAL_NS;
         if decides {
-            self.ends.decided_at = now;
+            self.state.decided_at = now;
             let stride = self.wall.stride(now);
-            let moment = moment::of(&self.sample, &self.terms, now, stride, self.motion());
-            self.history.push(moment);
-            self.decision = decide(&self.history, &self.hands.config);
+            let input =
+                policy_input::from_sample(&self.sample, &self.bounds, now, stride, self.motion());
+            self.history.push(input);
+            self.decision = decide(&self.history, &self.executor.config);
         }
         if !self.keep_wall(now, &room, false) {
             // Whoever is born meanwhile takes nothing unseen: it would be open to it twice in a
             // row, and who asks would be refused what is there.
             self.shared.page().headroom.store(0, Release);
-            self.look(now);
-            room = self.terms.room(&self.sample);
+            self.read_sample(now);
+            room = self.bounds.room(&self.sample);
             self.keep_wall(now, &room, true);
         }
         if decides {
@@ -169,8 +192,9 @@ impl Sentinel<'_> {
         self.notice_missing_root(now);
         self.announce_end();
         self.publish(now);
-        let young = |since: u64| now.saturating_sub(since) < YOUTH;
-        let is_missed = self.ends.missed_at.is_some() && self.ends.root_status.is_none();
+        let young = |since: u64| now.saturating_sub(since) < YOUNG_NS;
+        let is_missed =
+            self.state.end.root_missed_at.is_some() && self.state.end.root_status.is_none();
         if is_missed || self.tree.processes().any(|p| young(p.first_seen)) {
             return self.decision.pace.min(YOUNG_PACE);
         }
@@ -178,23 +202,23 @@ impl Sentinel<'_> {
     }
 
     fn act(&mut self, now: u64, room: &Room) {
-        let mut scene = Scene {
+        let mut context = ActContext {
             now,
             ticks: self.sample.tree.cpu.value().unwrap_or(0),
             room,
             history: &mut self.history,
             tree: &mut self.tree,
             findings: &self.findings,
-            errand: &mut self.errand,
-            voice: &mut self.voice,
+            request: &mut self.request,
+            events: &mut self.events,
         };
-        self.hands.act(&self.decision, &mut scene);
-        self.leave_errand();
+        self.executor.act(&self.decision, &mut context);
+        self.post_request();
     }
 
     /// Looks at everything when the sample goes into the record; in between, and for those
     /// who ask at the wall, a glance has to do.
-    fn look(&mut self, now: u64) {
+    fn read_sample(&mut self, now: u64) {
         if self.is_recorded(now) {
             self.machine.read(&mut self.sample);
             self.follow(now);
@@ -208,7 +232,7 @@ impl Sentinel<'_> {
         if let Some(own) = &mut self.own {
             own.read(&mut self.sample.cgroup);
         }
-        self.desk
+        self.mailbox
             .collect(&mut self.findings, &mut self.findings_issue);
         self.take_slow(now);
         if self.findings.shares_at != self.corrected_at {
@@ -218,8 +242,8 @@ impl Sentinel<'_> {
         let processes = self.tree.processes().map(|tracked| &tracked.process);
         self.footprint.update(processes, &mut self.sample);
         trainers::read(self.shared, &mut self.sample);
-        self.hands.config.dies_at_wall = self.findings.fragile;
-        self.hands.config.can_save = self.hands.can_ask_to_save(&self.sample);
+        self.executor.config.dies_at_wall = self.findings.fragile;
+        self.executor.config.can_save = self.executor.can_ask_to_save(&self.sample);
     }
 
     /// Finds new processes of the tree. A keeper that lost its parent comes to the reapers as orphans of the tree do, and
@@ -227,7 +251,7 @@ impl Sentinel<'_> {
     fn follow(&mut self, now: u64) {
         self.tree.update_members(self.sample.cpu.newest_pid, now);
         // The root runs our program as well, until it is let go.
-        let may_be = |tracked: &&TrackedProcess<Mark>| {
+        let may_be = |tracked: &&TrackedProcess<ProcessState>| {
             tracked.first_seen == now && tracked.process.pid != self.root
         };
         let is_helper = |pid: &Pid| identity::is_helper(*pid);
@@ -252,7 +276,7 @@ impl Sentinel<'_> {
         sample.thermal = slow.thermal;
         sample.gpus = slow.gpus;
         sample.tree.files = self.findings.files;
-        if self.findings.slow_at != 0 && now.saturating_sub(self.findings.slow_at) > STALE {
+        if self.findings.slow_at != 0 && now.saturating_sub(self.findings.slow_at) > SLOW_STALE_NS {
             let stale = Reading::Unavailable(Reason::Stale);
             sample.disk.space.free = stale;
             sample.disk.inodes_free = stale;
@@ -273,7 +297,7 @@ impl Sentinel<'_> {
             self.wall.put_back(&mut self.tree);
         }
         undo::put_back_oom_scores(self.shared, &mut self.tree);
-        if let Some(home) = &self.hands.home {
+        if let Some(home) = &self.executor.home {
             home.remove();
         }
         self.keeper
@@ -289,7 +313,7 @@ impl Sentinel<'_> {
             .get(self.root)
             .or_else(|| self.tree.processes().next());
         match root {
-            Some(root) if root.state.paused && self.hands.job_stopped() => Motion::StoppedByUser,
+            Some(root) if root.state.paused && self.executor.job_stopped() => Motion::StoppedByUser,
             Some(root) if root.state.paused => Motion::Paused,
             Some(root) if root.process.state == b'T' => Motion::StoppedByUser,
             _ => Motion::Running,
@@ -304,22 +328,22 @@ impl Sentinel<'_> {
             .filter(|forecast| forecast.confidence >= 0.5);
         let lately = |at: u64| now.saturating_sub(at) < BACK_OFF.as_nanos() as u64;
         let acts = &self.history.acts;
-        let motive = Motive {
+        let conditions = WallConditions {
             tree_grows: believed.is_some_and(|forecast| forecast.growth > 0.0),
             resumed: acts.resumed_at.is_some_and(lately),
             leaving: acts.stop_sent_at.is_some() || matches!(acts.save, Save::Asked { .. }),
-            swap_beyond: self.history.last().map_or(0, |moment| moment.swap_beyond),
+            swap_beyond: self.history.last().map_or(0, |input| input.swap_beyond),
             again,
         };
-        let (footprint, peak) = (self.footprint_bytes(), self.ends.peak);
+        let (footprint, peak) = (self.footprint_bytes(), self.state.peaks.footprint);
         let (tree, shared) = (&mut self.tree, self.shared);
         let answered = self.wall.keep(
             now,
             room,
-            &self.terms,
+            &self.bounds,
             footprint,
             peak,
-            motive,
+            conditions,
             tree,
             &self.findings,
             shared,
@@ -330,30 +354,32 @@ impl Sentinel<'_> {
                 acts.walled = acts.walled.saturating_add(1);
                 acts.walled_at = Some(now);
             }
-            self.voice.say(kind);
+            self.events.emit(kind);
         }
         answered
     }
 
-    fn leave_errand(&mut self) {
-        self.errand.count = 0;
-        for tracked in self.tree.processes().take(NAMED) {
-            self.errand.named[self.errand.count] = (tracked.process.pid, tracked.process.started);
-            self.errand.count += 1;
+    fn post_request(&mut self) {
+        self.request.count = 0;
+        for tracked in self.tree.processes().take(MAX_NAMED_PROCESSES) {
+            self.request.named[self.request.count] = (tracked.process.pid, tracked.process.started);
+            self.request.count += 1;
         }
-        let data = |tracked: &TrackedProcess<Mark>| tracked.process.vm_data.value().unwrap_or(0);
+        let data =
+            |tracked: &TrackedProcess<ProcessState>| tracked.process.vm_data.value().unwrap_or(0);
         let data = self.tree.processes().map(data).sum::<u64>();
         if self.mapped.0 != self.findings.mapped_at {
             self.mapped = (self.findings.mapped_at, data.max(self.mapped.1));
         }
-        self.errand.mapped_more = data > self.mapped.1.saturating_add(MAPPED_MORE);
-        self.errand.urgent = self.history.acts.rung > antifreeze_record::event::Rung::Calm;
-        self.errand.counted = self.sample.cgroup.own_anon.value().is_some();
-        let is_short = |moment: &Moment| {
-            moment.motion == Motion::Paused && moment.available < moment.reserve / 2 * 3
+        self.request.mapped_more = data > self.mapped.1.saturating_add(MAPPED_MORE_BYTES);
+        self.request.urgent = self.history.acts.rung > antifreeze_record::event::Rung::Calm;
+        self.request.counted = self.sample.cgroup.own_anon.value().is_some();
+        let is_short = |input: &PolicyInput| {
+            input.motion == Motion::Paused && input.available < input.reserve / 2 * 3
         };
-        self.errand.make_room = self.decision.page_out || self.history.last().is_some_and(is_short);
-        self.desk.leave(&self.errand);
+        self.request.make_room =
+            self.decision.page_out || self.history.last().is_some_and(is_short);
+        self.mailbox.post(&self.request);
     }
 
     /// Collects the dead: the root, whose status the front waits for, and orphans that were
@@ -363,7 +389,7 @@ impl Sentinel<'_> {
         // The root's status is noted before it is collected: should we die in between, it would be lost.
         let root = rustix::process::Pid::from_raw(self.root.0 as i32);
         let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if self.ends.root_status.is_none()
+        if self.state.end.root_status.is_none()
             && let Some(root) = root
             && let Ok(Some(ended)) = waitid(WaitId::Pid(root), peek)
         {
@@ -377,11 +403,11 @@ impl Sentinel<'_> {
         // A guard that took over is not the root's parent; the front reports its end.
         let seen = [&head.root_seen, &head.root_status].map(|status| status.load(Acquire));
         let seen = seen.into_iter().find(|status| *status != 0);
-        self.ends.root_status = self.ends.root_status.or(seen.map(|status| status - 1));
+        self.state.end.root_status = self.state.end.root_status.or(seen.map(|status| status - 1));
         // An attached process without a front says itself that it is not to be guarded any more, and how it went.
         let leave = self.shared.page().leave.load(Acquire);
-        if self.args.attach != 0 && leave != 0 && self.ends.root_status.is_none() {
-            self.ends.root_status = Some((leave - 1) & FAILED);
+        if self.args.attach != 0 && leave != 0 && self.state.end.root_status.is_none() {
+            self.state.end.root_status = Some((leave - 1) & FAILED_STATUS);
         }
     }
 
@@ -390,8 +416,8 @@ impl Sentinel<'_> {
         let head = self.shared.head();
         let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
         let root = rustix::process::Pid::from_raw(self.root.0 as i32);
-        let follows = self.args.attach == 0 && !self.ends.front_gone;
-        let Some(root) = root.filter(|_| follows && self.ends.root_status.is_none()) else {
+        let follows = self.args.attach == 0 && !self.state.end.front_gone;
+        let Some(root) = root.filter(|_| follows && self.state.end.root_status.is_none()) else {
             return;
         };
         let is_paused = self
@@ -402,10 +428,10 @@ impl Sentinel<'_> {
         while let Ok(Some(status)) = waitid(WaitId::Pid(root), options) {
             if let Some(signal) = status.stopping_signal()
                 && !is_paused
-                && !self.ends.stopped_with_front
+                && !self.state.front.root_stopped_with_it
             {
                 stop_signal::report(&head.root_stops, signal as u32);
-                self.voice.wake_front();
+                self.events.wake_front();
             }
         }
         self.follow_front(now, root);
@@ -414,19 +440,23 @@ impl Sentinel<'_> {
     /// A job that is continued, or whose front alone is stopped and continued, is stopped and continued as a whole.
     fn follow_front(&mut self, now: u64, root: rustix::process::Pid) {
         let stops_with_root = self.shared.head().front_stops.load(Acquire) == 1;
-        let root_age = |root: &TrackedProcess<Mark>| now.saturating_sub(root.first_seen);
+        let root_age = |root: &TrackedProcess<ProcessState>| now.saturating_sub(root.first_seen);
         let is_young = self
             .tree
             .get(self.root)
-            .is_some_and(|root| root_age(root) < FRONT_YOUTH);
-        let pace = if is_young { RECORDED_EVERY } else { FRONT_PACE };
-        let is_due = now.saturating_sub(self.ends.front_seen_at) >= pace;
-        if !stops_with_root && !self.ends.stopped_with_front && !is_due {
+            .is_some_and(|root| root_age(root) < FRONT_YOUNG_NS);
+        let pace = if is_young {
+            RECORD_INTERVAL_NS
+        } else {
+            FRONT_CHECK_INTERVAL_NS
+        };
+        let is_due = now.saturating_sub(self.state.front.checked_at) >= pace;
+        if !stops_with_root && !self.state.front.root_stopped_with_it && !is_due {
             return;
         }
-        self.ends.front_seen_at = now;
+        self.state.front.checked_at = now;
         let is_front_stopped = self.front_status.as_ref().and_then(StatusFile::state) == Some(b'T');
-        if !is_front_stopped && !self.ends.stopped_with_front {
+        if !is_front_stopped && !self.state.front.root_stopped_with_it {
             return;
         }
         // The kernel's word and not the page's: signals are sent to it.
@@ -434,36 +464,41 @@ impl Sentinel<'_> {
             return;
         };
         match (is_front_stopped, others::state(self.root) == Some(b'T')) {
-            (true, false) if stops_with_root || self.ends.stopped_with_front => {
-                self.ends.stopped_with_front = false;
+            (true, false) if stops_with_root || self.state.front.root_stopped_with_it => {
+                self.state.front.root_stopped_with_it = false;
                 let _ = kill_process(front, Signal::CONT);
             }
             (true, false) => {
-                self.ends.stopped_with_front = true;
+                self.state.front.root_stopped_with_it = true;
                 let _ = kill_process(root, Signal::STOP);
             }
-            (false, true) if self.ends.stopped_with_front => {
-                self.ends.stopped_with_front = false;
+            (false, true) if self.state.front.root_stopped_with_it => {
+                self.state.front.root_stopped_with_it = false;
                 let _ = kill_process(root, Signal::CONT);
             }
-            (false, _) => self.ends.stopped_with_front = false,
+            (false, _) => self.state.front.root_stopped_with_it = false,
             (true, true) => {}
         }
     }
 
     /// Says that the root has ended, once, and after all that led to it.
     fn announce_end(&mut self) {
-        let Some(status) = self.ends.root_status.filter(|_| !self.ends.announced) else {
+        let Some(status) = self
+            .state
+            .end
+            .root_status
+            .filter(|_| !self.state.end.is_announced)
+        else {
             return;
         };
-        self.ends.announced = true;
-        let peak = self.ends.peak;
-        let worst_delay_ms = self.ends.worst_delay / MILLISECOND;
+        self.state.end.is_announced = true;
+        let peak = self.state.peaks.footprint;
+        let worst_delay_ms = self.state.peaks.delay_ns / MILLISECOND_NS;
         let acts = &self.history.acts;
-        let was_asked = self.args.attach == 0 || self.hands.was_interrupted;
+        let was_asked = self.args.attach == 0 || self.executor.was_interrupted;
         let ended_by_guard =
             acts.stop_sent_at.is_some() && was_asked || acts.kill_sent_at.is_some();
-        self.voice.say(match status {
+        self.events.emit(match status {
             attached::LEFT_ALIVE | attached::ENDED_UNSEEN => EventKind::Detached {
                 process_ended: status == attached::ENDED_UNSEEN,
                 peak,
@@ -478,20 +513,20 @@ impl Sentinel<'_> {
             },
         });
         self.shared.head().root_status.store(status + 1, Release);
-        self.voice.wake_front();
+        self.events.wake_front();
     }
 
     /// The run is over when nothing of the tree is left.
     fn is_over(&mut self) -> bool {
         if self.args.attach != 0 {
-            return match self.ends.root_status {
+            return match self.state.end.root_status {
                 None => false,
                 Some(status) if has_ended(status) => self.tree.is_empty(),
                 // It is let go, and lives on.
                 Some(_) => true,
             };
         }
-        let is_settled = self.ends.root_status.is_some() || self.ends.is_unreported;
+        let is_settled = self.state.end.root_status.is_some() || self.state.end.is_unreported;
         is_settled && self.tree.is_empty()
     }
 
@@ -500,15 +535,15 @@ impl Sentinel<'_> {
     fn notice_missing_root(&mut self, now: u64) {
         let is_attached = self.args.attach != 0;
         let is_there =
-            |tracked: &TrackedProcess<Mark>| !is_attached || !tracked.process.has_ended();
-        if self.ends.root_status.is_some() || self.tree.get(self.root).is_some_and(is_there) {
+            |tracked: &TrackedProcess<ProcessState>| !is_attached || !tracked.process.has_ended();
+        if self.state.end.root_status.is_some() || self.tree.get(self.root).is_some_and(is_there) {
             return;
         }
-        let missed_at = *self.ends.missed_at.get_or_insert(now);
-        if self.ends.front_gone || now.saturating_sub(missed_at) > REPORTING {
-            self.ends.is_unreported = true;
+        let missed_at = *self.state.end.root_missed_at.get_or_insert(now);
+        if self.state.end.front_gone || now.saturating_sub(missed_at) > STATUS_TIMEOUT_NS {
+            self.state.end.is_unreported = true;
             if is_attached {
-                self.ends.root_status = Some(attached::ENDED_UNSEEN);
+                self.state.end.root_status = Some(attached::ENDED_UNSEEN);
             }
         }
     }
@@ -517,43 +552,43 @@ impl Sentinel<'_> {
     fn notice_changes(&mut self, now: u64) {
         let head = self.shared.head();
         let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
-        if !self.ends.front_gone && parent != head.front_pid.load(Relaxed) {
-            self.ends.front_gone = true;
-            self.voice.say(EventKind::FrontLost);
+        if !self.state.end.front_gone && parent != head.front_pid.load(Relaxed) {
+            self.state.end.front_gone = true;
+            self.events.emit(EventKind::FrontLost);
         }
         let broken = [0, 1].map(|stream: usize| head.broken[stream].load(Acquire));
-        if broken != self.ends.broken {
-            self.ends.broken = broken;
-            self.bells.ring();
+        if broken != self.state.reported.broken {
+            self.state.reported.broken = broken;
+            self.wakers.wake_all();
             if let Some(keeper) = &self.keeper {
                 keeper.close_broken();
             }
         }
         let requests = head.resume_requests.load(Relaxed);
-        if requests != self.hands.resume_requests {
-            self.hands.resume_requests = requests;
+        if requests != self.executor.resume_requests {
+            self.executor.resume_requests = requests;
             self.history.acts.resume_asked_at = Some(now);
         }
         let overflow = self.tree.overflow();
-        if overflow > 0 && !self.ends.said_overflow {
-            self.ends.said_overflow = true;
-            self.voice
-                .lacks(Degradation::TooManyProcesses, overflow as u32);
+        if overflow > 0 && !self.state.reported.overflow {
+            self.state.reported.overflow = true;
+            self.events
+                .emit_degraded(Degradation::TooManyProcesses, overflow as u32);
         }
-        let trouble = self.voice.trouble.errno();
-        if (trouble != 0) != self.ends.said_trouble {
-            self.ends.said_trouble = trouble != 0;
+        let trouble = self.events.trouble.errno();
+        if (trouble != 0) != self.state.reported.trouble {
+            self.state.reported.trouble = trouble != 0;
             match trouble {
-                0 => self.voice.say(EventKind::Recovered {
+                0 => self.events.emit(EventKind::Recovered {
                     degradation: Degradation::RecordFailed,
                 }),
-                errno => self.voice.lacks(Degradation::RecordFailed, errno),
+                errno => self.events.emit_degraded(Degradation::RecordFailed, errno),
             }
         }
         let stopped = self.motion() == Motion::StoppedByUser;
-        if stopped != self.ends.user_stopped {
-            self.ends.user_stopped = stopped;
-            self.voice.say(if stopped {
+        if stopped != self.state.reported.user_stopped {
+            self.state.reported.user_stopped = stopped;
+            self.events.emit(if stopped {
                 EventKind::UserStopped
             } else {
                 EventKind::UserContinued
@@ -574,13 +609,13 @@ impl Sentinel<'_> {
     }
 
     fn is_recorded(&self, now: u64) -> bool {
-        now.saturating_sub(self.ends.recorded_at) >= RECORDED_EVERY
+        now.saturating_sub(self.state.recorded_at) >= RECORD_INTERVAL_NS
     }
 
     fn record(&mut self, now: u64) {
         if self.is_recorded(now) {
-            self.ends.recorded_at = now;
-            self.voice.record(&self.sample);
+            self.state.recorded_at = now;
+            self.events.record(&self.sample);
         }
     }
 
@@ -592,10 +627,10 @@ impl Sentinel<'_> {
         trainers::tell_rung(self.shared, self.history.acts.rung as u32);
         // While one after the other is born, the next takes less: the last may not be seen yet.
         let births = page.births.load(Relaxed);
-        if births == self.ends.births {
+        if births == self.state.births {
             page.births.store(0, Relaxed);
         }
-        self.ends.births = births;
+        self.state.births = births;
         head.heartbeat.store(now, Release);
         page.heartbeat.store(now, Release);
         head.tick.fetch_add(1, Release);
@@ -609,11 +644,11 @@ impl Sentinel<'_> {
         let left = wanted.saturating_sub(monotonic_ns() - began);
         let _ = futex::wait(word, futex::Flags::empty(), kick, Some(&timespec(left)));
         let spent = monotonic_ns() - began;
-        if spent < SHORTEST {
-            let _ = rustix::thread::nanosleep(&timespec(SHORTEST - spent));
+        if spent < MIN_TICK_NS {
+            let _ = rustix::thread::nanosleep(&timespec(MIN_TICK_NS - spent));
         }
-        let late = (monotonic_ns() - began).saturating_sub(wanted.max(SHORTEST));
-        self.ends.worst_delay = self.ends.worst_delay.max(late);
+        let late = (monotonic_ns() - began).saturating_sub(wanted.max(MIN_TICK_NS));
+        self.state.peaks.delay_ns = self.state.peaks.delay_ns.max(late);
     }
 }
 

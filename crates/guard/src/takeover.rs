@@ -16,31 +16,31 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 pub const STREAMS: [usize; 2] = [0, 1];
 
 /// Wakes the threads of the guard that stand by, when a stream is over.
-pub struct Bells([OwnedFd; 2]);
+pub struct RelayWakers([OwnedFd; 2]);
 
-impl Bells {
-    pub fn new() -> Result<Bells, Errno> {
-        let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        Ok(Bells([bell()?, bell()?]))
+impl RelayWakers {
+    pub fn new() -> Result<RelayWakers, Errno> {
+        let waker = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        Ok(RelayWakers([waker()?, waker()?]))
     }
 
-    pub fn ring(&self) {
-        for bell in &self.0 {
-            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+    pub fn wake_all(&self) {
+        for waker in &self.0 {
+            let _ = rustix::io::write(waker, &1u64.to_ne_bytes());
         }
     }
 }
 
 /// Waits for the end of the front or of the stream. The one has it relayed, the other closed.
-pub fn stand_by(shared: Shared, args: &GuardArgs, index: usize, bells: &Bells) {
-    let (lives, bell) = (front_lives(args), &bells.0[index]);
+pub fn stand_by(shared: Shared, args: &GuardArgs, index: usize, wakers: &RelayWakers) {
+    let (lives, waker) = (front_lives(args), &wakers.0[index]);
     while !is_over(shared, index) {
         let mut either = [
             PollFd::from_borrowed_fd(lives, PollFlags::IN),
-            PollFd::new(bell, PollFlags::IN),
+            PollFd::new(waker, PollFlags::IN),
         ];
         let _ = poll(&mut either, None);
-        let _ = rustix::io::read(bell, &mut [0; 8]);
+        let _ = rustix::io::read(waker, &mut [0; 8]);
         if !either[0].revents().is_empty() {
             break;
         }
@@ -56,12 +56,12 @@ pub fn front_lives(args: &GuardArgs) -> BorrowedFd<'static> {
 
 /// Waits until everything that the command has printed was passed on, by the front or by us: a reader may be slower than
 /// the command was.
-pub fn wait_until_passed(shared: Shared, args: &GuardArgs, bells: &Bells) {
+pub fn wait_until_passed(shared: Shared, args: &GuardArgs, wakers: &RelayWakers) {
     let head = shared.head();
     let is_passing = |index: usize| args.read[index] >= 0 && head.broken[index].load(Acquire) == 0;
     loop {
         let kick = shared.page().kick.load(Acquire);
-        bells.ring();
+        wakers.wake_all();
         if !STREAMS.into_iter().any(is_passing) {
             return;
         }

@@ -1,7 +1,7 @@
 //! The processes that train, as they say of themselves in the page, and what they are asked there.
 
 use crate::hands::save::catches;
-use crate::mark::Mark;
+use crate::process_state::ProcessState;
 use antifreeze_ipc::page::{HEARS, SHOWS_STACKS, Trainer};
 use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::tree::ProcessTree;
@@ -89,7 +89,7 @@ pub fn answer_of(shared: Shared) -> Option<Answer> {
 }
 
 /// Has those that make no steps that are seen look who holds the memory.
-pub fn ask_to_look(shared: Shared, tree: &ProcessTree<Mark>) {
+pub fn ask_to_look(shared: Shared, tree: &ProcessTree<ProcessState>) {
     for (pid, trainer) in shared.trainers() {
         if trainer.steps.load(Relaxed) == 0 && hears(trainer) {
             trainer.look_asked.fetch_add(1, Release);
@@ -113,7 +113,7 @@ pub fn ask_to_stop(shared: Shared) -> bool {
 }
 
 /// Tells those that hear at once, steps or none. False when there is none.
-pub fn interrupt(shared: Shared, tree: &ProcessTree<Mark>) -> bool {
+pub fn interrupt(shared: Shared, tree: &ProcessTree<ProcessState>) -> bool {
     let mut is_heard = false;
     for (pid, trainer) in shared.trainers().filter(|(_, trainer)| hears(trainer)) {
         if trainer.stop_asked.load(Relaxed) == trainer.stop_answered.load(Acquire) {
@@ -134,7 +134,7 @@ pub fn withdraw(shared: Shared) {
 }
 
 /// Those whose step does not end are told in the middle of it.
-pub fn insist(shared: Shared, tree: &ProcessTree<Mark>) {
+pub fn insist(shared: Shared, tree: &ProcessTree<ProcessState>) {
     for (pid, trainer) in shared.trainers() {
         let is_asked = trainer.stop_asked.load(Relaxed) != trainer.stop_answered.load(Acquire);
         if is_asked && hears(trainer) {
@@ -144,7 +144,7 @@ pub fn insist(shared: Shared, tree: &ProcessTree<Mark>) {
 }
 
 /// Has them write where they are. The signal ends a process without a handler, so the page is not believed about that.
-pub fn ask_for_stacks(shared: Shared, tree: &ProcessTree<Mark>) {
+pub fn ask_for_stacks(shared: Shared, tree: &ProcessTree<ProcessState>) {
     for (pid, _) in shared
         .trainers()
         .filter(|(_, trainer)| shows_stacks(trainer))

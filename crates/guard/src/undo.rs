@@ -6,7 +6,7 @@
 
 use crate::hands::limit::Limits;
 use crate::identity;
-use crate::mark::Mark;
+use crate::process_state::ProcessState;
 use antifreeze_ipc::shared::Shared;
 use antifreeze_ipc::state::GuardedProcess;
 use antifreeze_sense::clock::monotonic_ns;
@@ -26,8 +26,8 @@ pub fn is_alive(noted: &GuardedProcess) -> bool {
 /// process without the guard.
 pub fn note_guarded(
     shared: Shared,
-    tree: &ProcessTree<Mark>,
-    limit_before: impl Fn(&TrackedProcess<Mark>) -> Option<u64>,
+    tree: &ProcessTree<ProcessState>,
+    limit_before: impl Fn(&TrackedProcess<ProcessState>) -> Option<u64>,
 ) {
     shared.note_guarded(tree.processes().map(|tracked| GuardedProcess {
         pid: tracked.process.pid,
@@ -38,7 +38,7 @@ pub fn note_guarded(
 }
 
 /// Notes again which of the noted processes are paused.
-pub fn note_paused(shared: Shared, tree: &ProcessTree<Mark>) {
+pub fn note_paused(shared: Shared, tree: &ProcessTree<ProcessState>) {
     shared.note_paused(|noted| {
         let tracked = tree.get(noted.pid);
         let tracked = tracked.filter(|tracked| tracked.process.started == noted.started);
@@ -109,7 +109,7 @@ pub fn put_back_limits<S: Copy + Default>(
         for tracked in tree.processes() {
             let pid = tracked.process.pid;
             let before = before_of(tree, tracked, &before);
-            if let Ok(limits) = Limits::of(pid)
+            if let Ok(limits) = Limits::read(pid)
                 && limits.soft != limits.reachable(before)
             {
                 has_changed |= limits.move_to(pid, before).is_ok();
@@ -138,7 +138,7 @@ fn before_of<S: Copy + Default>(
         }
     }
     let ours = Pid(std::process::id());
-    Limits::of(ours).ok().and_then(|limits| limits.soft)
+    Limits::read(ours).ok().and_then(|limits| limits.soft)
 }
 
 /// Makes the kernel kill an attached process first, as long as it is guarded. What it starts inherits that.

@@ -2,10 +2,10 @@
 //! it has plus what the machine can still spare.
 
 use crate::hands::limit::Limits;
-use crate::mark::{Loading, Mark};
 use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, WallState, closed, plan};
-use crate::room::{Room, Terms};
-use crate::scout::{FileData, Findings};
+use crate::process_state::{Loading, ProcessState};
+use crate::room::{MemoryBounds, Room};
+use crate::slow_worker::{FileData, Findings};
 use crate::stride::Stride;
 use crate::undo::{note_guarded, put_back_limits};
 use antifreeze_ipc::page::{LIMIT_UNIT, LOADING_NS, SLOTS, Slot};
@@ -23,7 +23,7 @@ const NEWS: usize = 16;
 
 /// Why the room is as it is.
 #[derive(Clone, Copy)]
-pub struct Motive {
+pub struct WallConditions {
     pub tree_grows: bool,
     /// The tree was paused lately and may not be paused again yet.
     pub resumed: bool,
@@ -84,7 +84,7 @@ impl Wall {
     /// Takes note of who asks. Must come before the processes are read: whoever asks no
     /// more has taken what it was granted, and the reading shows it. The other way round a
     /// grant could be seen in neither, and be promised a second time.
-    pub fn hear_wants(&mut self, shared: Shared) {
+    pub fn read_wants(&mut self, shared: Shared) {
         for (slot, wants) in shared.page().slots.iter().zip(&mut self.wants) {
             *wants = slot.wanted.load(Acquire);
         }
@@ -98,16 +98,16 @@ impl Wall {
         &mut self,
         now: u64,
         room: &Room,
-        terms: &Terms,
+        bounds: &MemoryBounds,
         footprint: u64,
         peak: u64,
-        motive: Motive,
-        tree: &mut ProcessTree<Mark>,
+        conditions: WallConditions,
+        tree: &mut ProcessTree<ProcessState>,
         findings: &Findings,
         shared: Shared,
     ) -> bool {
-        let (strip, small) = terms.cushion();
-        self.hear_refusals(footprint, tree, shared);
+        let (strip, small) = bounds.cushion();
+        self.collect_refusals(footprint, tree, shared);
         self.candidates.clear();
         greet_forks(tree, shared);
         for tracked in tree.processes_mut() {
@@ -138,13 +138,13 @@ impl Wall {
             room: room.bytes,
             bound: room.bound,
             total: room.total,
-            reserve: terms.reserve,
+            reserve: bounds.reserve,
             footprint,
             peak,
-            tree_grows: motive.tree_grows,
-            resumed: motive.resumed,
-            leaving: motive.leaving,
-            swap_beyond: motive.swap_beyond,
+            tree_grows: conditions.tree_grows,
+            resumed: conditions.resumed,
+            leaving: conditions.leaving,
+            swap_beyond: conditions.swap_beyond,
             handed_out: if self.attached { small } else { 0 },
         };
         self.limits.clear();
@@ -164,12 +164,12 @@ impl Wall {
                 self.left = self.left.saturating_sub(open);
             }
         }
-        self.tell_where_there_is_none(tree);
-        !planned.contested || motive.again
+        self.report_refused_limits(tree);
+        !planned.contested || conditions.again
     }
 
     /// Says once that a process of another user has no wall.
-    fn tell_where_there_is_none(&mut self, tree: &ProcessTree<Mark>) {
+    fn report_refused_limits(&mut self, tree: &ProcessTree<ProcessState>) {
         let refused = tree.processes().find(|tracked| tracked.state.refused);
         if let Some(refused) = refused.filter(|_| !self.said_refused) {
             self.said_refused = true;
@@ -183,7 +183,12 @@ impl Wall {
 
     /// Tells what the cushions have refused since the last look. The process may have ended
     /// meanwhile; its slot is still there.
-    fn hear_refusals(&mut self, footprint: u64, tree: &ProcessTree<Mark>, shared: Shared) {
+    fn collect_refusals(
+        &mut self,
+        footprint: u64,
+        tree: &ProcessTree<ProcessState>,
+        shared: Shared,
+    ) {
         for (slot, told) in shared.page().slots.iter().zip(&mut self.told) {
             let refused = slot.refused.load(Acquire);
             if refused != *told && refused != 0 {
@@ -217,7 +222,7 @@ impl Wall {
     fn observe(
         &mut self,
         now: u64,
-        tracked: &mut TrackedProcess<Mark>,
+        tracked: &mut TrackedProcess<ProcessState>,
         counted: FileData,
         (strip, small): (u64, u64),
         footprint: u64,
@@ -249,9 +254,9 @@ impl Wall {
         let reserved = word(|slot| &slot.reserved);
         mark.files.observe(counted, files, libraries);
         let no_growth = files.saturating_add(libraries).saturating_add(reserved);
-        mark.wall.hear_of_files(no_growth);
+        mark.wall.exclude_file_growth(no_growth);
         mark.wall
-            .hear_of_untouched(reserved, word(|slot| &slot.zeroed));
+            .exclude_untouched(reserved, word(|slot| &slot.zeroed));
         mark.wall.observe(
             now,
             value(process.vm_data),
@@ -261,7 +266,7 @@ impl Wall {
         );
         self.stride.observe(now, mark.wall.growth());
         if self.on && !mark.refused {
-            match Limits::of(process.pid) {
+            match Limits::read(process.pid) {
                 Ok(limits) => {
                     if mark.wall.limit().is_none() && !mark.is_child {
                         mark.limit_before = match inherited_limit(&self.inherited, process) {
@@ -319,7 +324,7 @@ impl Wall {
     }
 
     /// The soft limit that a process would have without the guard, and that is never exceeded.
-    pub fn limit_before(&self, tracked: &TrackedProcess<Mark>) -> Option<u64> {
+    pub fn limit_before(&self, tracked: &TrackedProcess<ProcessState>) -> Option<u64> {
         match self.attached {
             true => tracked.state.limit_before,
             false => self.ceiling,
@@ -327,7 +332,7 @@ impl Wall {
     }
 
     /// Gives every process the limit that it would have without the guard.
-    pub fn put_back(&self, tree: &mut ProcessTree<Mark>) {
+    pub fn put_back(&self, tree: &mut ProcessTree<ProcessState>) {
         // One that was born since the last sample has what its parent has.
         put_back_limits(tree, |tracked| {
             (tracked.state.met || !self.attached).then(|| self.limit_before(tracked))
@@ -346,8 +351,8 @@ fn inherited_limit(inherited: &[GuardedProcess], process: &Process) -> Option<Op
 
 /// Gives a process that is new and looks like a fork of its parent what the parent's wall
 /// knows.
-fn greet_forks(tree: &mut ProcessTree<Mark>, shared: Shared) {
-    let stranger = |tree: &ProcessTree<Mark>| {
+fn greet_forks(tree: &mut ProcessTree<ProcessState>, shared: Shared) {
+    let stranger = |tree: &ProcessTree<ProcessState>| {
         let mut all = tree.processes();
         all.find(|p| !p.state.met).map(|p| p.process.pid)
     };
@@ -371,7 +376,7 @@ fn greet_forks(tree: &mut ProcessTree<Mark>, shared: Shared) {
     }
 }
 
-fn inherited(tree: &ProcessTree<Mark>, pid: Pid) -> Option<WallState> {
+fn inherited(tree: &ProcessTree<ProcessState>, pid: Pid) -> Option<WallState> {
     let child = tree.get(pid)?;
     let parent = tree.get(child.process.parent)?;
     let (bytes, of_parent) = (
@@ -403,7 +408,7 @@ fn is_aside(slot: &Slot) -> bool {
 }
 
 /// Whether a process that is new was started by one that is left without a wall, or by a new one that was.
-fn is_started_aside(tree: &ProcessTree<Mark>, pid: Pid, shared: Shared) -> bool {
+fn is_started_aside(tree: &ProcessTree<ProcessState>, pid: Pid, shared: Shared) -> bool {
     let parent = |pid| tree.get(pid).map(|child| child.process.parent);
     let mut next = parent(pid);
     for _ in 0..TREE_CAPACITY {
@@ -426,7 +431,7 @@ fn is_started_aside(tree: &ProcessTree<Mark>, pid: Pid, shared: Shared) -> bool 
 /// Sets the limit of one process, unless it has begun to load libraries since it was looked at.
 fn place(
     now: u64,
-    tracked: &mut TrackedProcess<Mark>,
+    tracked: &mut TrackedProcess<ProcessState>,
     bytes: u64,
     ceiling: Option<u64>,
     slot: Option<&Slot>,

@@ -3,11 +3,11 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
-use antifreeze_guard::mark::Mark;
-use antifreeze_guard::room::{Room, Terms};
-use antifreeze_guard::scout::Findings;
+use antifreeze_guard::process_state::ProcessState;
+use antifreeze_guard::room::{MemoryBounds, Room};
+use antifreeze_guard::slow_worker::Findings;
 use antifreeze_guard::trainers;
-use antifreeze_guard::wall::{Motive, Wall};
+use antifreeze_guard::wall::{Wall, WallConditions};
 use antifreeze_ipc::page::HEAD_BYTES;
 use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::clock::monotonic_ns;
@@ -23,7 +23,7 @@ const ROOM: i64 = 500_000_000;
 pub struct Reader {
     shared: Shared,
     child: Child,
-    tree: ProcessTree<Mark>,
+    tree: ProcessTree<ProcessState>,
     wall: Wall,
     sample: Sample,
     /// Between two ticks.
@@ -53,7 +53,7 @@ impl Reader {
     /// Reads the page as the deciding thread does, and acts on the tree.
     pub fn tick(&mut self) {
         let (shared, now) = (self.shared, monotonic_ns());
-        self.wall.hear_wants(shared);
+        self.wall.read_wants(shared);
         self.tree
             .update_members(Reading::Unavailable(Reason::NotYet), now);
         self.tree.read_processes(now, &mut self.sample);
@@ -64,12 +64,12 @@ impl Reader {
             available: ROOM as u64,
             ..Room::default()
         };
-        let terms = Terms {
+        let bounds = MemoryBounds {
             reserve: 100_000_000,
             budget: Some(ROOM as u64),
             allow_swap: 0,
         };
-        let motive = Motive {
+        let conditions = WallConditions {
             tree_grows: false,
             resumed: false,
             leaving: false,
@@ -80,7 +80,7 @@ impl Reader {
         let (tree, sample) = (&mut self.tree, &self.sample);
         let footprint = sample.tree.footprint.value().unwrap_or(0);
         self.wall.keep(
-            now, &room, &terms, footprint, footprint, motive, tree, &findings, shared,
+            now, &room, &bounds, footprint, footprint, conditions, tree, &findings, shared,
         );
         while self.wall.next_news().is_some() {}
         let stands = data_limit(self.child()).0;

@@ -1,4 +1,4 @@
-//! The fields of a trace: the values of a sample that a [`Moment`] is made of.
+//! The fields of a trace: the values of a sample that a [`PolicyInput`] is made of.
 //!
 //! A trace is text. Its first line is a comment; the second has the terms of the run, in
 //! bytes; each line after that is a sample or a refusal at the wall, and begins with
@@ -15,7 +15,7 @@
 //! `.` is what the line before had, fields missing at the end are too, and `-` is no value.
 //! What changes most often stands first.
 //!
-//! [`Moment`]: antifreeze_guard::policy::Moment
+//! [`PolicyInput`]: antifreeze_guard::policy::PolicyInput
 
 use antifreeze_sense::{Reading, Sample};
 

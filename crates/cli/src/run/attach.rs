@@ -97,7 +97,7 @@ fn admitted(arguments: &AttachArguments) -> Result<Target, String> {
         let why = refusal.explain(&request, user_name);
         return Err(format!("not attached: {why}"));
     }
-    match Limits::of(Pid(pid)) {
+    match Limits::read(Pid(pid)) {
         Ok(_) => Ok(target),
         Err(Errno::SRCH) => Err(none()),
         Err(Errno::PERM) if !arguments.user.is_empty() => Err(format!(

@@ -76,7 +76,7 @@ impl Scene {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();
-            // A delay of the scout that all tests are run with is kept.
+            // A delay of the slow worker that all tests are run with is kept.
             if name.starts_with("ANTIFREEZE_") && !name.starts_with("ANTIFREEZE_TEST_") {
                 command.env_remove(&*name);
             }

@@ -16,7 +16,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub fn of(pid: Pid) -> Result<Limits, Errno> {
+    pub fn read(pid: Pid) -> Result<Limits, Errno> {
         let mut found = libc::rlimit {
             rlim_cur: 0,
             rlim_max: 0,
@@ -52,7 +52,7 @@ impl Limits {
 
 /// Takes our limit away again, as far as the user's own.
 pub fn lift(pid: Pid, ceiling: Option<u64>) {
-    if let Ok(limits) = Limits::of(pid) {
+    if let Ok(limits) = Limits::read(pid) {
         let _ = limits.move_to(pid, ceiling);
     }
 }
@@ -82,14 +82,14 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = Pid(child.id());
-        let before = Limits::of(pid).unwrap();
+        let before = Limits::read(pid).unwrap();
         before.move_to(pid, Some(123 << 20)).unwrap();
-        let moved = Limits::of(pid).unwrap();
+        let moved = Limits::read(pid).unwrap();
         assert_eq!((moved.soft, moved.hard), (Some(123 << 20), before.hard));
         lift(pid, None);
-        assert_eq!(Limits::of(pid), Ok(before));
+        assert_eq!(Limits::read(pid), Ok(before));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(Limits::of(pid), Err(Errno::SRCH));
+        assert_eq!(Limits::read(pid), Err(Errno::SRCH));
     }
 }

@@ -1,13 +1,13 @@
 //! Paging a paused tree out, one process after the other, where no cgroup does it for us.
 //!
 //! The cushion inside a process does the work, in a signal handler (crates/cushion/src/preload/pageout.rs). Here it is
-//! asked: the process is stopped; the scout finds threads that may be interrupted; they get the signal while they
+//! asked: the process is stopped; the slow worker finds threads that may be interrupted; they get the signal while they
 //! are stopped, so that it is the first thing they see when the process is continued; and the process is stopped again
 //! when it is done, or when it is not wanted any more. A process that has no handler stays stopped.
 
 use crate::interruptible::Interruptible;
-use crate::mark::Mark;
 use crate::policy::{PageoutCandidate, choose_for_pageout};
+use crate::process_state::ProcessState;
 use antifreeze_ipc::page::{PAGEOUT_SIGNAL, PAGER_BUSY, PAGER_FINISHED, PAGER_READY};
 use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::Pid;
@@ -40,7 +40,7 @@ impl PageoutState {
     }
 }
 
-/// A process whose threads the scout should look at. The number tells one question from another.
+/// A process whose threads the slow worker should look at. The number tells one question from another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inquiry {
     pub number: u32,
@@ -78,7 +78,7 @@ impl Pageout {
         }
     }
 
-    /// What the scout should look at.
+    /// What the slow worker should look at.
     pub fn inquiry(&self) -> Option<Inquiry> {
         matches!(self.stage, Stage::Inspecting { .. }).then_some(self.inquiry)
     }
@@ -94,7 +94,7 @@ impl Pageout {
         now: u64,
         wanted: bool,
         found: Option<(Inquiry, Interruptible)>,
-        tree: &mut ProcessTree<Mark>,
+        tree: &mut ProcessTree<ProcessState>,
         shared: Shared,
     ) {
         if !self.possible {
@@ -112,7 +112,7 @@ impl Pageout {
                         self.ask(now, &found, tree, shared)
                     }
                     _ if is_late => self.end(PageoutState::Over, tree),
-                    // The scout looks again: a thread had not come to its stop.
+                    // The slow worker looks again: a thread had not come to its stop.
                     Some(found) if found.not_yet => self.inspect(since),
                     Some(found) if found.can_move && self.moves < MAX_MOVES => self.let_move(tree),
                     Some(_) => self.end(PageoutState::Over, tree),
@@ -137,8 +137,8 @@ impl Pageout {
         }
     }
 
-    /// Continues a process that was held; otherwise has the scout inspect the next.
-    fn begin(&mut self, now: u64, tree: &mut ProcessTree<Mark>, shared: Shared) {
+    /// Continues a process that was held; otherwise has the slow worker inspect the next.
+    fn begin(&mut self, now: u64, tree: &mut ProcessTree<ProcessState>, shared: Shared) {
         let held = tree
             .processes()
             .find(|tracked| tracked.state.pageout == PageoutState::Held)
@@ -148,7 +148,7 @@ impl Pageout {
             self.run(now, tree);
             return;
         }
-        let candidate = |tracked: &TrackedProcess<Mark>| PageoutCandidate {
+        let candidate = |tracked: &TrackedProcess<ProcessState>| PageoutCandidate {
             pid: tracked.process.pid,
             resident: tracked.process.rss_anon.value().unwrap_or(0),
             can_be_asked: tracked.state.paused
@@ -162,13 +162,13 @@ impl Pageout {
         }
     }
 
-    /// Has the scout look at the threads of the present process.
+    /// Has the slow worker look at the threads of the present process.
     fn inspect(&mut self, since: u64) {
         self.inquiry.number = self.inquiry.number.wrapping_add(1);
         self.stage = Stage::Inspecting { since };
     }
 
-    fn let_move(&mut self, tree: &mut ProcessTree<Mark>) {
+    fn let_move(&mut self, tree: &mut ProcessTree<ProcessState>) {
         self.moves += 1;
         self.mark(PageoutState::Running, tree);
         let _ = tree.send_signal(self.inquiry.pid, Signal::CONT);
@@ -179,7 +179,7 @@ impl Pageout {
         &mut self,
         now: u64,
         found: &Interruptible,
-        tree: &mut ProcessTree<Mark>,
+        tree: &mut ProcessTree<ProcessState>,
         shared: Shared,
     ) {
         let pid = self.inquiry.pid;
@@ -197,20 +197,20 @@ impl Pageout {
         self.run(now, tree);
     }
 
-    fn run(&mut self, now: u64, tree: &mut ProcessTree<Mark>) {
+    fn run(&mut self, now: u64, tree: &mut ProcessTree<ProcessState>) {
         self.mark(PageoutState::Running, tree);
         let _ = tree.send_signal(self.inquiry.pid, Signal::CONT);
         self.stage = Stage::Running { since: now };
     }
 
     /// Stops it again, if it runs.
-    fn end(&mut self, state: PageoutState, tree: &mut ProcessTree<Mark>) {
+    fn end(&mut self, state: PageoutState, tree: &mut ProcessTree<ProcessState>) {
         self.mark(state, tree);
         let _ = tree.send_signal(self.inquiry.pid, Signal::STOP);
         self.stage = Stage::Idle;
     }
 
-    fn mark(&self, state: PageoutState, tree: &mut ProcessTree<Mark>) {
+    fn mark(&self, state: PageoutState, tree: &mut ProcessTree<ProcessState>) {
         let pid = self.inquiry.pid;
         let mut processes = tree.processes_mut();
         if let Some(tracked) = processes.find(|tracked| tracked.process.pid == pid) {

@@ -4,7 +4,7 @@
 //! death. Forked workers inherit their parent's handler and must not all save, so the
 //! eldest that catches it is asked, and nobody below it; ranks side by side all are.
 
-use crate::mark::Mark;
+use crate::process_state::ProcessState;
 use antifreeze_sense::tree::ProcessTree;
 use antifreeze_sense::{Pid, file::ProcFile};
 use rustix::process::Signal;
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 const DEPTH: usize = 16;
 
 /// Sends the signal; returns the first process asked, or None when nobody catches it.
-pub fn ask(tree: &ProcessTree<Mark>, root: Pid, signal: u32) -> Option<Pid> {
+pub fn ask(tree: &ProcessTree<ProcessState>, root: Pid, signal: u32) -> Option<Pid> {
     let signal = Signal::from_named_raw(signal as i32)?;
     match tree.get(root) {
         Some(_) => ask_from(tree, root, signal, DEPTH),
@@ -23,7 +23,12 @@ pub fn ask(tree: &ProcessTree<Mark>, root: Pid, signal: u32) -> Option<Pid> {
     }
 }
 
-fn ask_from(tree: &ProcessTree<Mark>, pid: Pid, signal: Signal, depth: usize) -> Option<Pid> {
+fn ask_from(
+    tree: &ProcessTree<ProcessState>,
+    pid: Pid,
+    signal: Signal,
+    depth: usize,
+) -> Option<Pid> {
     if catches(pid, signal) {
         return tree.send_signal(pid, signal).ok().map(|()| pid);
     }

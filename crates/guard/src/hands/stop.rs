@@ -1,7 +1,7 @@
 //! Pausing, continuing and ending the tree, and nothing but the tree.
 
 use super::pageout::PageoutState;
-use crate::mark::Mark;
+use crate::process_state::ProcessState;
 use crate::undo::note_paused;
 use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::Pid;
@@ -17,7 +17,7 @@ const DEPTH: usize = 16;
 
 /// Stops every process of the tree that runs; returns how many it stopped. What the user
 /// had stopped is not ours.
-pub fn pause(tree: &mut ProcessTree<Mark>, shared: Shared) -> usize {
+pub fn pause(tree: &mut ProcessTree<ProcessState>, shared: Shared) -> usize {
     for tracked in tree.processes_mut() {
         let running = !matches!(tracked.process.state, b'T' | b't' | b'Z' | b'X');
         tracked.state.paused |= running;
@@ -33,7 +33,7 @@ pub fn pause(tree: &mut ProcessTree<Mark>, shared: Shared) -> usize {
 }
 
 /// Continues what [`pause`] stopped.
-pub fn resume(tree: &mut ProcessTree<Mark>, shared: Shared) {
+pub fn resume(tree: &mut ProcessTree<ProcessState>, shared: Shared) {
     shared.withdraw_pageouts();
     for tracked in tree.processes().filter(|tracked| tracked.state.paused) {
         let _ = tree.send_signal(tracked.process.pid, Signal::CONT);
@@ -48,7 +48,7 @@ pub fn resume(tree: &mut ProcessTree<Mark>, shared: Shared) {
 }
 
 /// Asks the trainer to end: the root, and through launchers what they started.
-pub fn ask(tree: &ProcessTree<Mark>, root: Pid) {
+pub fn ask(tree: &ProcessTree<ProcessState>, root: Pid) {
     let known = tree.get(root).is_some();
     if known {
         ask_from(tree, root, DEPTH);
@@ -58,7 +58,7 @@ pub fn ask(tree: &ProcessTree<Mark>, root: Pid) {
     }
 }
 
-fn ask_from(tree: &ProcessTree<Mark>, pid: Pid, depth: usize) {
+fn ask_from(tree: &ProcessTree<ProcessState>, pid: Pid, depth: usize) {
     let _ = tree.send_signal(pid, Signal::TERM);
     let launcher = tree
         .get(pid)
@@ -71,7 +71,7 @@ fn ask_from(tree: &ProcessTree<Mark>, pid: Pid, depth: usize) {
     }
 }
 
-pub fn signal_all(tree: &ProcessTree<Mark>, signal: Signal) {
+pub fn signal_all(tree: &ProcessTree<ProcessState>, signal: Signal) {
     for tracked in tree.processes() {
         let _ = tree.send_signal(tracked.process.pid, signal);
     }

@@ -1,8 +1,8 @@
 //! From stop to kill. Nothing leads back, but for a process that outlives what it was at.
 
+use super::assessment::{Assessment, Verdict};
 use super::history::Bound;
 use super::rungs::{self, Heights, broken_why};
-use super::scene::{Scene, Verdict};
 use antifreeze_record::event::{Rung, Trigger};
 
 /// Seconds a stop has before a further fall counts.
@@ -12,15 +12,18 @@ const INTERRUPTED: f64 = 2.0;
 
 /// What was attached to is interrupted, and guarded on once that has helped. A budget hurts nobody:
 /// it is not killed for one.
-pub(super) fn after_interruption(scene: &Scene) -> Option<Verdict> {
-    let acts = scene.acts();
-    let sent = acts.stop_sent_at.filter(|_| scene.config.attached)?;
-    if scene.age(sent) < INTERRUPTED {
+pub(super) fn after_interruption(assessment: &Assessment) -> Option<Verdict> {
+    let acts = assessment.acts();
+    let sent = acts.stop_sent_at.filter(|_| assessment.config.attached)?;
+    if assessment.age(sent) < INTERRUPTED {
         return None;
     }
-    match rungs::stop(scene) {
-        None => Some(rungs::below_pause(scene, &Heights::entering(scene))),
-        Some(trigger) if scene.now.bound == Bound::Budget => {
+    match rungs::stop(assessment) {
+        None => Some(rungs::below_pause(
+            assessment,
+            &Heights::entering(assessment),
+        )),
+        Some(trigger) if assessment.now.bound == Bound::Budget => {
             Some(Verdict::new(Rung::Stop, trigger))
         }
         Some(_) => None,
@@ -28,29 +31,29 @@ pub(super) fn after_interruption(scene: &Scene) -> Option<Verdict> {
 }
 
 /// What follows a stop: patience until the deadline, less when memory goes on falling.
-pub(super) fn after_stop(scene: &Scene) -> Verdict {
-    let acts = scene.acts();
+pub(super) fn after_stop(assessment: &Assessment) -> Verdict {
+    let acts = assessment.acts();
     let Some(stop_sent_at) = acts.stop_sent_at else {
-        return Verdict::new(Rung::Stop, broken_why(scene));
+        return Verdict::new(Rung::Stop, broken_why(assessment));
     };
-    let waited = scene.age(stop_sent_at);
-    if acts.kill_sent_at.is_some() || waited > scene.config.stop_deadline.as_secs_f64() {
+    let waited = assessment.age(stop_sent_at);
+    if acts.kill_sent_at.is_some() || waited > assessment.config.stop_deadline.as_secs_f64() {
         return Verdict::new(Rung::Kill, Trigger::Deadline);
     }
     // A tree that gives memory back is ending; somebody else may be what falls.
-    let fell = scene.available() < acts.available_at_stop as f64 * 2.0 / 3.0;
-    if fell && waited >= GRACE && !scene.signals.shrinking {
-        return Verdict::new(Rung::Kill, broken_why(scene));
+    let fell = assessment.available() < acts.available_at_stop as f64 * 2.0 / 3.0;
+    if fell && waited >= GRACE && !assessment.signals.shrinking {
+        return Verdict::new(Rung::Kill, broken_why(assessment));
     }
     // Swap hides a fall: a tree that grows on into it falls nowhere else.
-    let then = acts.footprint_at_stop.unwrap_or(scene.now.footprint);
-    let grown = scene.now.footprint.saturating_sub(then) as f64;
-    if waited >= GRACE && grown > scene.reserve() / 2.0 && grown > scene.total() / 50.0 {
-        let trigger = match scene.now.bound {
+    let then = acts.footprint_at_stop.unwrap_or(assessment.now.footprint);
+    let grown = assessment.now.footprint.saturating_sub(then) as f64;
+    if waited >= GRACE && grown > assessment.reserve() / 2.0 && grown > assessment.total() / 50.0 {
+        let trigger = match assessment.now.bound {
             Bound::Budget => Trigger::BudgetExceeded,
-            Bound::Machine | Bound::Cgroup => broken_why(scene),
+            Bound::Machine | Bound::Cgroup => broken_why(assessment),
         };
         return Verdict::new(Rung::Kill, trigger);
     }
-    Verdict::new(Rung::Stop, broken_why(scene))
+    Verdict::new(Rung::Stop, broken_why(assessment))
 }

@@ -4,7 +4,7 @@
 //! is told is the footprint's own. Two windows look back: a short one that sees a fast
 //! leak, and all that is remembered, which sees a slow one.
 
-use super::history::{Forecast, History, Moment, Motion};
+use super::history::{Forecast, History, Motion, PolicyInput};
 use super::trend::{self, Trend};
 use core::time::Duration;
 
@@ -28,11 +28,11 @@ pub(super) struct Outlook {
 }
 
 impl Outlook {
-    pub fn of(history: &History) -> Outlook {
+    pub fn from_history(history: &History) -> Outlook {
         Outlook {
-            fall: best(history, |moment| moment.room.saturating_neg()),
-            growth: best(history, |moment| {
-                i64::try_from(moment.footprint).unwrap_or(i64::MAX)
+            fall: best(history, |input| input.room.saturating_neg()),
+            growth: best(history, |input| {
+                i64::try_from(input.footprint).unwrap_or(i64::MAX)
             }),
         }
     }
@@ -43,7 +43,7 @@ impl Outlook {
     }
 
     /// The forecast from a moment on.
-    pub fn from(&self, now: &Moment) -> Option<Forecast> {
+    pub fn from(&self, now: &PolicyInput) -> Option<Forecast> {
         let fall = self.fall?;
         let time = now.room.max(0) as f64 / fall.slope;
         if fall.quality < POOR || !(0.0..FURTHEST).contains(&time) {
@@ -63,11 +63,11 @@ impl Outlook {
 /// Time until the tree meets its bound. None when it does not go there, or when too
 /// little was seen of it running.
 pub fn forecast(history: &History) -> Option<Forecast> {
-    Outlook::of(history).from(history.last()?)
+    Outlook::from_history(history).from(history.last()?)
 }
 
 /// The rise of a height over the window that tells it best.
-fn best(history: &History, height: impl Fn(&Moment) -> i64 + Copy) -> Option<Trend> {
+fn best(history: &History, height: impl Fn(&PolicyInput) -> i64 + Copy) -> Option<Trend> {
     let least = history.last()?.total as f64 * NOTICEABLE;
     let rises = |trend: &Trend| trend.slope > 0.0 && trend.rise >= least.max(1.0);
     let long = trend::of_peaks(heights(history, LONG, height)).filter(rises);
@@ -94,9 +94,9 @@ fn best(history: &History, height: impl Fn(&Moment) -> i64 + Copy) -> Option<Tre
 fn beyond_earlier(
     history: &History,
     short: &Trend,
-    height: impl Fn(&Moment) -> i64 + Copy,
+    height: impl Fn(&PolicyInput) -> i64 + Copy,
 ) -> bool {
-    let now = history.last().map_or(0, |moment| moment.at);
+    let now = history.last().map_or(0, |input| input.at);
     let earlier = heights(history, LONG, height)
         .skip_while(|(at, _)| now.saturating_sub(*at) <= SHORT)
         .map(|(_, value)| value)
@@ -108,10 +108,10 @@ fn beyond_earlier(
 fn heights(
     history: &History,
     window: u64,
-    height: impl Fn(&Moment) -> i64 + Copy,
+    height: impl Fn(&PolicyInput) -> i64 + Copy,
 ) -> impl Iterator<Item = (u64, i64)> + Clone {
     history
         .recent(window)
-        .take_while(|moment| moment.motion == Motion::Running)
-        .map(move |moment| (moment.at, height(moment)))
+        .take_while(|input| input.motion == Motion::Running)
+        .map(move |input| (input.at, height(input)))
 }

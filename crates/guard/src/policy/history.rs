@@ -31,7 +31,7 @@ pub enum Motion {
 
 /// One look, reduced to what decisions need. Bytes unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Moment {
+pub struct PolicyInput {
     /// Monotonic nanoseconds.
     pub at: u64,
     /// What the tree may still take before it meets the tightest bound; negative beyond it.
@@ -162,7 +162,7 @@ pub struct Forecast {
 /// The recent moments, oldest first, and what was done.
 #[derive(Clone)]
 pub struct History {
-    moments: [Moment; MOMENTS],
+    inputs: [PolicyInput; MOMENTS],
     next: usize,
     len: usize,
     pub acts: Acts,
@@ -171,45 +171,45 @@ pub struct History {
 impl History {
     pub fn new() -> History {
         History {
-            moments: [Moment::default(); MOMENTS],
+            inputs: [PolicyInput::default(); MOMENTS],
             next: 0,
             len: 0,
             acts: Acts::default(),
         }
     }
 
-    pub fn push(&mut self, moment: Moment) {
-        self.moments[self.next] = moment;
+    pub fn push(&mut self, input: PolicyInput) {
+        self.inputs[self.next] = input;
         self.next = (self.next + 1) % MOMENTS;
         self.len = (self.len + 1).min(MOMENTS);
     }
 
-    pub fn last(&self) -> Option<&Moment> {
+    pub fn last(&self) -> Option<&PolicyInput> {
         self.iter().next_back()
     }
 
     /// Oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Moment> + Clone {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &PolicyInput> + Clone {
         let start = (self.next + MOMENTS - self.len) % MOMENTS;
-        (0..self.len).map(move |i| &self.moments[(start + i) % MOMENTS])
+        (0..self.len).map(move |i| &self.inputs[(start + i) % MOMENTS])
     }
 
     /// The moments of the last `window` nanoseconds, newest first. Looks whose stamp is
     /// later than that of a look after them are passed over, so stamps never rise.
-    pub fn recent(&self, window: u64) -> impl Iterator<Item = &Moment> + Clone {
-        let now = self.last().map_or(0, |moment| moment.at);
+    pub fn recent(&self, window: u64) -> impl Iterator<Item = &PolicyInput> + Clone {
+        let now = self.last().map_or(0, |input| input.at);
         let from = now.saturating_sub(window);
         let mut after = now;
         self.iter()
             .rev()
-            .filter(move |moment| {
-                let ordered = moment.at <= after;
+            .filter(move |input| {
+                let ordered = input.at <= after;
                 if ordered {
-                    after = moment.at;
+                    after = input.at;
                 }
                 ordered
             })
-            .take_while(move |moment| moment.at >= from)
+            .take_while(move |input| input.at >= from)
     }
 }
 

@@ -6,9 +6,9 @@
 //! While the answer is [`Rung::Checkpoint`] a save is wanted or under way: whoever sees it
 //! and has no save under way asks for one.
 
+use super::assessment::{Assessment, Verdict};
 use super::history::{Config, Decision, History, Motion};
 use super::rungs::{self, Heights, broken_why};
-use super::scene::{Scene, Verdict};
 use super::{ending, pause, save};
 use super::{pace, pageout};
 use antifreeze_record::event::{Rung, Trigger};
@@ -19,86 +19,86 @@ const BRAKE_KEPT: f64 = 10.0;
 
 /// What should be done now.
 pub fn decide(history: &History, config: &Config) -> Decision {
-    let Some(scene) = Scene::of(history, config) else {
+    let Some(assessment) = Assessment::new(history, config) else {
         return Decision {
             pace: pace::FASTEST,
             ..Decision::default()
         };
     };
-    let verdict = choose(&scene);
+    let verdict = choose(&assessment);
     Decision {
         rung: verdict.rung,
         trigger: verdict.trigger,
-        forecast: scene.forecast,
-        pace: pace::of(&scene, verdict.rung),
-        page_out: verdict.rung == Rung::Pause && pageout::is_wanted(&scene),
+        forecast: assessment.forecast,
+        pace: pace::for_rung(&assessment, verdict.rung),
+        page_out: verdict.rung == Rung::Pause && pageout::is_wanted(&assessment),
     }
 }
 
-fn choose(scene: &Scene) -> Verdict {
-    let acts = scene.acts();
+fn choose(assessment: &Assessment) -> Verdict {
+    let acts = assessment.acts();
     if acts.rung >= Rung::Stop || acts.stop_sent_at.is_some() {
-        if let Some(goes_on) = ending::after_interruption(scene) {
+        if let Some(goes_on) = ending::after_interruption(assessment) {
             return goes_on;
         }
-        return ending::after_stop(scene);
+        return ending::after_stop(assessment);
     }
-    if scene.now.motion == Motion::StoppedByUser {
-        return while_user_holds(scene);
+    if assessment.now.motion == Motion::StoppedByUser {
+        return while_user_holds(assessment);
     }
     if acts.rung == Rung::Pause {
-        return pause::go_on(scene);
+        return pause::go_on(assessment);
     }
-    let due = due(scene);
+    let due = due(assessment);
     if due.rung >= acts.rung {
         return due;
     }
-    settle(scene, due)
+    settle(assessment, due)
 }
 
 /// The highest rung that is due, were there nothing before it.
-fn due(scene: &Scene) -> Verdict {
-    if let Some(trigger) = rungs::stop(scene) {
-        let rung = if rungs::stop_can_wait(scene) {
+fn due(assessment: &Assessment) -> Verdict {
+    if let Some(trigger) = rungs::stop(assessment) {
+        let rung = if rungs::stop_can_wait(assessment) {
             Rung::Checkpoint
         } else {
             Rung::Stop
         };
         return Verdict::new(rung, trigger);
     }
-    if pause::due(scene) {
+    if pause::due(assessment) {
         // A paused trainer cannot save.
-        let rung = if save::comes_first(scene) {
+        let rung = if save::comes_first(assessment) {
             Rung::Checkpoint
         } else {
             Rung::Pause
         };
         return Verdict::new(rung, Trigger::OthersGrew);
     }
-    rungs::below_pause(scene, &Heights::entering(scene))
+    rungs::below_pause(assessment, &Heights::entering(assessment))
 }
 
 /// How far down from the present rung.
-fn settle(scene: &Scene, due: Verdict) -> Verdict {
-    let present = scene.acts().rung;
-    let saving = save::pending(scene);
-    if present == Rung::Checkpoint && !saving && !save::wanted(scene) {
+fn settle(assessment: &Assessment, due: Verdict) -> Verdict {
+    let present = assessment.acts().rung;
+    let saving = save::pending(assessment);
+    if present == Rung::Checkpoint && !saving && !save::wanted(assessment) {
         // The save is done or was missed; keeping the rung would ask for another.
-        return settled(scene, due, Rung::Brake);
+        return settled(assessment, due, Rung::Brake);
     }
     let kept = if present == Rung::Brake {
         BRAKE_KEPT
     } else {
         KEPT
     };
-    if (present == Rung::Checkpoint && saving) || scene.age(scene.acts().since) < kept {
+    if (present == Rung::Checkpoint && saving) || assessment.age(assessment.acts().since) < kept {
         return Verdict::new(present, due.trigger);
     }
-    settled(scene, due, present)
+    settled(assessment, due, present)
 }
 
-fn settled(scene: &Scene, due: Verdict, most: Rung) -> Verdict {
-    let staying = rungs::below_pause(scene, &Heights::staying(scene)).at_most(most);
+fn settled(assessment: &Assessment, due: Verdict, most: Rung) -> Verdict {
+    let staying = rungs::below_pause(assessment, &Heights::staying(assessment)).at_most(most);
     if staying.rung > due.rung {
         staying
     } else {
@@ -108,15 +108,15 @@ fn settled(scene: &Scene, due: Verdict, most: Rung) -> Verdict {
 
 /// What the user stopped is left alone: it cannot save, does not grow, and is not ours to
 /// continue. Only when the machine is lost otherwise, and it is what fills it, is it ended.
-fn while_user_holds(scene: &Scene) -> Verdict {
-    let lost = (scene.signals.most_available as f64) < scene.reserve() / 8.0;
-    if lost && scene.tree_is_largest() {
-        return Verdict::new(Rung::Stop, broken_why(scene));
+fn while_user_holds(assessment: &Assessment) -> Verdict {
+    let lost = (assessment.signals.most_available as f64) < assessment.reserve() / 8.0;
+    if lost && assessment.tree_is_largest() {
+        return Verdict::new(Rung::Stop, broken_why(assessment));
     }
-    let present = scene.acts().rung;
-    let due = rungs::below_pause(scene, &Heights::entering(scene)).at_most(Rung::Warn);
+    let present = assessment.acts().rung;
+    let due = rungs::below_pause(assessment, &Heights::entering(assessment)).at_most(Rung::Warn);
     if due.rung < present && present <= Rung::Warn {
-        return settle(scene, due);
+        return settle(assessment, due);
     }
     due
 }

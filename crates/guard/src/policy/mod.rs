@@ -5,6 +5,7 @@
 //!
 //! [`decide`] chooses the rung of the ladder; [`plan`] places the wall.
 
+mod assessment;
 mod ending;
 mod forecast;
 mod history;
@@ -14,7 +15,6 @@ mod pageout;
 mod pause;
 mod rungs;
 mod save;
-mod scene;
 mod signals;
 mod trend;
 mod wall;

@@ -1,7 +1,7 @@
 //! When to look again: often enough to see the room go before it is gone.
 
-use super::history::Moment;
-use super::scene::Scene;
+use super::assessment::Assessment;
+use super::history::PolicyInput;
 use antifreeze_record::event::Rung;
 use core::time::Duration;
 
@@ -16,10 +16,10 @@ const LOOKS: f64 = 4.0;
 /// The past in which a faster fill counts, nanoseconds.
 const RECENTLY: u64 = 5_000_000_000;
 
-pub(super) fn of(scene: &Scene, rung: Rung) -> Duration {
-    let room = scene.room().max(0.0);
-    let wait = room / fill_rate(scene) / LOOKS;
-    let slowest = if rung >= Rung::Warn || room < scene.total() / 10.0 {
+pub(super) fn for_rung(assessment: &Assessment, rung: Rung) -> Duration {
+    let room = assessment.room().max(0.0);
+    let wait = room / fill_rate(assessment) / LOOKS;
+    let slowest = if rung >= Rung::Warn || room < assessment.total() / 10.0 {
         ALERT
     } else {
         SLOWEST
@@ -30,8 +30,8 @@ pub(super) fn of(scene: &Scene, rung: Rung) -> Duration {
 }
 
 /// The fastest fall of the room between two looks lately, at least what is possible.
-fn fill_rate(scene: &Scene) -> f64 {
-    let newer = scene.history.recent(RECENTLY);
+fn fill_rate(assessment: &Assessment) -> f64 {
+    let newer = assessment.history.recent(RECENTLY);
     let older = newer.clone().skip(1);
     newer
         .zip(older)
@@ -40,7 +40,7 @@ fn fill_rate(scene: &Scene) -> f64 {
 }
 
 /// Bytes a second; looks closer than a millisecond are taken as a millisecond apart.
-fn fall(newer: &Moment, older: &Moment) -> f64 {
+fn fall(newer: &PolicyInput, older: &PolicyInput) -> f64 {
     let time = newer.at.saturating_sub(older.at).max(1_000_000) as f64 / 1e9;
     (i128::from(older.room) - i128::from(newer.room)) as f64 / time
 }

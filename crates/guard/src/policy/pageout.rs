@@ -3,8 +3,8 @@
 //! A pause stops the growth of the tree, not that of other programs. The kernel takes what they need from all
 //! programs alike, and those that a person uses wait for the disk until it has found out which pages are not used.
 
+use super::assessment::Assessment;
 use super::pause::FAST;
-use super::scene::Scene;
 use antifreeze_sense::Pid;
 
 /// What a process must hold in memory to be worth the interruption, bytes.
@@ -22,11 +22,11 @@ pub struct PageoutCandidate {
 
 /// Whether a tree that is paused should make room: memory is short, or will be before a disk has taken the tree in,
 /// and swap has room. What is in swap already and still in memory counts as room: the kernel needs no disk for it.
-pub(super) fn is_wanted(scene: &Scene) -> bool {
-    let now = scene.now;
+pub(super) fn is_wanted(assessment: &Assessment) -> bool {
+    let now = assessment.now;
     let swap_has_room = now.swap_free.is_some_and(|free| free > now.reserve / 2);
-    let left = scene.available() + now.swap_cached as f64;
-    swap_has_room && left < 1.5 * scene.reserve() + FAST * scene.signals.available_fall
+    let left = assessment.available() + now.swap_cached as f64;
+    swap_has_room && left < 1.5 * assessment.reserve() + FAST * assessment.signals.available_fall
 }
 
 /// The largest that can be asked: one after the other, because they share a disk.

@@ -4,10 +4,10 @@
 //! than its deadline, and after it the tree runs for a while before it can be paused
 //! again, unless the others take still more.
 
+use super::assessment::{Assessment, Verdict};
 use super::history::Bound;
 use super::rungs::{self, Heights, broken_why};
 use super::save;
-use super::scene::{Scene, Verdict};
 use super::signals::STALL_SHARE;
 use antifreeze_record::event::{Rung, Trigger};
 use core::time::Duration;
@@ -30,108 +30,113 @@ const STEP: u64 = 1_500_000_000;
 const STILL: f64 = 2.0;
 
 /// Whether somebody else's growth calls for a pause.
-pub(super) fn due(scene: &Scene) -> bool {
-    let signals = &scene.signals;
+pub(super) fn due(assessment: &Assessment) -> bool {
+    let signals = &assessment.signals;
     // The tree's own coming and going says nothing of how fast the others take it, and at
     // the end of a step there is only a moment with more.
     let least = signals.least_available as f64;
-    let (time, room) = match scene.config.pages_out {
+    let (time, room) = match assessment.config.pages_out {
         true => (FAST_TO_PAGE_OUT, ROOM_TO_PAGE_OUT),
         false => (FAST, 1.5),
     };
-    let goes_fast = least < time * signals.others_growth && least < room * scene.reserve();
-    let pressed = scene.available() < scene.reserve() / 2.0
+    let goes_fast = least < time * signals.others_growth && least < room * assessment.reserve();
+    let pressed = assessment.available() < assessment.reserve() / 2.0
         || goes_fast
         || signals.storm()
-        || (signals.stalled > STALL_SHARE && scene.available() < scene.reserve());
+        || (signals.stalled > STALL_SHARE && assessment.available() < assessment.reserve());
     pressed
-        && scene.now.bound != Bound::Budget
+        && assessment.now.bound != Bound::Budget
         && signals.others_grew()
         && !signals.growing
-        && !tried(scene)
-        && !can_wait_for_the_step(scene)
+        && !tried(assessment)
+        && !can_wait_for_the_step(assessment)
 }
 
 /// A tree that is stopped in mid-step keeps what the step would have given back. While there
 /// is some room it may come to where it holds little.
-fn can_wait_for_the_step(scene: &Scene) -> bool {
+fn can_wait_for_the_step(assessment: &Assessment) -> bool {
     let lately = || {
-        let moments = scene.history.recent(STEP);
-        moments.map(|moment| moment.footprint)
+        let inputs = assessment.history.recent(STEP);
+        inputs.map(|input| input.footprint)
     };
-    let least = lately().min().unwrap_or(scene.now.footprint);
+    let least = lately().min().unwrap_or(assessment.now.footprint);
     let swing = lately().max().unwrap_or(least) - least;
-    swing as f64 > scene.reserve() / 8.0
-        && scene.now.footprint > least + swing / 3
-        && scene.available() > scene.reserve() / 2.0
-        && !scene.signals.storm()
+    swing as f64 > assessment.reserve() / 8.0
+        && assessment.now.footprint > least + swing / 3
+        && assessment.available() > assessment.reserve() / 2.0
+        && !assessment.signals.storm()
 }
 
 /// It was paused a while ago, and that is not to be repeated.
-pub(super) fn tried(scene: &Scene) -> bool {
-    scene
+pub(super) fn tried(assessment: &Assessment) -> bool {
+    assessment
         .acts()
         .resumed_at
-        .is_some_and(|at| !may_pause_again(scene, at))
+        .is_some_and(|at| !may_pause_again(assessment, at))
 }
 
-fn may_pause_again(scene: &Scene, resumed_at: u64) -> bool {
-    let then = scene
+fn may_pause_again(assessment: &Assessment, resumed_at: u64) -> bool {
+    let then = assessment
         .history
         .iter()
-        .find(|moment| moment.at >= resumed_at)
-        .unwrap_or(scene.now);
-    let worse = scene.now.others.saturating_sub(then.others) as f64 > scene.total() / 20.0;
-    scene.age(resumed_at) > BACK_OFF.as_secs_f64() || worse
+        .find(|input| input.at >= resumed_at)
+        .unwrap_or(assessment.now);
+    let worse =
+        assessment.now.others.saturating_sub(then.others) as f64 > assessment.total() / 20.0;
+    assessment.age(resumed_at) > BACK_OFF.as_secs_f64() || worse
 }
 
 /// What becomes of a tree that is paused.
-pub(super) fn go_on(scene: &Scene) -> Verdict {
-    if nowhere_to_go(scene) {
-        return Verdict::new(Rung::Stop, broken_why(scene));
+pub(super) fn go_on(assessment: &Assessment) -> Verdict {
+    if nowhere_to_go(assessment) {
+        return Verdict::new(Rung::Stop, broken_why(assessment));
     }
-    let acts = scene.acts();
+    let acts = assessment.acts();
     let paused_at = acts.paused_at.unwrap_or(acts.since);
     let asked = acts.resume_asked_at.is_some_and(|at| at >= paused_at);
     // What went to swap meanwhile wants to come back first, unless it is still in memory too.
-    let to_return = if scene.config.swap_is_memory {
+    let to_return = if assessment.config.swap_is_memory {
         0
     } else {
-        scene.now.swap_beyond.saturating_sub(scene.now.swap_cached)
+        assessment
+            .now
+            .swap_beyond
+            .saturating_sub(assessment.now.swap_cached)
     };
-    let enough = scene.reserve() * 1.2 + to_return as f64;
-    let still = scene.age(paused_at) >= STILL
-        && scene.signals.quiet_for >= STILL
-        && scene.signals.available_fall < scene.reserve() / 16.0;
-    let room_again = scene.signals.least_available as f64 > enough && still;
+    let enough = assessment.reserve() * 1.2 + to_return as f64;
+    let still = assessment.age(paused_at) >= STILL
+        && assessment.signals.quiet_for >= STILL
+        && assessment.signals.available_fall < assessment.reserve() / 16.0;
+    let room_again = assessment.signals.least_available as f64 > enough && still;
     let trigger = if asked {
         Trigger::UserRequest
     } else if room_again {
         Trigger::RoomAvailable
-    } else if scene.age(paused_at) > scene.config.pause_deadline.as_secs_f64() {
+    } else if assessment.age(paused_at) > assessment.config.pause_deadline.as_secs_f64() {
         Trigger::Deadline
     } else {
         return Verdict::new(Rung::Pause, Trigger::OthersGrew);
     };
     // It runs again, whatever the rest says: a stop has to be earned by running. Where
     // the pressure is still on, running begins with a save.
-    let under_pressure = !room_again && save::wanted(scene);
+    let under_pressure = !room_again && save::wanted(assessment);
     let rung = if under_pressure {
         Rung::Checkpoint
     } else {
-        rungs::below_pause(scene, &Heights::entering(scene)).rung
+        rungs::below_pause(assessment, &Heights::entering(assessment)).rung
     };
     Verdict::new(rung, trigger)
 }
 
 /// The pages of a paused tree go to swap. Once that is full the kernel would kill the tree
 /// where it stands; ended by us it may still clean up.
-fn nowhere_to_go(scene: &Scene) -> bool {
-    let swap_is_full = scene
+fn nowhere_to_go(assessment: &Assessment) -> bool {
+    let swap_is_full = assessment
         .now
         .swap_free
-        .is_some_and(|free| (free as f64) < scene.reserve() / 4.0);
-    let stalled = scene.available() < scene.reserve() / 3.0 && scene.signals.stalled > STALL_SHARE;
-    let stuck = scene.available() < scene.reserve() / 8.0 || stalled;
-    (swap_is_full && stuck) || (scene.config.swap_is_memory && stalled)
+        .is_some_and(|free| (free as f64) < assessment.reserve() / 4.0);
+    let stalled = assessment.available() < assessment.reserve() / 3.0
+        && assessment.signals.stalled > STALL_SHARE;
+    let stuck = assessment.available() < assessment.reserve() / 8.0 || stalled;
+    (swap_is_full && stuck) || (assessment.config.swap_is_memory && stalled)
 }

@@ -3,8 +3,8 @@
 //! A rung never becomes due because there is more memory: each condition is met the more
 //! easily the less is left.
 
-use super::history::{Bound, Forecast, Moment};
-use super::scene::{Scene, Verdict};
+use super::assessment::{Assessment, Verdict};
+use super::history::{Bound, Forecast, PolicyInput};
 use super::signals::STALL_SHARE;
 use super::{pause, save};
 use antifreeze_record::event::{Rung, Trigger};
@@ -32,28 +32,28 @@ pub(super) struct Heights {
 }
 
 impl Heights {
-    pub fn entering(scene: &Scene) -> Heights {
+    pub fn entering(assessment: &Assessment) -> Heights {
         Heights {
-            room: scene.room(),
-            available: scene.available(),
+            room: assessment.room(),
+            available: assessment.available(),
             ease: 1.0,
-            storm: scene.signals.storm(),
+            storm: assessment.signals.storm(),
         }
     }
 
-    pub fn staying(scene: &Scene) -> Heights {
+    pub fn staying(assessment: &Assessment) -> Heights {
         Heights {
-            room: scene.signals.least_room as f64,
-            available: scene.signals.least_available as f64,
+            room: assessment.signals.least_room as f64,
+            available: assessment.signals.least_available as f64,
             ease: 1.25,
-            storm: scene.signals.storm() || scene.signals.quiet_for < 2.0,
+            storm: assessment.signals.storm() || assessment.signals.quiet_for < 2.0,
         }
     }
 
-    fn forecast_within(&self, scene: &Scene, seconds: f64) -> bool {
-        scene.forecast.is_some_and(|forecast| {
+    fn forecast_within(&self, assessment: &Assessment, seconds: f64) -> bool {
+        assessment.forecast.is_some_and(|forecast| {
             forecast.confidence >= DECENT / self.ease
-                && time_to_end(scene, &forecast) <= seconds * self.ease
+                && time_to_end(assessment, &forecast) <= seconds * self.ease
         })
     }
 
@@ -66,20 +66,20 @@ impl Heights {
     }
 
     /// Beyond the bound; for staying, within a few percent of it.
-    fn bound_broken(&self, scene: &Scene) -> bool {
-        let beyond_wall = self.room + scene.now.kept_back as f64;
-        beyond_wall < scene.total() * (self.ease - 1.0) / 10.0
+    fn bound_broken(&self, assessment: &Assessment) -> bool {
+        let beyond_wall = self.room + assessment.now.kept_back as f64;
+        beyond_wall < assessment.total() * (self.ease - 1.0) / 10.0
     }
 
-    fn stalling(&self, scene: &Scene) -> bool {
-        scene.signals.stalled * self.ease > STALL_SHARE
+    fn stalling(&self, assessment: &Assessment) -> bool {
+        assessment.signals.stalled * self.ease > STALL_SHARE
     }
 }
 
-type Due = fn(&Scene, &Heights) -> Option<Trigger>;
+type Due = fn(&Assessment, &Heights) -> Option<Trigger>;
 
 /// The highest rung below pause that is due.
-pub(super) fn below_pause(scene: &Scene, heights: &Heights) -> Verdict {
+pub(super) fn below_pause(assessment: &Assessment, heights: &Heights) -> Verdict {
     const RUNGS: [(Rung, Due); 4] = [
         (Rung::Checkpoint, checkpoint),
         (Rung::Brake, brake),
@@ -88,236 +88,242 @@ pub(super) fn below_pause(scene: &Scene, heights: &Heights) -> Verdict {
     ];
     RUNGS
         .iter()
-        .find_map(|(rung, due)| Some(Verdict::new(*rung, due(scene, heights)?)))
+        .find_map(|(rung, due)| Some(Verdict::new(*rung, due(assessment, heights)?)))
         .unwrap_or(Verdict::new(Rung::Calm, Trigger::Unspecified))
 }
 
-fn watch(scene: &Scene, heights: &Heights) -> Option<Trigger> {
-    (heights.forecast_within(scene, 600.0) || heights.room_below(scene.total() / 4.0))
-        .then(|| bound_why(scene))
+fn watch(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
+    (heights.forecast_within(assessment, 600.0) || heights.room_below(assessment.total() / 4.0))
+        .then(|| bound_why(assessment))
 }
 
-fn warn(scene: &Scene, heights: &Heights) -> Option<Trigger> {
-    if let Some(trigger) = hard(scene, heights) {
+fn warn(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
+    if let Some(trigger) = hard(assessment, heights) {
         return Some(trigger);
     }
-    let forecast = heights.forecast_within(scene, (4.0 * scene.save_time()).max(60.0))
-        && !begins_to_train(scene);
+    let forecast = heights.forecast_within(assessment, (4.0 * assessment.save_time()).max(60.0))
+        && !begins_to_train(assessment);
     // A run that is over in seconds leaves no past to forecast from. Far from the bound a
     // large stride is only a start: importing, loading. A rise of less than a stride is
     // only a higher peak.
-    let stride = scene.now.stride as f64;
-    let near = scene.signals.growing
-        && scene.signals.tree_rise >= stride
-        && heights.room_below((4.0 * stride).min(scene.total() / 4.0));
+    let stride = assessment.now.stride as f64;
+    let near = assessment.signals.growing
+        && assessment.signals.tree_rise >= stride
+        && heights.room_below((4.0 * stride).min(assessment.total() / 4.0));
     if forecast || near {
-        return Some(grower(scene));
+        return Some(grower(assessment));
     }
     // These end at a warning. A save onto a full disk would fail and may spoil the last
     // good one; a full /dev/shm is met by whoever writes to it next, saved or not.
-    if scene.signals.disk_low {
+    if assessment.signals.disk_low {
         return Some(Trigger::DiskFull);
     }
-    scene.signals.shm_low.then_some(Trigger::ShmFull)
+    assessment.signals.shm_low.then_some(Trigger::ShmFull)
 }
 
-fn brake(scene: &Scene, heights: &Heights) -> Option<Trigger> {
-    if heights.stalling(scene) {
+fn brake(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
+    if heights.stalling(assessment) {
         return Some(Trigger::Stalling);
     }
-    if heights.available_below(scene.reserve() / 2.0) {
-        return Some(broken_why(scene));
+    if heights.available_below(assessment.reserve() / 2.0) {
+        return Some(broken_why(assessment));
     }
     // What is allowed to go to swap has to be pushed there before memory runs short.
-    if scene.may_swap() && heights.available_below(1.5 * scene.reserve()) {
-        return Some(grower(scene));
+    if assessment.may_swap() && heights.available_below(1.5 * assessment.reserve()) {
+        return Some(grower(assessment));
     }
     // A run that has just begun fills its memory for a while; the wall stands behind it.
-    let begun = scene.known_for() < START && scene.room() > scene.total() / 4.0;
-    let forecast = heights.forecast_within(scene, (3.0 * scene.save_time()).max(20.0));
-    (forecast && !begun && !begins_to_train(scene)).then(|| grower(scene))
+    let begun = assessment.known_for() < START && assessment.room() > assessment.total() / 4.0;
+    let forecast = heights.forecast_within(assessment, (3.0 * assessment.save_time()).max(20.0));
+    (forecast && !begun && !begins_to_train(assessment)).then(|| grower(assessment))
 }
 
 /// A save that comes too late is still asked for: a trainer that survives the wall can
 /// finish it there, and whatever is more urgent has a higher rung of its own.
-fn checkpoint(scene: &Scene, heights: &Heights) -> Option<Trigger> {
-    if !save::wanted(scene) && !save::pending(scene) {
+fn checkpoint(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
+    if !save::wanted(assessment) && !save::pending(assessment) {
         return None;
     }
-    if scene.signals.tree_grew
-        && let Some(trigger) = hard(scene, heights)
+    if assessment.signals.tree_grew
+        && let Some(trigger) = hard(assessment, heights)
     {
         return Some(trigger);
     }
-    if save::is_last_call(scene) {
-        return Some(grower(scene));
+    if save::is_last_call(assessment) {
+        return Some(grower(assessment));
     }
-    let forecast = heights.forecast_within(scene, (2.0 * scene.save_time()).max(10.0));
-    (forecast && !begins_to_train(scene)).then(|| grower(scene))
+    let forecast = heights.forecast_within(assessment, (2.0 * assessment.save_time()).max(10.0));
+    (forecast && !begins_to_train(assessment)).then(|| grower(assessment))
 }
 
 /// Frameworks, a model, the first batches, the optimizer's own memory: whoever is seen to be at that
 /// grows fast and then no more. Not where little is left: then it counts all the same.
-fn begins_to_train(scene: &Scene) -> bool {
-    let has_begun = |moment: &Moment| moment.steps.is_some_and(|steps| steps > 0);
-    let begins = match scene.now.steps {
+fn begins_to_train(assessment: &Assessment) -> bool {
+    let has_begun = |input: &PolicyInput| input.steps.is_some_and(|steps| steps > 0);
+    let begins = match assessment.now.steps {
         None => false,
-        Some(0) => scene.known_for() < START,
+        Some(0) => assessment.known_for() < START,
         Some(steps) => {
-            let mut lately = scene.history.iter().filter(|at| scene.age(at.at) < START);
-            steps < FIRST_STEPS || lately.any(|moment| !has_begun(moment))
+            let mut lately = assessment
+                .history
+                .iter()
+                .filter(|at| assessment.age(at.at) < START);
+            steps < FIRST_STEPS || lately.any(|input| !has_begun(input))
         }
     };
-    begins && scene.room() > scene.total() / 4.0
+    begins && assessment.room() > assessment.total() / 4.0
 }
 
 /// The tree must end so that the machine, or the run's last save, lives.
-pub(super) fn stop(scene: &Scene) -> Option<Trigger> {
-    let signals = &scene.signals;
-    if scene.now.bound == Bound::Budget && budget_exceeded(scene) {
+pub(super) fn stop(assessment: &Assessment) -> Option<Trigger> {
+    let signals = &assessment.signals;
+    if assessment.now.bound == Bound::Budget && budget_exceeded(assessment) {
         return Some(Trigger::BudgetExceeded);
     }
-    if on_doorstep(scene) {
+    if on_doorstep(assessment) {
         return Some(Trigger::TreeGrowth);
     }
     // No cushion catches it beyond the wall; what is left there is for ending well.
-    if scene.config.attached && scene.grows_beyond_wall() {
-        return Some(bound_why(scene));
+    if assessment.config.attached && assessment.grows_beyond_wall() {
+        return Some(bound_why(assessment));
     }
-    if starves_others(scene) {
+    if starves_others(assessment) {
         return Some(Trigger::Stalling);
     }
-    if lives_on_swap(scene) {
+    if lives_on_swap(assessment) {
         return Some(Trigger::TreeGrowth);
     }
-    if save::is_all_there_is_to_do(scene) {
-        return Some(match scene.now.bound {
+    if save::is_all_there_is_to_do(assessment) {
+        return Some(match assessment.now.bound {
             Bound::Budget => Trigger::BudgetExceeded,
             Bound::Machine | Bound::Cgroup => Trigger::TreeGrowth,
         });
     }
     // Others grew: that is what a pause is for, as long as it was not tried in vain.
-    if !signals.tree_grew && !pause::tried(scene) {
+    if !signals.tree_grew && !pause::tried(assessment) {
         return None;
     }
-    if scene.available() < scene.reserve() / 4.0 && !scene.may_swap() {
-        return Some(broken_why(scene));
+    if assessment.available() < assessment.reserve() / 4.0 && !assessment.may_swap() {
+        return Some(broken_why(assessment));
     }
-    if signals.storm_for > LASTING_STORM && scene.tree_is_largest() {
+    if signals.storm_for > LASTING_STORM && assessment.tree_is_largest() {
         return Some(Trigger::SwapStorm);
     }
     // Without a wall nothing else keeps the tree inside its bound.
-    (!scene.config.wall && signals.tree_grew && scene.room() < 0.0).then(|| bound_why(scene))
+    (!assessment.config.wall && signals.tree_grew && assessment.room() < 0.0)
+        .then(|| bound_why(assessment))
 }
 
 /// The reserve has been broken for a while, by the largest, and it shows: everything waits
 /// for memory, or the tree lives on swap that was never its to use. A slow disk keeps the
 /// rate of a storm down and makes it no milder.
-fn starves_others(scene: &Scene) -> bool {
-    let broken_for = scene
+fn starves_others(assessment: &Assessment) -> bool {
+    let broken_for = assessment
         .history
         .iter()
         .rev()
-        .take_while(|moment| moment.room < 0)
+        .take_while(|input| input.room < 0)
         .last()
-        .map_or(0.0, |since| scene.age(since.at));
+        .map_or(0.0, |since| assessment.age(since.at));
     // The cushion may use half of the reserve; what grows beyond that has no wall.
-    let unwalled = scene.signals.growing && scene.room() < -scene.reserve() / 2.0;
+    let unwalled = assessment.signals.growing && assessment.room() < -assessment.reserve() / 2.0;
     let shows = unwalled
-        || scene.signals.stalled > STALL_SHARE
-        || scene.now.swap_beyond as f64 > scene.reserve() / 2.0;
-    scene.now.bound != Bound::Budget
+        || assessment.signals.stalled > STALL_SHARE
+        || assessment.now.swap_beyond as f64 > assessment.reserve() / 2.0;
+    assessment.now.bound != Bound::Budget
         && broken_for >= LASTING_STORM
-        && scene.tree_is_largest()
+        && assessment.tree_is_largest()
         && shows
 }
 
 /// It grows where no wall stops it, and what is pushed out makes the room it grows into: swap
 /// that was never its to use. One that maps what it grows by meets the wall first, later by what
 /// was forgiven of its untouched memory; and whoever was just refused may be about to let go.
-fn lives_on_swap(scene: &Scene) -> bool {
-    let refused_lately = scene
+fn lives_on_swap(assessment: &Assessment) -> bool {
+    let refused_lately = assessment
         .acts()
         .walled_at
-        .is_some_and(|at| scene.age(at) < LASTING_SWAP);
-    let forgiven = |moment: &Moment| match moment.stride {
+        .is_some_and(|at| assessment.age(at) < LASTING_SWAP);
+    let forgiven = |input: &PolicyInput| match input.stride {
         0 => 0.0,
-        _ => moment.reserve as f64 / 2.0,
+        _ => input.reserve as f64 / 2.0,
     };
-    let beyond_for = scene
+    let beyond_for = assessment
         .history
         .iter()
         .rev()
-        .take_while(|moment| moment.room as f64 + forgiven(moment) < moment.swap_beyond as f64)
+        .take_while(|input| input.room as f64 + forgiven(input) < input.swap_beyond as f64)
         .last()
-        .map_or(0.0, |since| scene.age(since.at));
-    scene.now.bound != Bound::Budget
-        && scene.now.swap_beyond as f64 > scene.reserve() / 4.0
-        && scene.signals.growing
-        && scene.signals.tree_grew
+        .map_or(0.0, |since| assessment.age(since.at));
+    assessment.now.bound != Bound::Budget
+        && assessment.now.swap_beyond as f64 > assessment.reserve() / 4.0
+        && assessment.signals.growing
+        && assessment.signals.tree_grew
         && beyond_for >= LASTING_SWAP
         && !refused_lately
 }
 
 /// Beyond the budget for several looks: the wall stands at nothing more by then, so it is
 /// something the wall does not see.
-fn budget_exceeded(scene: &Scene) -> bool {
-    let mut latest = scene.history.iter().rev().take(LASTING_LOOKS);
-    scene.history.iter().count() >= LASTING_LOOKS
-        && latest.all(|moment| {
-            let left = moment.room as f64 + moment.kept_back as f64;
-            moment.bound == Bound::Budget && left < -0.02 * moment.total as f64
+fn budget_exceeded(assessment: &Assessment) -> bool {
+    let mut latest = assessment.history.iter().rev().take(LASTING_LOOKS);
+    assessment.history.iter().count() >= LASTING_LOOKS
+        && latest.all(|input| {
+            let left = input.room as f64 + input.kept_back as f64;
+            input.bound == Bound::Budget && left < -0.02 * input.total as f64
         })
 }
 
 /// Seconds until the run meets its end: the wall, or the doorstep at which a trainer that
 /// cannot survive the wall is stopped.
-fn time_to_end(scene: &Scene, forecast: &Forecast) -> f64 {
+fn time_to_end(assessment: &Assessment, forecast: &Forecast) -> f64 {
     let time = forecast.time.as_secs_f64();
-    if !scene.config.dies_at_wall || scene.room() <= 0.0 {
+    if !assessment.config.dies_at_wall || assessment.room() <= 0.0 {
         return time;
     }
-    time * (1.0 - doorstep(scene) / scene.room()).max(0.0)
+    time * (1.0 - doorstep(assessment) / assessment.room()).max(0.0)
 }
 
 /// Where a trainer that cannot survive the wall has to be stopped.
-fn doorstep(scene: &Scene) -> f64 {
-    (2.0 * scene.now.stride as f64)
-        .max(1.5 * scene.growth())
+fn doorstep(assessment: &Assessment) -> f64 {
+    (2.0 * assessment.now.stride as f64)
+        .max(1.5 * assessment.growth())
         // Starting up takes large strides, far from any wall.
-        .min(scene.total() / 8.0)
-        .max(0.03 * scene.total())
+        .min(assessment.total() / 8.0)
+        .max(0.03 * assessment.total())
 }
 
 /// While it saves it is given a third of that: the save ends either way, and may end well.
-fn on_doorstep(scene: &Scene) -> bool {
-    let share = if save::pending(scene) { 3.0 } else { 1.0 };
-    scene.config.dies_at_wall && scene.signals.growing && scene.room() < doorstep(scene) / share
+fn on_doorstep(assessment: &Assessment) -> bool {
+    let share = if save::pending(assessment) { 3.0 } else { 1.0 };
+    assessment.config.dies_at_wall
+        && assessment.signals.growing
+        && assessment.room() < doorstep(assessment) / share
 }
 
 /// Whether a stop can wait for a save.
-pub(super) fn stop_can_wait(scene: &Scene) -> bool {
-    !on_doorstep(scene) && save::comes_first(scene)
+pub(super) fn stop_can_wait(assessment: &Assessment) -> bool {
+    !on_doorstep(assessment) && save::comes_first(assessment)
 }
 
 /// Something is wrong already, not only foreseen.
-fn hard(scene: &Scene, heights: &Heights) -> Option<Trigger> {
+fn hard(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
     if heights.storm {
         return Some(Trigger::SwapStorm);
     }
-    if scene.now.bound == Bound::Budget {
+    if assessment.now.bound == Bound::Budget {
         return heights
-            .bound_broken(scene)
+            .bound_broken(assessment)
             .then_some(Trigger::BudgetExceeded);
     }
     heights
-        .available_below(scene.reserve())
-        .then(|| broken_why(scene))
+        .available_below(assessment.reserve())
+        .then(|| broken_why(assessment))
 }
 
 /// Who brings the bound nearer.
-fn grower(scene: &Scene) -> Trigger {
-    if scene.signals.others_grew() && !scene.signals.tree_grew {
+fn grower(assessment: &Assessment) -> Trigger {
+    if assessment.signals.others_grew() && !assessment.signals.tree_grew {
         Trigger::OthersGrew
     } else {
         Trigger::TreeGrowth
@@ -325,18 +331,18 @@ fn grower(scene: &Scene) -> Trigger {
 }
 
 /// Less is left than was to be kept.
-pub(super) fn broken_why(scene: &Scene) -> Trigger {
-    match scene.now.bound {
+pub(super) fn broken_why(assessment: &Assessment) -> Trigger {
+    match assessment.now.bound {
         Bound::Cgroup => Trigger::CgroupLimit,
         Bound::Machine | Bound::Budget => Trigger::ReserveBroken,
     }
 }
 
-fn bound_why(scene: &Scene) -> Trigger {
-    if scene.signals.growing {
+fn bound_why(assessment: &Assessment) -> Trigger {
+    if assessment.signals.growing {
         return Trigger::TreeGrowth;
     }
-    match scene.now.bound {
+    match assessment.now.bound {
         Bound::Machine => Trigger::ReserveBroken,
         Bound::Cgroup => Trigger::CgroupLimit,
         Bound::Budget => Trigger::BudgetExceeded,

@@ -3,7 +3,7 @@
 //! Every signal that depends on how much memory is left gets weaker when more is left.
 
 use super::forecast::Outlook;
-use super::history::{History, Moment};
+use super::history::{History, PolicyInput};
 use super::trend::seconds;
 
 const SECOND: u64 = 1_000_000_000;
@@ -61,10 +61,10 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    pub fn of(history: &History, now: &Moment, outlook: &Outlook) -> Signals {
+    pub fn from_history(history: &History, now: &PolicyInput, outlook: &Outlook) -> Signals {
         let (storm_for, quiet_for) = storm(history);
-        let others_rise = rise(history, Edge::Low, |moment| moment.others);
-        let tree_rise = rise(history, Edge::High, |moment| moment.footprint);
+        let others_rise = rise(history, Edge::Low, |input| input.others);
+        let tree_rise = rise(history, Edge::High, |input| input.footprint);
         let total = now.total as f64;
         let lately = || history.recent(SETTLED);
         Signals {
@@ -77,21 +77,21 @@ impl Signals {
             growing: outlook.tree_grows() || tree_rise > (total / 256.0).max(1.0),
             tree_grew: outlook.tree_grows()
                 || tree_rise > (total / 64.0).max(others_rise / 4.0).max(1.0),
-            shrinking: change(history, now, |moment| Some(moment.footprint))
+            shrinking: change(history, now, |input| Some(input.footprint))
                 < -0.01 * now.footprint as f64,
-            available_fall: -change(history, now, |moment| Some(moment.available)).min(0.0),
-            others_growth: change(history, now, |moment| Some(moment.others)).max(0.0),
-            least_room: lately().map(|moment| moment.room).min().unwrap_or(now.room),
+            available_fall: -change(history, now, |input| Some(input.available)).min(0.0),
+            others_growth: change(history, now, |input| Some(input.others)).max(0.0),
+            least_room: lately().map(|input| input.room).min().unwrap_or(now.room),
             least_available: lately()
-                .map(|moment| moment.available)
+                .map(|input| input.available)
                 .min()
                 .unwrap_or(now.available),
             most_available: lately()
-                .map(|moment| moment.available)
+                .map(|input| input.available)
                 .max()
                 .unwrap_or(now.available),
-            disk_low: space_low(history, now, DISK_LOW, |moment| moment.disk_free),
-            shm_low: space_low(history, now, SHM_LOW, |moment| moment.shm_free),
+            disk_low: space_low(history, now, DISK_LOW, |input| input.disk_free),
+            shm_low: space_low(history, now, SHM_LOW, |input| input.shm_free),
         }
     }
 
@@ -109,19 +109,19 @@ impl Signals {
 
 /// Seconds of storm up to now, and seconds since the last piece of one.
 fn storm(history: &History) -> (f64, f64) {
-    let mut moments = history.recent(u64::MAX);
-    let Some(mut end) = moments.next() else {
+    let mut inputs = history.recent(u64::MAX);
+    let Some(mut end) = inputs.next() else {
         return (0.0, f64::MAX);
     };
     let now = end.at;
     let mut hot_until = None;
     let mut pieces = 0;
-    for moment in moments {
-        let length = end.at.saturating_sub(moment.at);
+    for input in inputs {
+        let length = end.at.saturating_sub(input.at);
         if length < PIECE {
             continue;
         }
-        let (Some(late), Some(early)) = (end.swapped_in, moment.swapped_in) else {
+        let (Some(late), Some(early)) = (end.swapped_in, input.swapped_in) else {
             break;
         };
         let rate = late.saturating_sub(early) as f64 / seconds(length);
@@ -136,7 +136,7 @@ fn storm(history: &History) -> (f64, f64) {
             (false, Some(until)) => return measured(now, until, end.at, pieces),
             (false, None) => {}
         }
-        end = moment;
+        end = input;
     }
     match hot_until {
         Some(until) => measured(now, until, end.at, pieces),
@@ -155,10 +155,10 @@ fn measured(now: u64, until: u64, from: u64, pieces: u32) -> (f64, f64) {
 
 /// Share of the time in which everything waited for memory while pages were scanned.
 /// A compressed swap reports waiting in plenty, so waiting without reclaim is nothing.
-fn stalled(history: &History, now: &Moment) -> f64 {
-    let waited = change(history, now, |moment| moment.stalled_us) / 1e6;
+fn stalled(history: &History, now: &PolicyInput) -> f64 {
+    let waited = change(history, now, |input| input.stalled_us) / 1e6;
     let reclaiming = match now.scanned {
-        Some(_) => change(history, now, |moment| moment.scanned) >= RECLAIM_RATE,
+        Some(_) => change(history, now, |input| input.scanned) >= RECLAIM_RATE,
         None => now.available < now.reserve,
     };
     if reclaiming { waited.max(0.0) } else { 0.0 }
@@ -166,10 +166,14 @@ fn stalled(history: &History, now: &Moment) -> f64 {
 
 /// How much a value changed per second over the last second or a little more; 0 when
 /// nothing that old is remembered.
-fn change(history: &History, now: &Moment, value: impl Fn(&Moment) -> Option<u64>) -> f64 {
+fn change(
+    history: &History,
+    now: &PolicyInput,
+    value: impl Fn(&PolicyInput) -> Option<u64>,
+) -> f64 {
     let before = history
         .recent(u64::MAX)
-        .find(|moment| now.at.saturating_sub(moment.at) >= SECOND);
+        .find(|input| now.at.saturating_sub(input.at) >= SECOND);
     let Some(before) = before else { return 0.0 };
     let (Some(late), Some(early)) = (value(now), value(before)) else {
         return 0.0;
@@ -187,23 +191,23 @@ enum Edge {
 }
 
 /// How much a series rose from the past half minute to now, at comparable heights.
-fn rise(history: &History, edge: Edge, value: impl Fn(&Moment) -> u64) -> f64 {
-    let now = history.last().map_or(0, |moment| moment.at);
-    let is_now = |moment: &&Moment| now.saturating_sub(moment.at) < GROWERS_NOW;
+fn rise(history: &History, edge: Edge, value: impl Fn(&PolicyInput) -> u64) -> f64 {
+    let now = history.last().map_or(0, |input| input.at);
+    let is_now = |input: &&PolicyInput| now.saturating_sub(input.at) < GROWERS_NOW;
     let pick = |best: Option<u64>, value: u64| match (edge, best) {
         (_, None) => Some(value),
         (Edge::High, Some(best)) => Some(best.max(value)),
         (Edge::Low, Some(best)) => Some(best.min(value)),
     };
-    let moments = || history.recent(GROWERS_OVER);
-    let late = moments()
+    let inputs = || history.recent(GROWERS_OVER);
+    let late = inputs()
         .take_while(is_now)
-        .fold(None, |best, moment| pick(best, value(moment)));
-    let early = moments()
+        .fold(None, |best, input| pick(best, value(input)));
+    let early = inputs()
         .skip_while(is_now)
-        .fold(None, |best, moment| pick(best, value(moment)))
+        .fold(None, |best, input| pick(best, value(input)))
         // All that is remembered is a second: then its beginning is the past.
-        .or_else(|| moments().last().map(&value));
+        .or_else(|| inputs().last().map(&value));
     match (late, early) {
         (Some(late), Some(early)) => late.saturating_sub(early) as f64,
         _ => 0.0,
@@ -212,9 +216,9 @@ fn rise(history: &History, edge: Edge, value: impl Fn(&Moment) -> u64) -> f64 {
 
 fn space_low(
     history: &History,
-    now: &Moment,
+    now: &PolicyInput,
     low: u64,
-    free: impl Fn(&Moment) -> Option<u64>,
+    free: impl Fn(&PolicyInput) -> Option<u64>,
 ) -> bool {
     let Some(left) = free(now) else { return false };
     let fall = -change(history, now, free);

@@ -135,13 +135,13 @@ impl WallState {
 
     /// Takes in what the cushion has told of so far: bytes of files that were mapped to be written to privately,
     /// each a moment before it was mapped. They are no growth.
-    pub fn hear_of_files(&mut self, files: u64) {
+    pub fn exclude_file_growth(&mut self, files: u64) {
         self.files_new = files.saturating_sub(self.files);
         self.files = files;
     }
 
     /// Takes in how much the cushion says that was reserved and allocated zeroed so far.
-    pub fn hear_of_untouched(&mut self, reserved: u64, zeroed: u64) {
+    pub fn exclude_untouched(&mut self, reserved: u64, zeroed: u64) {
         self.reserved.total = reserved;
         self.zeroed.total = zeroed;
     }

@@ -133,7 +133,7 @@ pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>
     if !room.wall {
         return Planned::default();
     }
-    let shares = Shares::of(room, candidates);
+    let shares = Shares::new(room, candidates);
     // Those who ask are answered one after the other, each from what the ones before it
     // left: one look may answer many, and must not promise the same twice.
     let alone = candidates.iter().filter(|asker| asker.wants > 0).count() == 1;
@@ -208,7 +208,7 @@ struct Shares {
 }
 
 impl Shares {
-    fn of(room: &WallRoom, candidates: &[Candidate]) -> Shares {
+    fn new(room: &WallRoom, candidates: &[Candidate]) -> Shares {
         let sum = |value: fn(&WallState) -> u64| {
             candidates
                 .iter()

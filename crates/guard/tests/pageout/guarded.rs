@@ -3,7 +3,7 @@
 use antifreeze_guard::hands::pageout::{Pageout, PageoutState};
 use antifreeze_guard::hands::stop;
 use antifreeze_guard::interruptible::inspect;
-use antifreeze_guard::mark::Mark;
+use antifreeze_guard::process_state::ProcessState;
 use antifreeze_ipc::page::{self, PAGEOUT_SIGNAL, PAGER_FINISHED, STALE_NS};
 use antifreeze_ipc::shared::{Memory, Shared};
 use antifreeze_sense::clock::monotonic_ns;
@@ -33,7 +33,7 @@ pub struct Guarded {
     _memory: Memory,
     machine: MachineSensors,
     sample: Sample,
-    tree: ProcessTree<Mark>,
+    tree: ProcessTree<ProcessState>,
 }
 
 pub struct Said(Vec<(String, i64)>);

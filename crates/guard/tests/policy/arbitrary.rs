@@ -1,7 +1,7 @@
 //! Histories that could be, and moments that could not.
 
 use crate::given::*;
-use antifreeze_guard::policy::{Bound, Config, History, Moment, Motion, Save};
+use antifreeze_guard::policy::{Bound, Config, History, Motion, PolicyInput, Save};
 use antifreeze_record::event::Rung;
 use proptest::prelude::*;
 use std::time::Duration;
@@ -65,7 +65,7 @@ fn ever() -> impl Strategy<Value = Option<f64>> {
 }
 
 /// Moments that could be: everything moves by steps, often fast enough to matter.
-pub fn walk() -> impl Strategy<Value = Vec<Moment>> {
+pub fn walk() -> impl Strategy<Value = Vec<PolicyInput>> {
     let step = (
         50u64..1000,
         -400i64..600,
@@ -83,29 +83,29 @@ pub fn walk() -> impl Strategy<Value = Vec<Moment>> {
         prop::option::of(0u32..40),
     )
         .prop_map(|(steps, bound, motion, start, stride, trained)| {
-            let mut moment = Moment {
+            let mut input = PolicyInput {
                 bound,
                 steps: trained,
                 stride: stride * MB,
                 ..quiet()
             };
-            takes(&mut moment, (start * MB) as f64);
+            takes(&mut input, (start * MB) as f64);
             steps
                 .into_iter()
                 .map(|(ms, tree, others, swapped, scanned, stalled)| {
-                    moment.at += ms * 1_000_000;
-                    moment.footprint = moment.footprint.saturating_add_signed(tree * MB as i64);
-                    moment.others = moment.others.saturating_add_signed(others * MB as i64);
-                    moment.available = moment
+                    input.at += ms * 1_000_000;
+                    input.footprint = input.footprint.saturating_add_signed(tree * MB as i64);
+                    input.others = input.others.saturating_add_signed(others * MB as i64);
+                    input.available = input
                         .total
-                        .saturating_sub(moment.footprint)
-                        .saturating_sub(moment.others);
-                    moment.room = moment.available as i64 - moment.reserve as i64;
-                    moment.swapped_in = moment.swapped_in.map(|count| count + swapped);
-                    moment.scanned = moment.scanned.map(|count| count + scanned);
-                    moment.stalled_us = moment.stalled_us.map(|count| count + stalled);
-                    moment.motion = motion;
-                    moment
+                        .saturating_sub(input.footprint)
+                        .saturating_sub(input.others);
+                    input.room = input.available as i64 - input.reserve as i64;
+                    input.swapped_in = input.swapped_in.map(|count| count + swapped);
+                    input.scanned = input.scanned.map(|count| count + scanned);
+                    input.stalled_us = input.stalled_us.map(|count| count + stalled);
+                    input.motion = motion;
+                    input
                 })
                 .collect()
         })
@@ -156,10 +156,10 @@ pub fn past() -> impl Strategy<Value = Past> {
         )
 }
 
-pub fn built(moments: &[Moment], past: &Past) -> History {
+pub fn built(inputs: &[PolicyInput], past: &Past) -> History {
     let mut history = History::new();
-    for moment in moments {
-        history.push(*moment);
+    for input in inputs {
+        history.push(*input);
     }
     let then = |seconds: f64| ago(&history, seconds);
     let save = match past.save {
@@ -187,7 +187,7 @@ pub fn built(moments: &[Moment], past: &Past) -> History {
     history
 }
 
-pub fn wild_moment() -> impl Strategy<Value = Moment> {
+pub fn wild_moment() -> impl Strategy<Value = PolicyInput> {
     let wild = || prop_oneof![any::<u64>(), Just(0), Just(u64::MAX), 0..64 * GB];
     let count = || prop::option::of(any::<u64>());
     (
@@ -196,7 +196,7 @@ pub fn wild_moment() -> impl Strategy<Value = Moment> {
         (count(), count(), count(), count(), count(), count()),
         wild(),
     )
-        .prop_map(|(sizes, tree, counts, swap_cached)| Moment {
+        .prop_map(|(sizes, tree, counts, swap_cached)| PolicyInput {
             swap_cached,
             kept_back: 0,
             swap_beyond: 0,
@@ -221,10 +221,10 @@ pub fn wild_moment() -> impl Strategy<Value = Moment> {
         })
 }
 
-pub fn built_wild(moments: &[Moment], past: &Past) -> History {
+pub fn built_wild(inputs: &[PolicyInput], past: &Past) -> History {
     let mut history = built(&[quiet()], past);
-    for moment in moments {
-        history.push(*moment);
+    for input in inputs {
+        history.push(*input);
     }
     history
 }

@@ -29,14 +29,14 @@ fn others_that_grew_pause_the_tree() {
 
 #[test]
 fn a_storm_or_a_stall_pauses_earlier() {
-    let storm = history(20.0, 100, |t, moment| {
-        others_take(moment, (t / 20.0) * (7500 * MB) as f64);
-        swapping(moment, t, 5000.0, 3.0);
+    let storm = history(20.0, 100, |t, input| {
+        others_take(input, (t / 20.0) * (7500 * MB) as f64);
+        swapping(input, t, 5000.0, 3.0);
     });
     assert_eq!(decision(&storm).rung, Rung::Pause);
-    let stalled = history(20.0, 100, |t, moment| {
-        others_take(moment, (t / 20.0) * (8400 * MB) as f64);
-        stalling(moment, t, 0.3, 50_000.0);
+    let stalled = history(20.0, 100, |t, input| {
+        others_take(input, (t / 20.0) * (8400 * MB) as f64);
+        stalling(input, t, 0.3, 50_000.0);
     });
     assert_eq!(decision(&stalled).rung, Rung::Pause);
 }
@@ -48,9 +48,9 @@ fn a_tree_that_pages_out_is_paused_earlier() {
         ..config()
     };
     let growing = |rate: u64, left: u64| {
-        history(20.0, 100, move |t, moment| {
-            let taken = moment.available as f64 - left as f64 - (20.0 - t) * rate as f64;
-            others_take(moment, taken.max(0.0));
+        history(20.0, 100, move |t, input| {
+            let taken = input.available as f64 - left as f64 - (20.0 - t) * rate as f64;
+            others_take(input, taken.max(0.0));
         })
     };
     let fast = growing(400 * MB, 2 * GB);
@@ -66,11 +66,11 @@ fn a_tree_that_pages_out_is_paused_earlier() {
 fn a_tree_goes_to_swap_only_while_it_is_paused_and_memory_is_short() {
     let page_out = |rung: Rung, left: u64, swap_free: Option<u64>, swap_cached: u64| {
         let mut history = squeezed(300 * MB);
-        extend(&mut history, 5.0, 100, |_, moment| {
-            available(moment, left);
-            moment.motion = Motion::Paused;
-            moment.swap_free = swap_free;
-            moment.swap_cached = swap_cached;
+        extend(&mut history, 5.0, 100, |_, input| {
+            available(input, left);
+            input.motion = Motion::Paused;
+            input.swap_free = swap_free;
+            input.swap_cached = swap_cached;
         });
         enter(&mut history, rung, 10.0);
         history.acts.paused_at = (rung == Rung::Pause).then_some(history.acts.since);
@@ -98,12 +98,12 @@ fn a_tree_goes_to_swap_only_while_it_is_paused_and_memory_is_short() {
 #[test]
 fn a_pause_waits_for_the_end_of_a_step_that_is_near() {
     let at = |into_the_step: f64, left: u64| {
-        history(20.0 + into_the_step, 100, move |t, moment| {
+        history(20.0 + into_the_step, 100, move |t, input| {
             let step = if t % 1.0 < 0.25 { 0 } else { 300 * MB };
-            takes(moment, step as f64);
+            takes(input, step as f64);
             let others = (9 * GB - left - 300 * MB) as f64;
-            others_take(moment, (t / 20.0).min(1.0) * others);
-            stalling(moment, t, 0.3, 50_000.0);
+            others_take(input, (t / 20.0).min(1.0) * others);
+            stalling(input, t, 0.3, 50_000.0);
         })
     };
     assert!(
@@ -124,9 +124,9 @@ fn a_pause_waits_for_the_end_of_a_step_that_is_near() {
 
 #[test]
 fn a_tree_that_grows_itself_is_never_paused() {
-    let history = history(20.0, 100, |t, moment| {
-        others_take(moment, (t / 20.0) * (6500 * MB) as f64);
-        takes(moment, (t / 20.0) * (2000 * MB) as f64);
+    let history = history(20.0, 100, |t, input| {
+        others_take(input, (t / 20.0) * (6500 * MB) as f64);
+        takes(input, (t / 20.0) * (2000 * MB) as f64);
     });
     assert!(decision(&history).rung < Rung::Pause);
 }
@@ -134,8 +134,8 @@ fn a_tree_that_grows_itself_is_never_paused() {
 #[test]
 fn before_a_pause_a_save_is_asked_for_when_there_is_time() {
     assert_eq!(rung(&squeezed(400 * MB), &saving()), Rung::Checkpoint);
-    let in_a_hurry = history(20.0, 100, |t, moment| {
-        others_take(moment, (t / 20.0) * (8800 * MB) as f64);
+    let in_a_hurry = history(20.0, 100, |t, input| {
+        others_take(input, (t / 20.0) * (8800 * MB) as f64);
     });
     assert_eq!(rung(&in_a_hurry, &saving()), Rung::Pause);
 }
@@ -144,9 +144,9 @@ fn before_a_pause_a_save_is_asked_for_when_there_is_time() {
 fn a_pause_lasts_until_there_is_room_for_two_seconds() {
     let paused = |left: u64, seconds: f64| {
         let mut history = squeezed(300 * MB);
-        extend(&mut history, seconds, 100, |_, moment| {
-            available(moment, left);
-            moment.motion = Motion::Paused;
+        extend(&mut history, seconds, 100, |_, input| {
+            available(input, left);
+            input.motion = Motion::Paused;
         });
         enter(&mut history, Rung::Pause, 10.0);
         history.acts.paused_at = Some(history.acts.since);
@@ -204,9 +204,9 @@ fn after_a_resume_only_worse_than_before_pauses_again() {
 fn a_pause_with_nowhere_for_the_pages_to_go_ends_in_a_stop() {
     let paused = |swap_free: Option<u64>| {
         let mut history = squeezed(100 * MB);
-        extend(&mut history, 1.0, 100, |_, moment| {
-            available(moment, 100 * MB);
-            moment.swap_free = swap_free;
+        extend(&mut history, 1.0, 100, |_, input| {
+            available(input, 100 * MB);
+            input.swap_free = swap_free;
         });
         enter(&mut history, Rung::Pause, 1.0);
         decision(&history).rung
@@ -244,13 +244,13 @@ fn a_grower_that_no_wall_stops_is_stopped_after_seconds_beyond_what_the_cushion_
 fn growth_into_swap_that_was_not_allowed_is_stopped() {
     let pushed_out = |swapped: u64, stride: u64| {
         let mut history = leak(20 * MB, 100 * MB as i64);
-        extend(&mut history, 5.0, 100, |t, moment| {
+        extend(&mut history, 5.0, 100, |t, input| {
             let grown = (t * 20.0) as u64 * MB;
-            moment.footprint = 4 * GB + 8 * GB + grown;
-            moment.room = 100 * MB as i64;
-            moment.available = GB + 100 * MB;
-            moment.swap_beyond = swapped + grown;
-            moment.stride = stride;
+            input.footprint = 4 * GB + 8 * GB + grown;
+            input.room = 100 * MB as i64;
+            input.available = GB + 100 * MB;
+            input.swap_beyond = swapped + grown;
+            input.stride = stride;
         });
         decision(&history).rung
     };
@@ -274,9 +274,9 @@ fn others_growth_stops_the_tree_only_after_a_pause_was_tried() {
 #[test]
 fn being_at_the_wall_is_no_reason_to_stop() {
     let mut history = leak(100 * MB, 0);
-    extend(&mut history, 10.0, 100, |_, moment| {
-        let room = moment.room as f64;
-        takes(moment, room);
+    extend(&mut history, 10.0, 100, |_, input| {
+        let room = input.room as f64;
+        takes(input, room);
     });
     assert!(decision(&history).rung < Rung::Pause);
     assert!(rung(&history, &saving()) < Rung::Pause);
@@ -290,7 +290,7 @@ fn what_dies_at_the_wall_is_stopped_on_its_doorstep() {
         rung(&leak(100 * MB, 900 * MB as i64), &fragile()),
         Rung::Brake
     );
-    let steady = steady(|moment| available(moment, GB + 300 * MB));
+    let steady = steady(|input| available(input, GB + 300 * MB));
     assert!(rung(&steady, &fragile()) < Rung::Stop, "it does not grow");
 
     let mut while_saving = near;
@@ -312,10 +312,10 @@ fn what_dies_at_the_wall_is_stopped_on_its_doorstep() {
 
 #[test]
 fn beyond_a_budget_the_tree_is_stopped_once_a_save_was_tried() {
-    let mut history = steady(|moment| {
-        moment.bound = Bound::Budget;
-        moment.total = 4 * GB;
-        moment.room = -300 * MB as i64;
+    let mut history = steady(|input| {
+        input.bound = Bound::Budget;
+        input.total = 4 * GB;
+        input.room = -300 * MB as i64;
     });
     assert_eq!(rung(&history, &config()), Rung::Stop);
     assert_eq!(rung(&history, &saving()), Rung::Checkpoint);
@@ -338,13 +338,13 @@ fn beyond_a_budget_the_tree_is_stopped_once_a_save_was_tried() {
 #[test]
 fn a_lasting_storm_stops_the_largest_when_it_grew() {
     let storm = |seconds: f64, footprint: u64| {
-        let history = history(20.0, 100, |t, moment| {
-            moment.footprint = footprint;
-            takes(moment, t * (60 * MB) as f64);
-            moment.others = 13 * GB - footprint;
-            moment.available = 1500 * MB;
-            moment.room = 500 * MB as i64;
-            swapping(moment, t, 5000.0, seconds);
+        let history = history(20.0, 100, |t, input| {
+            input.footprint = footprint;
+            takes(input, t * (60 * MB) as f64);
+            input.others = 13 * GB - footprint;
+            input.available = 1500 * MB;
+            input.room = 500 * MB as i64;
+            swapping(input, t, 5000.0, seconds);
         });
         decision(&history).rung
     };
@@ -362,7 +362,7 @@ fn without_a_wall_the_ladder_stops_a_grower_at_the_bound() {
 
 #[test]
 fn a_stop_has_until_its_deadline() {
-    let mut history = steady(|moment| available(moment, 200 * MB));
+    let mut history = steady(|input| available(input, 200 * MB));
     enter(&mut history, Rung::Stop, 9.0);
     history.acts.available_at_stop = 210 * MB;
     history.acts.stop_sent_at = Some(ago(&history, 9.0));
@@ -378,9 +378,9 @@ fn a_stop_has_until_its_deadline() {
 #[test]
 fn a_further_fall_shortens_the_deadline_unless_the_tree_is_ending() {
     let stopped = |freed: f64, waited: f64| {
-        let mut history = history(20.0, 100, |t, moment| {
-            moment.footprint -= (freed * t / 20.0) as u64;
-            moment.available = 100 * MB;
+        let mut history = history(20.0, 100, |t, input| {
+            input.footprint -= (freed * t / 20.0) as u64;
+            input.available = 100 * MB;
         });
         enter(&mut history, Rung::Stop, waited);
         history.acts.stop_sent_at = Some(ago(&history, waited));
@@ -395,7 +395,7 @@ fn a_further_fall_shortens_the_deadline_unless_the_tree_is_ending() {
 #[test]
 fn a_tree_that_grows_on_after_a_stop_is_not_waited_for() {
     let stopped = |grown: u64| {
-        let mut history = steady(|moment| available(moment, 200 * MB));
+        let mut history = steady(|input| available(input, 200 * MB));
         enter(&mut history, Rung::Stop, 2.0);
         let footprint = history.last().unwrap().footprint;
         history.acts.stop_sent_at = Some(ago(&history, 2.0));
@@ -416,13 +416,13 @@ fn attached() -> Config {
 
 /// A process of its own budget that has grown beyond its wall for a while.
 fn beyond_budget(left: i64) -> antifreeze_guard::policy::History {
-    history(10.0, 100, move |t, moment| {
-        moment.bound = Bound::Budget;
-        moment.total = 4 * GB;
-        moment.kept_back = 96 * MB;
+    history(10.0, 100, move |t, input| {
+        input.bound = Bound::Budget;
+        input.total = 4 * GB;
+        input.kept_back = 96 * MB;
         let taken = (t * 100.0) as i64 * MB as i64;
-        moment.footprint = (3 * GB as i64 + taken) as u64;
-        moment.room = left + (1000 * MB as i64 - taken);
+        input.footprint = (3 * GB as i64 + taken) as u64;
+        input.room = left + (1000 * MB as i64 - taken);
     })
 }
 
@@ -443,11 +443,11 @@ fn an_interruption_that_helped_is_the_end_of_it() {
     enter(&mut helped, Rung::Stop, 0.0);
     helped.acts.stop_sent_at = Some(sent);
     assert_eq!(decide(&helped, &attached()).rung, Rung::Stop, "not at once");
-    let calm = |_: f64, moment: &mut antifreeze_guard::policy::Moment| {
-        moment.bound = Bound::Budget;
-        moment.total = 4 * GB;
-        moment.footprint = GB;
-        moment.room = 3 * GB as i64;
+    let calm = |_: f64, input: &mut antifreeze_guard::policy::PolicyInput| {
+        input.bound = Bound::Budget;
+        input.total = 4 * GB;
+        input.footprint = GB;
+        input.room = 3 * GB as i64;
     };
     extend(&mut helped, 3.0, 100, calm);
     assert!(decide(&helped, &attached()).rung < Rung::Stop);

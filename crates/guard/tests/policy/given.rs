@@ -1,7 +1,7 @@
 //! Histories to decide on: a machine of 16 GB with 1 GB kept for the person, on which a
 //! trainer of 4 GB runs quietly unless a test says otherwise.
 
-use antifreeze_guard::policy::{Bound, Config, Decision, History, Moment, decide};
+use antifreeze_guard::policy::{Bound, Config, Decision, History, PolicyInput, decide};
 use antifreeze_record::event::Rung;
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ pub const SECOND: u64 = 1_000_000_000;
 /// Stamps do not begin at zero: the machine has been up for a while.
 pub const BOOT: u64 = 1000 * SECOND;
 
-pub fn quiet() -> Moment {
-    Moment {
+pub fn quiet() -> PolicyInput {
+    PolicyInput {
         at: BOOT,
         room: 8 * GB as i64,
         bound: Bound::Machine,
@@ -29,7 +29,7 @@ pub fn quiet() -> Moment {
         stalled_us: Some(1_000_000),
         shm_free: Some(8 * GB),
         disk_free: Some(200 * GB),
-        ..Moment::default()
+        ..PolicyInput::default()
     }
 }
 
@@ -47,30 +47,35 @@ pub fn config() -> Config {
 }
 
 /// Looks every `step` milliseconds; `shape` changes the quiet moment at a time in seconds.
-pub fn history(seconds: f64, step: u64, shape: impl Fn(f64, &mut Moment)) -> History {
+pub fn history(seconds: f64, step: u64, shape: impl Fn(f64, &mut PolicyInput)) -> History {
     let mut history = History::new();
     extend(&mut history, seconds, step, shape);
     history
 }
 
 /// More looks after those there are; time goes on from zero for `shape`.
-pub fn extend(history: &mut History, seconds: f64, step: u64, shape: impl Fn(f64, &mut Moment)) {
+pub fn extend(
+    history: &mut History,
+    seconds: f64,
+    step: u64,
+    shape: impl Fn(f64, &mut PolicyInput),
+) {
     let start = history
         .last()
-        .map_or(BOOT, |moment| moment.at + step * 1_000_000);
+        .map_or(BOOT, |input| input.at + step * 1_000_000);
     let looks = (seconds * 1000.0) as u64 / step;
     for look in 0..=looks {
-        let mut moment = Moment {
+        let mut input = PolicyInput {
             at: start + look * step * 1_000_000,
             ..quiet()
         };
-        shape((look * step) as f64 / 1000.0, &mut moment);
-        history.push(moment);
+        shape((look * step) as f64 / 1000.0, &mut input);
+        history.push(input);
     }
 }
 
 pub fn now(history: &History) -> u64 {
-    history.last().map_or(BOOT, |moment| moment.at)
+    history.last().map_or(BOOT, |input| input.at)
 }
 
 /// So many seconds before now.
@@ -84,27 +89,27 @@ pub fn enter(history: &mut History, rung: Rung, seconds_ago: f64) {
 }
 
 /// The tree takes so many bytes of what is available.
-pub fn takes(moment: &mut Moment, bytes: f64) {
-    moment.footprint += bytes as u64;
-    leaves(moment, bytes);
+pub fn takes(input: &mut PolicyInput, bytes: f64) {
+    input.footprint += bytes as u64;
+    leaves(input, bytes);
 }
 
 /// The others take so many bytes of what is available.
-pub fn others_take(moment: &mut Moment, bytes: f64) {
-    moment.others += bytes as u64;
-    leaves(moment, bytes);
+pub fn others_take(input: &mut PolicyInput, bytes: f64) {
+    input.others += bytes as u64;
+    leaves(input, bytes);
 }
 
-fn leaves(moment: &mut Moment, bytes: f64) {
-    moment.available = moment.available.saturating_sub(bytes as u64);
-    moment.room -= bytes as i64;
+fn leaves(input: &mut PolicyInput, bytes: f64) {
+    input.available = input.available.saturating_sub(bytes as u64);
+    input.room -= bytes as i64;
 }
 
 /// Room and available memory, with what the others need for it.
-pub fn available(moment: &mut Moment, bytes: u64) {
-    moment.available = bytes;
-    moment.room = bytes as i64 - moment.reserve as i64;
-    moment.others = moment.total - bytes.min(moment.total) - moment.footprint;
+pub fn available(input: &mut PolicyInput, bytes: u64) {
+    input.available = bytes;
+    input.room = bytes as i64 - input.reserve as i64;
+    input.others = input.total - bytes.min(input.total) - input.footprint;
 }
 
 pub fn rung(history: &History, config: &Config) -> Rung {
@@ -124,33 +129,33 @@ pub fn saving() -> Config {
 
 /// Half a minute of growth of the tree that leaves `room` at the end.
 pub fn leak(rate: u64, room: i64) -> History {
-    history(25.0, 100, |t, moment| {
+    history(25.0, 100, |t, input| {
         let to_come = (25.0 - t) * rate as f64;
-        let taken = moment.room as f64 - room as f64 - to_come;
-        takes(moment, taken);
+        let taken = input.room as f64 - room as f64 - to_come;
+        takes(input, taken);
     })
 }
 
 /// The neighbour takes the last of it within ten seconds, down to `left` available.
 pub fn squeezed(left: u64) -> History {
-    history(20.0, 100, |t, moment| {
-        let taken = (moment.available - left) as f64;
-        others_take(moment, taken * ((t - 10.0) / 9.0).clamp(0.0, 1.0));
+    history(20.0, 100, |t, input| {
+        let taken = (input.available - left) as f64;
+        others_take(input, taken * ((t - 10.0) / 9.0).clamp(0.0, 1.0));
     })
 }
 
-pub fn steady(shape: impl Fn(&mut Moment)) -> History {
-    history(20.0, 100, |_, moment| shape(moment))
+pub fn steady(shape: impl Fn(&mut PolicyInput)) -> History {
+    history(20.0, 100, |_, input| shape(input))
 }
 
 /// Pages a second come back from swap, for the last seconds of twenty.
-pub fn swapping(moment: &mut Moment, t: f64, rate: f64, seconds: f64) {
+pub fn swapping(input: &mut PolicyInput, t: f64, rate: f64, seconds: f64) {
     let since = (t - (20.0 - seconds)).max(0.0);
-    moment.swapped_in = moment.swapped_in.map(|count| count + (since * rate) as u64);
+    input.swapped_in = input.swapped_in.map(|count| count + (since * rate) as u64);
 }
 
 /// Everything waits for a share of the time while so many pages a second are scanned.
-pub fn stalling(moment: &mut Moment, t: f64, share: f64, scanned: f64) {
-    moment.stalled_us = moment.stalled_us.map(|us| us + (t * share * 1e6) as u64);
-    moment.scanned = moment.scanned.map(|pages| pages + (t * scanned) as u64);
+pub fn stalling(input: &mut PolicyInput, t: f64, share: f64, scanned: f64) {
+    input.stalled_us = input.stalled_us.map(|us| us + (t * share * 1e6) as u64);
+    input.scanned = input.scanned.map(|pages| pages + (t * scanned) as u64);
 }

@@ -1,10 +1,10 @@
 //! A small make-believe machine: memory, a trainer and a neighbour as functions of time.
 
+use crate::executor::{Executor, seconds};
 use crate::given::{BOOT, MB, SECOND, config};
-use crate::hands::{Hands, seconds};
 use crate::story::{End, Story};
 use antifreeze_guard::policy::{
-    Bound, Candidate, Config, History, Moment, Motion, WallRoom, WallState, decide, plan,
+    Bound, Candidate, Config, History, Motion, PolicyInput, WallRoom, WallState, decide, plan,
 };
 use antifreeze_record::event::{Rung, Trigger};
 use std::time::Duration;
@@ -56,7 +56,7 @@ struct Play<'a> {
     world: &'a World,
     history: History,
     wall: WallState,
-    hands: Hands,
+    executor: Executor,
     at: u64,
     own_time: f64,
     have: Wish,
@@ -74,7 +74,7 @@ pub fn play(world: &World, seconds: f64) -> Story {
         world,
         history,
         wall: WallState::default(),
-        hands: Hands::default(),
+        executor: Executor::default(),
         at: BOOT,
         own_time: 0.0,
         have: (world.trainer)(0.0),
@@ -84,11 +84,11 @@ pub fn play(world: &World, seconds: f64) -> Story {
         swapped: 0.0,
         stalled: 0.0,
     };
-    while play.seconds() < seconds && play.hands.story.ended.is_none() {
+    while play.seconds() < seconds && play.executor.story.ended.is_none() {
         let pace = play.look();
         play.pass(pace);
     }
-    play.hands.story
+    play.executor.story
 }
 
 impl Play<'_> {
@@ -104,7 +104,7 @@ impl Play<'_> {
         self.footprint() + (self.world.others)(self.seconds())
     }
 
-    fn moment(&self) -> Moment {
+    fn input(&self) -> PolicyInput {
         let world = self.world;
         let available = world.total.saturating_sub(self.used());
         let machine = available as i64 - world.reserve as i64;
@@ -116,7 +116,7 @@ impl Play<'_> {
             _ => Bound::Machine,
         };
         let paused = self.history.acts.rung == Rung::Pause;
-        Moment {
+        PolicyInput {
             steps: None,
             kept_back: 0,
             swap_beyond: 0,
@@ -150,9 +150,9 @@ impl Play<'_> {
 
     /// One tick of the guard: look, decide, act. Returns the time to the next.
     fn look(&mut self) -> f64 {
-        let moment = self.moment();
-        self.peak = self.peak.max(moment.footprint);
-        self.history.push(moment);
+        let input = self.input();
+        self.peak = self.peak.max(input.footprint);
+        self.history.push(input);
 
         let vm_data = self.have.data + self.have.untouched;
         self.wall.observe(self.at, vm_data, self.have.data, 0, 1);
@@ -169,10 +169,10 @@ impl Play<'_> {
             handed_out: 0,
             total: 16 << 30,
             wall: self.world.config.wall,
-            room: moment.room,
-            bound: moment.bound,
-            reserve: moment.reserve,
-            footprint: moment.footprint,
+            room: input.room,
+            bound: input.bound,
+            reserve: input.reserve,
+            footprint: input.footprint,
             peak: self.peak,
             tree_grows: decision.forecast.is_some_and(|told| told.growth > 0.0) && !others_grew,
         };
@@ -191,9 +191,9 @@ impl Play<'_> {
         if let [Some(limit)] = limits {
             self.wall.placed(limit);
         }
-        self.hands.act(&decision, &mut self.history);
+        self.executor.act(&decision, &mut self.history);
         if decision.rung == Rung::Kill {
-            self.hands.story.ended = Some((self.seconds(), End::Killed));
+            self.executor.story.ended = Some((self.seconds(), End::Killed));
         }
         decision.pace.as_secs_f64()
     }
@@ -213,7 +213,7 @@ impl Play<'_> {
             if running {
                 self.train();
             }
-            if self.hands.story.ended.is_some() {
+            if self.executor.story.ended.is_some() {
                 return;
             }
         }
@@ -224,11 +224,11 @@ impl Play<'_> {
         let seconds = self.seconds();
         let acts = &mut self.history.acts;
         let save_takes = Duration::from_secs_f64(self.world.save_takes);
-        self.hands.land_save(self.at, save_takes, acts);
+        self.executor.land_save(self.at, save_takes, acts);
         if let (Some(at), Some(after)) = (acts.stop_sent_at, self.world.ends_after)
             && (self.at - at) as f64 / 1e9 >= after
         {
-            self.hands.story.ended = Some((seconds, End::Stopped));
+            self.executor.story.ended = Some((seconds, End::Stopped));
             return;
         }
         let wish = (self.world.trainer)(self.own_time);
@@ -238,9 +238,9 @@ impl Play<'_> {
             .limit()
             .is_some_and(|limit| wish.data + wish.untouched > limit);
         if more && beyond {
-            self.hands.wall(self.at, acts);
+            self.executor.wall(self.at, acts);
             if self.world.config.dies_at_wall {
-                self.hands.story.ended = Some((seconds, End::AtWall));
+                self.executor.story.ended = Some((seconds, End::AtWall));
             }
             return;
         }

@@ -2,9 +2,9 @@
 
 mod arbitrary;
 mod endings;
+mod executor;
 mod forecasts;
 mod given;
-mod hands;
 mod machine;
 mod properties;
 mod rungs;

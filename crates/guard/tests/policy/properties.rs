@@ -3,7 +3,7 @@
 use crate::arbitrary::*;
 use crate::given::*;
 use antifreeze_guard::policy::{
-    Bound, Candidate, History, MOMENTS, Moment, Motion, WallRoom, WallState, decide, plan,
+    Bound, Candidate, History, MOMENTS, Motion, PolicyInput, WallRoom, WallState, decide, plan,
 };
 use antifreeze_record::event::Rung;
 use proptest::prelude::*;
@@ -12,51 +12,51 @@ use std::time::Duration;
 proptest! {
     #[test]
     fn more_memory_never_gives_a_higher_rung(
-        moments in walk(), past in past(), config in any_config(), more in 1u64..8000,
+        inputs in walk(), past in past(), config in any_config(), more in 1u64..8000,
     ) {
-        let richer: Vec<Moment> = moments
+        let richer: Vec<PolicyInput> = inputs
             .iter()
-            .map(|moment| Moment {
-                room: moment.room + (more * MB) as i64,
-                available: moment.available + more * MB,
-                ..*moment
+            .map(|input| PolicyInput {
+                room: input.room + (more * MB) as i64,
+                available: input.available + more * MB,
+                ..*input
             })
             .collect();
-        let poor = decide(&built(&moments, &past), &config);
+        let poor = decide(&built(&inputs, &past), &config);
         let rich = decide(&built(&richer, &past), &config);
         prop_assert!(rich.rung <= poor.rung, "{:?} with more, {:?} with less", rich, poor);
     }
 
     #[test]
     fn a_pause_is_never_for_a_budget_nor_for_a_tree_that_grows(
-        moments in walk(), mut past in past(), config in any_config(), rate in 200u64..2000,
+        inputs in walk(), mut past in past(), config in any_config(), rate in 200u64..2000,
     ) {
         if past.rung == Rung::Pause {
             past.rung = Rung::Brake;
         }
-        let start = moments[0].at;
-        let growing: Vec<Moment> = moments
+        let start = inputs[0].at;
+        let growing: Vec<PolicyInput> = inputs
             .iter()
-            .map(|moment| Moment {
-                footprint: 4 * GB + (moment.at - start) / 1_000_000 * rate * MB / 1000,
-                ..*moment
+            .map(|input| PolicyInput {
+                footprint: 4 * GB + (input.at - start) / 1_000_000 * rate * MB / 1000,
+                ..*input
             })
             .collect();
         prop_assert_ne!(rung(&built(&growing, &past), &config), Rung::Pause);
 
         past.stopped = None;
-        let budgeted: Vec<Moment> = moments
+        let budgeted: Vec<PolicyInput> = inputs
             .iter()
-            .map(|moment| Moment { bound: Bound::Budget, ..*moment })
+            .map(|input| PolicyInput { bound: Bound::Budget, ..*input })
             .collect();
         prop_assert_ne!(rung(&built(&budgeted, &past), &config), Rung::Pause);
     }
 
     #[test]
     fn any_history_at_all_gives_a_decision(
-        moments in prop::collection::vec(wild_moment(), 0..40), past in past(), config in any_config(),
+        inputs in prop::collection::vec(wild_moment(), 0..40), past in past(), config in any_config(),
     ) {
-        let decision = decide(&built_wild(&moments, &past), &config);
+        let decision = decide(&built_wild(&inputs, &past), &config);
         prop_assert!(decision.pace >= Duration::from_millis(50));
         prop_assert!(decision.pace <= Duration::from_secs(2));
         prop_assert!(!decision.page_out || decision.rung == Rung::Pause, "it runs");
@@ -68,32 +68,32 @@ proptest! {
 
     #[test]
     fn nothing_leads_down_from_a_stop(
-        moments in walk(), past in past(), config in any_config(),
+        inputs in walk(), past in past(), config in any_config(),
     ) {
-        let mut history = built(&moments, &past);
+        let mut history = built(&inputs, &past);
         enter(&mut history, Rung::Stop, past.since);
         prop_assert!(rung(&history, &config) >= Rung::Stop);
     }
 
     #[test]
     fn a_kill_follows_a_stop_only(
-        moments in walk(), mut past in past(), config in any_config(),
+        inputs in walk(), mut past in past(), config in any_config(),
     ) {
         past.stopped = None;
-        prop_assert!(rung(&built(&moments, &past), &config) != Rung::Kill);
+        prop_assert!(rung(&built(&inputs, &past), &config) != Rung::Kill);
     }
 
     #[test]
     fn a_tree_the_user_stopped_is_left_alone_unless_all_is_lost(
-        moments in walk(), mut past in past(), config in any_config(),
+        inputs in walk(), mut past in past(), config in any_config(),
     ) {
         past.rung = past.rung.min(Rung::Pause);
-        let held: Vec<Moment> = moments
+        let held: Vec<PolicyInput> = inputs
             .iter()
-            .map(|moment| Moment {
+            .map(|input| PolicyInput {
                 motion: Motion::StoppedByUser,
-                available: moment.available.max(moment.reserve / 8),
-                ..*moment
+                available: input.available.max(input.reserve / 8),
+                ..*input
             })
             .collect();
         prop_assert!(rung(&built(&held, &past), &config) <= Rung::Warn);
@@ -199,9 +199,9 @@ proptest! {
         let mut at = BOOT;
         for noise in noise {
             at += step * 1_000_000;
-            let mut moment = Moment { at, ..quiet() };
-            available(&mut moment, (centre as i64 + noise) as u64 * MB);
-            history.push(moment);
+            let mut input = PolicyInput { at, ..quiet() };
+            available(&mut input, (centre as i64 + noise) as u64 * MB);
+            history.push(input);
             let rung = rung(&history, &config());
             if rung < history.acts.rung {
                 if let Some(last) = last_down {
@@ -258,7 +258,7 @@ fn wall_case(
 
 #[test]
 fn a_full_history_forgets_the_oldest() {
-    let history = history(300.0, 1000, |t, moment| moment.footprint = t as u64);
+    let history = history(300.0, 1000, |t, input| input.footprint = t as u64);
     assert_eq!(history.iter().count(), MOMENTS);
     assert_eq!(
         history.iter().next().unwrap().footprint,

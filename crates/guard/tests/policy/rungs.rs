@@ -1,7 +1,7 @@
 //! The rungs below pause, one by one.
 
 use crate::given::*;
-use antifreeze_guard::policy::{Bound, History, Moment, Motion, Save, decide};
+use antifreeze_guard::policy::{Bound, History, Motion, PolicyInput, Save, decide};
 use antifreeze_record::event::{Rung, Trigger};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn a_quiet_run_is_calm_and_looked_at_every_two_seconds() {
 
 #[test]
 fn little_room_is_watched() {
-    let history = steady(|moment| available(moment, 4 * GB));
+    let history = steady(|input| available(input, 4 * GB));
     assert_eq!(decision(&history).rung, Rung::Watch);
 }
 
@@ -62,10 +62,10 @@ fn the_first_steps_of_a_training_may_grow_while_there_is_much_room() {
         let before = leak(100 * MB, (seconds * 100 * MB) as i64);
         let end = before.last().unwrap().at;
         let mut history = History::new();
-        for moment in before.iter() {
-            let has_begun = (end - moment.at) as f64 / 1e9 < since;
+        for input in before.iter() {
+            let has_begun = (end - input.at) as f64 / 1e9 < since;
             let steps = steps.map(|steps| if has_begun { steps } else { 0 });
-            history.push(Moment { steps, ..*moment });
+            history.push(PolicyInput { steps, ..*input });
         }
         let found = rung(&history, &saving());
         assert_eq!(
@@ -91,10 +91,10 @@ fn who_cannot_save_is_not_asked_to() {
 
 #[test]
 fn a_few_strides_from_the_wall_it_warns_without_a_past() {
-    let history = history(0.4, 100, |t, moment| {
-        moment.stride = 800 * MB;
-        available(moment, 4 * GB);
-        takes(moment, t / 0.1 * (300 * MB) as f64);
+    let history = history(0.4, 100, |t, input| {
+        input.stride = 800 * MB;
+        available(input, 4 * GB);
+        takes(input, t / 0.1 * (300 * MB) as f64);
     });
     assert!(decision(&history).rung >= Rung::Warn);
 }
@@ -102,7 +102,7 @@ fn a_few_strides_from_the_wall_it_warns_without_a_past() {
 #[test]
 fn a_broken_reserve_warns_and_a_half_used_one_brakes() {
     for (left, expected) in [(900, Rung::Warn), (500, Rung::Brake)] {
-        let history = steady(|moment| available(moment, left * MB));
+        let history = steady(|input| available(input, left * MB));
         let decision = decision(&history);
         assert_eq!(
             (decision.rung, decision.trigger),
@@ -113,19 +113,19 @@ fn a_broken_reserve_warns_and_a_half_used_one_brakes() {
 
 #[test]
 fn in_a_container_its_limit_is_named() {
-    let history = steady(|moment| {
-        moment.bound = Bound::Cgroup;
-        available(moment, 900 * MB);
+    let history = steady(|input| {
+        input.bound = Bound::Cgroup;
+        available(input, 900 * MB);
     });
     assert_eq!(decision(&history).trigger, Trigger::CgroupLimit);
 }
 
 #[test]
 fn a_little_over_the_budget_warns() {
-    let history = steady(|moment| {
-        moment.bound = Bound::Budget;
-        moment.total = 4 * GB;
-        moment.room = -10 * MB as i64;
+    let history = steady(|input| {
+        input.bound = Bound::Budget;
+        input.total = 4 * GB;
+        input.room = -10 * MB as i64;
     });
     let decision = decision(&history);
     assert_eq!(
@@ -137,11 +137,11 @@ fn a_little_over_the_budget_warns() {
 #[test]
 fn drawing_on_the_cushion_is_not_exceeding_the_budget() {
     let beyond_the_wall = |kept_back| {
-        let history = steady(|moment| {
-            moment.bound = Bound::Budget;
-            moment.total = 4 * GB;
-            moment.room = -90 * MB as i64;
-            moment.kept_back = kept_back;
+        let history = steady(|input| {
+            input.bound = Bound::Budget;
+            input.total = 4 * GB;
+            input.room = -90 * MB as i64;
+            input.kept_back = kept_back;
         });
         decision(&history)
     };
@@ -152,9 +152,9 @@ fn drawing_on_the_cushion_is_not_exceeding_the_budget() {
 #[test]
 fn a_swap_storm_counts_when_it_lasts_and_memory_is_low() {
     let storm = |rate: f64, seconds: f64, left: u64| {
-        let history = history(20.0, 100, |t, moment| {
-            available(moment, left);
-            swapping(moment, t, rate, seconds);
+        let history = history(20.0, 100, |t, input| {
+            available(input, left);
+            swapping(input, t, rate, seconds);
         });
         decision(&history).trigger
     };
@@ -175,8 +175,8 @@ fn a_swap_storm_counts_when_it_lasts_and_memory_is_low() {
 #[test]
 fn stalls_count_while_reclaim_goes_on_and_reach_the_brake() {
     let stall = |share: f64, scanned: f64| {
-        decision(&history(20.0, 100, |t, moment| {
-            stalling(moment, t, share, scanned)
+        decision(&history(20.0, 100, |t, input| {
+            stalling(input, t, share, scanned)
         }))
         .rung
     };
@@ -187,10 +187,10 @@ fn stalls_count_while_reclaim_goes_on_and_reach_the_brake() {
 
 #[test]
 fn a_full_disk_or_shm_warns_and_no_more() {
-    let disk = steady(|moment| moment.disk_free = Some(500 * MB));
-    let shm = steady(|moment| moment.shm_free = Some(2 * MB));
-    let filling = history(20.0, 100, |t, moment| {
-        moment.shm_free = Some(((20.5 - t) * 500e6) as u64);
+    let disk = steady(|input| input.disk_free = Some(500 * MB));
+    let shm = steady(|input| input.shm_free = Some(2 * MB));
+    let filling = history(20.0, 100, |t, input| {
+        input.shm_free = Some(((20.5 - t) * 500e6) as u64);
     });
     for (history, trigger) in [
         (disk, Trigger::DiskFull),
@@ -204,20 +204,20 @@ fn a_full_disk_or_shm_warns_and_no_more() {
 
 #[test]
 fn a_containers_small_shm_is_not_a_full_one() {
-    let history = steady(|moment| moment.shm_free = Some(64 * MB));
+    let history = steady(|input| input.shm_free = Some(64 * MB));
     assert_eq!(decision(&history).rung, Rung::Calm);
 }
 
 #[test]
 fn kernels_that_tell_nothing_still_give_decisions() {
-    let history = steady(|moment| {
-        moment.swapped_in = None;
-        moment.scanned = None;
-        moment.stalled_us = None;
-        moment.disk_free = None;
-        moment.shm_free = None;
-        moment.swap_free = None;
-        available(moment, 500 * MB);
+    let history = steady(|input| {
+        input.swapped_in = None;
+        input.scanned = None;
+        input.stalled_us = None;
+        input.disk_free = None;
+        input.shm_free = None;
+        input.swap_free = None;
+        available(input, 500 * MB);
     });
     assert_eq!(decision(&history).rung, Rung::Brake);
 }
@@ -304,9 +304,9 @@ fn at_the_wall_it_is_saved_once_more_and_beyond_it_ended() {
     );
 
     let mut level = history.clone();
-    extend(&mut level, 40.0, 500, |_, moment| {
-        moment.room = -(60 * MB as i64);
-        moment.available = quiet().reserve - 60 * MB;
+    extend(&mut level, 40.0, 500, |_, input| {
+        input.room = -(60 * MB as i64);
+        input.available = quiet().reserve - 60 * MB;
     });
     level.acts.walled_at = None;
     level.acts.save = saved(&level, 0.5);
@@ -340,7 +340,7 @@ fn a_save_under_way_is_not_waited_for_when_it_is_critical() {
 #[test]
 fn a_rung_is_kept_for_a_while_and_left_well_below_its_threshold() {
     let after = |present: Rung, left: u64, seconds: f64| {
-        let mut history = steady(|moment| available(moment, left));
+        let mut history = steady(|input| available(input, left));
         enter(&mut history, present, seconds);
         decision(&history).rung
     };
@@ -363,10 +363,10 @@ fn a_rung_is_kept_for_a_while_and_left_well_below_its_threshold() {
 #[test]
 fn what_the_user_stopped_is_ended_only_when_all_is_lost_and_it_is_the_largest() {
     let held = |left: u64, footprint: u64| {
-        let history = steady(|moment| {
-            moment.footprint = footprint;
-            available(moment, left);
-            moment.motion = Motion::StoppedByUser;
+        let history = steady(|input| {
+            input.footprint = footprint;
+            available(input, left);
+            input.motion = Motion::StoppedByUser;
         });
         rung(&history, &saving())
     };
@@ -379,32 +379,29 @@ fn what_the_user_stopped_is_ended_only_when_all_is_lost_and_it_is_the_largest() 
 fn looks_come_faster_the_less_room_and_the_faster_it_goes() {
     let pace = |history: &History| decision(history).pace;
     assert_eq!(
-        pace(&steady(|moment| available(moment, 3 * GB))).as_millis(),
+        pace(&steady(|input| available(input, 3 * GB))).as_millis(),
         536
     );
     assert_eq!(
-        pace(&steady(|moment| available(moment, 2500 * MB))).as_millis(),
+        pace(&steady(|input| available(input, 2500 * MB))).as_millis(),
         100
     );
+    assert_eq!(pace(&steady(|input| available(input, GB))).as_millis(), 75);
     assert_eq!(
-        pace(&steady(|moment| available(moment, GB))).as_millis(),
-        75
-    );
-    assert_eq!(
-        pace(&steady(|moment| moment.disk_free = Some(0))).as_millis(),
+        pace(&steady(|input| input.disk_free = Some(0))).as_millis(),
         100
     );
-    let fast = history(1.0, 100, |t, moment| takes(moment, t * (5 * GB) as f64));
+    let fast = history(1.0, 100, |t, input| takes(input, t * (5 * GB) as f64));
     assert!(pace(&fast) < Duration::from_millis(200));
 }
 
 #[test]
 fn the_largest_that_starves_others_for_seconds_is_stopped_however_slow_the_disk() {
     let starving = |footprint: u64, swap: u64, seconds: f64| {
-        let history = history(seconds, 100, |_, moment| {
-            moment.footprint = footprint;
-            available(moment, 600 * MB);
-            moment.swap_beyond = swap;
+        let history = history(seconds, 100, |_, input| {
+            input.footprint = footprint;
+            available(input, 600 * MB);
+            input.swap_beyond = swap;
         });
         decision(&history).rung
     };

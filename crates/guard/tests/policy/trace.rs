@@ -1,13 +1,13 @@
 //! A trace: what a guard saw of a real run, to be decided on again. `trace_fields.rs` has the
 //! format, the example `trace` makes one from a record.
 
+use crate::executor::Executor;
 use crate::given::BOOT;
-use crate::hands::Hands;
 use crate::story::Story;
 use crate::trace_fields::FIELDS;
-use antifreeze_guard::moment;
-use antifreeze_guard::policy::{Config, History, Moment, Motion, decide};
-use antifreeze_guard::room::Terms;
+use antifreeze_guard::policy::{Config, History, Motion, PolicyInput, decide};
+use antifreeze_guard::policy_input;
+use antifreeze_guard::room::MemoryBounds;
 use antifreeze_sense::{Reading, Reason, Sample};
 use std::fs::DirEntry;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub struct Trace {
     reason = "nearly all lines are the large one"
 )]
 enum Line {
-    Look(Moment),
+    Look(PolicyInput),
     /// A request was refused.
     Walled {
         at: u64,
@@ -35,7 +35,7 @@ enum Line {
 
 impl Trace {
     /// The trace of a scenario of the lab.
-    pub fn of(scenario: &str) -> Trace {
+    pub fn load(scenario: &str) -> Trace {
         let file = folder().join(scenario).with_extension("trace");
         let text = std::fs::read_to_string(&file);
         text.map_err(|error| error.to_string())
@@ -53,10 +53,10 @@ impl Trace {
     /// The same run on a machine with so many bytes more, all of them free.
     pub fn with_more(&self, bytes: u64) -> Trace {
         let richer = |line: &Line| match *line {
-            Line::Look(moment) => Line::Look(Moment {
-                room: moment.room + bytes as i64,
-                available: moment.available + bytes,
-                ..moment
+            Line::Look(input) => Line::Look(PolicyInput {
+                room: input.room + bytes as i64,
+                available: input.available + bytes,
+                ..input
             }),
             walled @ Line::Walled { .. } => walled,
         };
@@ -69,19 +69,19 @@ impl Trace {
     /// went as the guard of that day let it go.
     pub fn replay(&self, config: &Config) -> Story {
         let mut history = History::new();
-        let mut hands = Hands::default();
+        let mut executor = Executor::default();
         for line in &self.lines {
             match *line {
-                Line::Walled { at } => hands.wall(at, &mut history.acts),
-                Line::Look(moment) => {
-                    hands.land_save(moment.at, SAVE_TAKES, &mut history.acts);
-                    history.push(moment);
+                Line::Walled { at } => executor.wall(at, &mut history.acts),
+                Line::Look(input) => {
+                    executor.land_save(input.at, SAVE_TAKES, &mut history.acts);
+                    history.push(input);
                     let decision = decide(&history, config);
-                    hands.act(&decision, &mut history);
+                    executor.act(&decision, &mut history);
                 }
             }
         }
-        hands.story
+        executor.story
     }
 }
 
@@ -96,19 +96,19 @@ fn parse(text: &str) -> Result<Trace, String> {
     if !head.ends_with(&names.join(" ")) {
         return Err("made with other fields than these; make it again".to_string());
     }
-    let terms = lines.next().and_then(terms).ok_or("no terms")?;
+    let bounds = lines.next().and_then(bounds).ok_or("no terms")?;
     let mut last = Last::default();
     let lines = lines
-        .map(|line| last.go_on(line, &terms).ok_or(line))
+        .map(|line| last.go_on(line, &bounds).ok_or(line))
         .collect::<Result<_, _>>()
         .map_err(|line| format!("not understood: {line}"))?;
     Ok(Trace { lines })
 }
 
 /// `terms RESERVE BUDGET ALLOWED_SWAP`
-fn terms(line: &str) -> Option<Terms> {
+fn bounds(line: &str) -> Option<MemoryBounds> {
     let mut words = line.strip_prefix("terms ")?.split(' ');
-    Some(Terms {
+    Some(MemoryBounds {
         reserve: number(words.next()?)?,
         budget: reading(words.next()?)?.value(),
         allow_swap: number(words.next()?)?,
@@ -135,7 +135,7 @@ struct Last {
 }
 
 impl Last {
-    fn go_on(&mut self, line: &str, terms: &Terms) -> Option<Line> {
+    fn go_on(&mut self, line: &str, bounds: &MemoryBounds) -> Option<Line> {
         let mut words = line.split(' ');
         let at = BOOT + number(words.next()?)? * 1_000_000;
         let mut changed = || words.next().filter(|word| *word != ".");
@@ -155,7 +155,7 @@ impl Last {
                 *(field.place)(&mut self.sample) = reading(word)?.map(|value| value * field.unit);
             }
         }
-        let moment = moment::of(&self.sample, terms, at, self.stride, self.motion);
-        Some(Line::Look(moment))
+        let input = policy_input::from_sample(&self.sample, bounds, at, self.stride, self.motion);
+        Some(Line::Look(input))
     }
 }

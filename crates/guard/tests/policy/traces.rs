@@ -13,7 +13,7 @@ use antifreeze_guard::policy::Config;
 use antifreeze_record::event::Rung;
 
 fn replay(scenario: &str) -> Story {
-    Trace::of(scenario).replay(&config())
+    Trace::load(scenario).replay(&config())
 }
 
 fn pages_out() -> Config {
@@ -126,7 +126,7 @@ fn deaf_is_warned_and_then_stopped() {
 
 #[test]
 fn saver_is_asked_to_save_before_the_wall() {
-    let story = Trace::of("saver").replay(&saving());
+    let story = Trace::load("saver").replay(&saving());
     let asked = when(&story, story.first(Rung::Checkpoint));
     let walled = when(&story, story.walled.first().copied());
     assert!(asked < walled, "{story:?}");
@@ -157,7 +157,7 @@ fn neighbour_costs_a_pause_and_no_more() {
 #[test]
 fn neighbour_pauses_a_tree_that_pages_out_earlier() {
     let paused = |story: &Story| when(story, story.first(Rung::Pause));
-    let story = Trace::of("neighbour").replay(&pages_out());
+    let story = Trace::load("neighbour").replay(&pages_out());
     assert!(story.highest() < Rung::Stop, "{story:?}");
     assert!(paused(&story) < paused(&replay("neighbour")), "{story:?}");
 }
@@ -171,7 +171,7 @@ fn without_a_neighbour_a_tree_that_pages_out_is_not_paused() {
         "page-cache",
         "worker-leak",
     ] {
-        let story = Trace::of(scenario).replay(&pages_out());
+        let story = Trace::load(scenario).replay(&pages_out());
         assert_eq!(story.paused, 0, "{scenario}: {story:?}");
     }
 }
@@ -182,7 +182,7 @@ fn neighbour_zram_costs_a_pause_and_no_more() {
         swap_is_memory: true,
         ..config()
     };
-    assert_pauses_and_goes_on(&Trace::of("neighbour-zram").replay(&zram));
+    assert_pauses_and_goes_on(&Trace::load("neighbour-zram").replay(&zram));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn more_memory_never_leads_a_run_to_a_higher_rung() {
     assert!(!scenarios.is_empty());
     for scenario in scenarios {
         for config in [config(), saving()] {
-            let trace = Trace::of(&scenario);
+            let trace = Trace::load(&scenario);
             let poor = trace.replay(&config);
             let rich = trace.with_more(200 * MB).replay(&config);
             assert!(

@@ -10,7 +10,7 @@ fn with_untouched(mapped: u64, reserved: u64, zeroed: u64, filled: u64) -> WallS
     let mut state = WallState::default();
     state.observe(BOOT - 60 * SECOND, 2 * GB, 2 * GB, 0, 1);
     state.observe(BOOT - TICK, 2 * GB, 2 * GB, 0, 1);
-    state.hear_of_untouched(reserved, zeroed);
+    state.exclude_untouched(reserved, zeroed);
     state.observe(BOOT, 2 * GB + mapped, 2 * GB, 0, 1);
     state.observe(BOOT + TICK, 2 * GB + mapped, 2 * GB + filled, 0, 1);
     state

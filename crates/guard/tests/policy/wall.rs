@@ -603,23 +603,23 @@ fn the_data_of_libraries_are_not_charged_however_small_the_budget() {
 #[test]
 fn a_file_that_is_mapped_is_no_growth_also_when_it_is_seen_a_look_after_it_was_told_of() {
     let mut state = process(GB);
-    state.hear_of_files(3 * GB);
+    state.exclude_file_growth(3 * GB);
     state.observe(BOOT + TICK, 4 * GB, GB, 0, 1);
     assert_eq!(state.growth(), 0);
 
     let mut state = process(GB);
-    state.hear_of_files(3 * GB);
+    state.exclude_file_growth(3 * GB);
     state.observe(BOOT + TICK, GB, GB, 0, 1);
-    state.hear_of_files(3 * GB);
+    state.exclude_file_growth(3 * GB);
     state.observe(BOOT + 2 * TICK, 4 * GB + 10 * MB, GB + 10 * MB, 0, 1);
     assert_eq!(state.growth(), 10 * MB, "what came beside it is");
 
     // One that was given back before anybody looked does not hide what comes later.
     let mut state = process(GB);
-    state.hear_of_files(3 * GB);
+    state.exclude_file_growth(3 * GB);
     for tick in 1..=3 {
         state.observe(BOOT + tick * TICK, GB, GB, 0, 1);
-        state.hear_of_files(3 * GB);
+        state.exclude_file_growth(3 * GB);
     }
     state.observe(BOOT + 4 * TICK, 2 * GB, 2 * GB, 0, 1);
     assert_eq!(state.growth(), GB);
@@ -629,7 +629,7 @@ fn a_file_that_is_mapped_is_no_growth_also_when_it_is_seen_a_look_after_it_was_t
 fn a_limit_that_was_moved_for_a_file_is_nothing_to_land_on() {
     let mut state = process(GB);
     state.placed(2 * GB);
-    state.hear_of_files(3 * GB);
+    state.exclude_file_growth(3 * GB);
     state.observe(BOOT + TICK, 4 * GB, GB, 0, 1);
     let own = OwnLimit {
         limit: 5 * GB,

@@ -2,14 +2,20 @@
 //!
 //! Pure, so that a recorded sample gives the policy what it gave the guard that took it.
 
-use crate::policy::{Bound, Moment, Motion};
-use crate::room::Terms;
+use crate::policy::{Bound, Motion, PolicyInput};
+use crate::room::MemoryBounds;
 use antifreeze_sense::{Reading, Sample};
 
 /// The moment of a sample. `now` is when the look began; stride and motion are what a sample
 /// cannot tell alone.
-pub fn of(sample: &Sample, terms: &Terms, now: u64, stride: u64, motion: Motion) -> Moment {
-    let room = terms.room(sample);
+pub fn from_sample(
+    sample: &Sample,
+    bounds: &MemoryBounds,
+    now: u64,
+    stride: u64,
+    motion: Motion,
+) -> PolicyInput {
+    let room = bounds.room(sample);
     let footprint = sample.tree.footprint.value().unwrap_or(0);
     let whole = match room.bound {
         Bound::Cgroup => room.total,
@@ -19,14 +25,14 @@ pub fn of(sample: &Sample, terms: &Terms, now: u64, stride: u64, motion: Motion)
         .into_iter()
         .filter_map(Reading::value)
         .reduce(|a, b| a + b);
-    Moment {
+    PolicyInput {
         at: now,
         room: room.bytes,
         kept_back: room.kept_back,
         bound: room.bound,
         total: room.total,
         available: room.available,
-        reserve: terms.reserve,
+        reserve: bounds.reserve,
         footprint,
         others: whole
             .saturating_sub(room.available)
@@ -45,7 +51,7 @@ pub fn of(sample: &Sample, terms: &Terms, now: u64, stride: u64, motion: Motion)
             .swap
             .value()
             .unwrap_or(0)
-            .saturating_sub(terms.allow_swap),
+            .saturating_sub(bounds.allow_swap),
         steps: sample
             .tree
             .steps
@@ -69,18 +75,21 @@ mod tests {
         sample
     }
 
-    fn moment(sample: &Sample, terms: &Terms) -> Moment {
-        of(sample, terms, 7, 0, Motion::Running)
+    fn input(sample: &Sample, bounds: &MemoryBounds) -> PolicyInput {
+        from_sample(sample, bounds, 7, 0, Motion::Running)
     }
 
     #[test]
     fn what_the_tree_does_not_hold_the_others_do() {
-        assert_eq!(moment(&sample(), &Terms::default()).others, 3_000 * MB);
+        assert_eq!(
+            input(&sample(), &MemoryBounds::default()).others,
+            3_000 * MB
+        );
 
         let mut contained = sample();
         contained.cgroup.limit = Reading::Value(8_000 * MB);
         contained.cgroup.limit_available = Reading::Value(3_500 * MB);
-        let inside = moment(&contained, &Terms::default());
+        let inside = input(&contained, &MemoryBounds::default());
         assert_eq!(
             (inside.bound, inside.others),
             (Bound::Cgroup, 500 * MB),
@@ -92,20 +101,23 @@ mod tests {
     fn only_swap_that_was_not_allowed_is_beyond() {
         let mut sample = sample();
         sample.tree.swap = Reading::Value(500 * MB);
-        let terms = Terms {
+        let bounds = MemoryBounds {
             allow_swap: 300 * MB,
-            ..Terms::default()
+            ..MemoryBounds::default()
         };
-        assert_eq!(moment(&sample, &terms).swap_beyond, 200 * MB);
+        assert_eq!(input(&sample, &bounds).swap_beyond, 200 * MB);
     }
 
     #[test]
     fn what_the_kernel_does_not_tell_is_unknown_and_not_zero() {
-        let untold = moment(&sample(), &Terms::default());
+        let untold = input(&sample(), &MemoryBounds::default());
         assert_eq!((untold.scanned, untold.swap_free), (None, None));
 
         let mut half_told = sample();
         half_told.paging.scanned_kswapd = Reading::Value(12);
-        assert_eq!(moment(&half_told, &Terms::default()).scanned, Some(12));
+        assert_eq!(
+            input(&half_told, &MemoryBounds::default()).scanned,
+            Some(12)
+        );
     }
 }

@@ -3,10 +3,10 @@
 use crate::hands::limit::Limits;
 use crate::hands::pageout::PageoutState;
 use crate::policy::WallState;
-use crate::scout::FileData;
+use crate::slow_worker::FileData;
 
 #[derive(Clone, Copy, Default)]
-pub struct Mark {
+pub struct ProcessState {
     pub wall: WallState,
     /// Seen before.
     pub met: bool,
@@ -60,7 +60,7 @@ impl Loading {
     }
 }
 
-/// How much of a process's data comes from files: what the scout has counted, and what the cushion has told of
+/// How much of a process's data comes from files: what the slow worker has counted, and what the cushion has told of
 /// since.
 #[derive(Clone, Copy, Default)]
 pub struct Files {
@@ -74,7 +74,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Takes in what the scout counted, and what the cushion told of: files mapped by the program, and libraries.
+    /// Takes in what the slow worker counted, and what the cushion told of: files mapped by the program, and libraries.
     pub fn observe(&mut self, counted: FileData, files: u64, libraries: u64) {
         if counted.at != self.counted.at {
             self.counted = counted;
@@ -89,7 +89,7 @@ impl Files {
         self.bytes().min(self.told_before)
     }
 
-    /// The zero-filled data of a library is of no file, so the scout does not count it.
+    /// The zero-filled data of a library is of no file, so the slow worker does not count it.
     pub fn bytes(&self) -> u64 {
         let since = self.told_before.saturating_sub(self.told_then);
         self.counted.bytes.saturating_add(since).max(self.libraries)

@@ -1,7 +1,7 @@
 //! Everything a decision looks at, in one place.
 
 use super::forecast::Outlook;
-use super::history::{Acts, Config, Forecast, History, Moment};
+use super::history::{Acts, Config, Forecast, History, PolicyInput};
 use super::signals::Signals;
 use super::trend::seconds;
 use antifreeze_record::event::{Rung, Trigger};
@@ -27,25 +27,25 @@ impl Verdict {
     }
 }
 
-pub(super) struct Scene<'a> {
+pub(super) struct Assessment<'a> {
     pub history: &'a History,
-    pub now: &'a Moment,
+    pub now: &'a PolicyInput,
     pub config: &'a Config,
     pub forecast: Option<Forecast>,
     pub signals: Signals,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Assessment<'a> {
     /// None before the first look.
-    pub fn of(history: &'a History, config: &'a Config) -> Option<Scene<'a>> {
+    pub fn new(history: &'a History, config: &'a Config) -> Option<Assessment<'a>> {
         let now = history.last()?;
-        let outlook = Outlook::of(history);
-        Some(Scene {
+        let outlook = Outlook::from_history(history);
+        Some(Assessment {
             history,
             now,
             config,
             forecast: outlook.from(now),
-            signals: Signals::of(history, now, &outlook),
+            signals: Signals::from_history(history, now, &outlook),
         })
     }
 

@@ -1,4 +1,4 @@
-//! The scout: a thread for everything that may take its time or never answer, such as a
+//! The slow worker: a thread for everything that may take its time or never answer, such as a
 //! hung mount, a slow sensor, or the memory map of a process that is being torn down.
 //! The deciding thread leaves errands and picks up findings, and never waits for either.
 
@@ -6,8 +6,8 @@ use crate::counting;
 use crate::hands::pageout::Inquiry;
 use crate::hands::reclaim::Reclaim;
 use crate::interruptible::{self, Interruptible};
-use crate::landed::{Ours, SaveWatch, Saved};
 use crate::others::{Grower, Others, anonymous};
+use crate::save_watch::{IgnoredFiles, SaveWatch, Saved};
 use antifreeze_sense::clock::monotonic_ns;
 use antifreeze_sense::footprint::ProcessShare;
 use antifreeze_sense::parse::Pss;
@@ -21,27 +21,27 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, MutexGuard};
 
-/// How many processes one errand names.
-pub const NAMED: usize = 64;
+/// How many processes one request names.
+pub const MAX_NAMED_PROCESSES: usize = 64;
 
 const SECOND: u64 = 1_000_000_000;
-/// How long the scout rests once the run has started up and nothing moves.
+/// How long the slow worker rests once the run has started up and nothing moves.
 const CALM: u64 = 10 * SECOND;
 
 /// Libraries whose programs do not survive a refused request.
 const FRAGILE: [&[u8]; 2] = [b"libtensorflow_framework.so", b"libtensorflow_cc.so"];
 
-/// What the scout is asked to look at.
+/// What the slow worker is asked to look at.
 #[derive(Clone, Copy)]
-pub struct Errand {
+pub struct Request {
     /// Processes of the tree, with their start times.
-    pub named: [(Pid, u64); NAMED],
+    pub named: [(Pid, u64); MAX_NAMED_PROCESSES],
     pub count: usize,
     /// The kernel counts shared pages for us already, in a cgroup of the tree's own.
     pub counted: bool,
     /// Things are moving: look more often.
     pub urgent: bool,
-    /// Much was mapped since the scout looked at what is mapped.
+    /// Much was mapped since the slow worker looked at what is mapped.
     pub mapped_more: bool,
     /// A save was asked for at this time.
     pub save_asked: Option<u64>,
@@ -51,16 +51,16 @@ pub struct Errand {
     pub inspect: Option<Inquiry>,
 }
 
-impl Errand {
+impl Request {
     pub fn pids(&self) -> impl Iterator<Item = Pid> + '_ {
         self.named.iter().take(self.count).map(|(pid, _)| *pid)
     }
 }
 
-impl Default for Errand {
+impl Default for Request {
     fn default() -> Self {
-        Errand {
-            named: [(Pid(0), 0); NAMED],
+        Request {
+            named: [(Pid(0), 0); MAX_NAMED_PROCESSES],
             count: 0,
             counted: false,
             urgent: false,
@@ -82,19 +82,19 @@ pub struct FileData {
     pub at: u64,
 }
 
-/// What the scout has found so far.
+/// What the slow worker has found so far.
 #[derive(Clone, Copy)]
 pub struct Findings {
     pub slow: SlowReadings,
     /// When `slow` was read; 0: not yet.
     pub slow_at: u64,
     /// The exact parts of the named processes, and when they were taken; 0: not yet.
-    shares: [ProcessShare; NAMED],
+    shares: [ProcessShare; MAX_NAMED_PROCESSES],
     share_count: usize,
     pub shares_at: u64,
     pub files: Reading<u64>,
     /// Of each of the named processes.
-    file_data: [FileData; NAMED],
+    file_data: [FileData; MAX_NAMED_PROCESSES],
     /// When they were looked at last.
     pub mapped_at: u64,
     /// A library is mapped whose programs do not survive a refused request.
@@ -120,9 +120,9 @@ impl Findings {
     }
 
     /// Looks through what the process in this place has mapped.
-    fn look_at_maps(&mut self, errand: &Errand, place: usize) {
+    fn read_maps(&mut self, request: &Request, place: usize) {
         let (Some(&(pid, started)), Some(file_data)) =
-            (errand.named.get(place), self.file_data.get_mut(place))
+            (request.named.get(place), self.file_data.get_mut(place))
         else {
             return;
         };
@@ -140,9 +140,9 @@ impl Findings {
     }
 
     /// Counts what each process holds, shared pages divided among those that share them.
-    fn count_shares(&mut self, errand: &Errand, at: u64) {
+    fn count_shares(&mut self, request: &Request, at: u64) {
         self.share_count = 0;
-        for (pid, started) in errand.named.iter().take(errand.count) {
+        for (pid, started) in request.named.iter().take(request.count) {
             let (Some((_, held)), Reading::Value(pss)) = (anonymous(*pid), read_pss(*pid)) else {
                 continue;
             };
@@ -169,11 +169,11 @@ impl Default for Findings {
         Findings {
             slow: SlowReadings::default(),
             slow_at: 0,
-            shares: [nobody; NAMED],
+            shares: [nobody; MAX_NAMED_PROCESSES],
             share_count: 0,
             shares_at: 0,
             files: Reading::default(),
-            file_data: [FileData::default(); NAMED],
+            file_data: [FileData::default(); MAX_NAMED_PROCESSES],
             mapped_at: 0,
             fragile: false,
             saved: None,
@@ -184,23 +184,23 @@ impl Default for Findings {
 }
 
 #[derive(Default)]
-pub struct Desk {
-    errand: Mutex<Errand>,
+pub struct Mailbox {
+    request: Mutex<Request>,
     findings: Mutex<Findings>,
     /// Rises with each change of the findings.
     issue: AtomicU32,
     bell: AtomicU32,
 }
 
-impl Desk {
-    /// Leaves an errand. Skipped in the rare moment that the scout is picking up the last.
-    pub fn leave(&self, errand: &Errand) {
+impl Mailbox {
+    /// Leaves a request. Skipped in the rare moment that the slow worker is picking up the last.
+    pub fn post(&self, request: &Request) {
         let mut news = false;
-        if let Ok(mut place) = self.errand.try_lock() {
-            news = (errand.urgent && !place.urgent) || (errand.mapped_more && !place.mapped_more);
-            *place = *errand;
+        if let Ok(mut place) = self.request.try_lock() {
+            news = (request.urgent && !place.urgent) || (request.mapped_more && !place.mapped_more);
+            *place = *request;
         }
-        let asks = errand.save_asked.is_some() || errand.make_room || errand.inspect.is_some();
+        let asks = request.save_asked.is_some() || request.make_room || request.inspect.is_some();
         if news || asks {
             self.bell.fetch_add(1, Release);
             let _ = futex::wake(&self.bell, futex::Flags::PRIVATE, 1);
@@ -274,11 +274,11 @@ pub fn delay() -> u64 {
     seconds.unwrap_or(0).saturating_mul(SECOND)
 }
 
-/// The scout's life.
+/// The slow worker's life.
 pub fn run(
-    desk: &Desk,
+    mailbox: &Mailbox,
     folder: &Path,
-    ours: Ours,
+    ours: IgnoredFiles,
     reclaim: Option<std::fs::File>,
     delay: u64,
 ) -> ! {
@@ -290,42 +290,42 @@ pub fn run(
     let mut reclaim = reclaim.map(Reclaim::new);
     counting::start_is_over();
     loop {
-        let bell = desk.bell.load(Acquire);
-        let errand = *locked(&desk.errand);
+        let bell = mailbox.bell.load(Acquire);
+        let request = *locked(&mailbox.request);
         let now = monotonic_ns();
 
         let answered = findings.interruptible.map(|(inquiry, _)| inquiry);
-        if let Some(inquiry) = errand.inspect.filter(|asked| answered != Some(*asked)) {
+        if let Some(inquiry) = request.inspect.filter(|asked| answered != Some(*asked)) {
             findings.interruptible = Some((inquiry, interruptible::inspect(inquiry.pid)));
             // Before all that takes longer.
-            desk.publish(&findings);
+            mailbox.publish(&findings);
         }
-        if errand.save_asked.is_some() {
-            findings.saved = save.look(&errand, written(&errand), now);
-        } else if errand.urgent {
-            save.note_usual(&errand, written(&errand));
+        if request.save_asked.is_some() {
+            findings.saved = save.check(&request, written(&request), now);
+        } else if request.urgent {
+            save.note_usual(&request, written(&request));
         }
-        let pause = |urgent, calm| SECOND * if errand.urgent { urgent } else { calm };
+        let pause = |urgent, calm| SECOND * if request.urgent { urgent } else { calm };
         if rounds.slow.due(now, pause(1, 10)) {
             sensors.read(&mut findings.slow);
             findings.slow_at = now;
         }
         // Reading shares walks page tables: the more it costs, the rarer.
-        let (least, factor) = if errand.urgent { (2, 50) } else { (20, 4000) };
+        let (least, factor) = if request.urgent { (2, 50) } else { (20, 4000) };
         let rest = (least * SECOND).max(rounds.shares_cost * factor);
-        if errand.count > 1 && !errand.counted && rounds.shares.due(now, rest) {
-            findings.count_shares(&errand, now);
+        if request.count > 1 && !request.counted && rounds.shares.due(now, rest) {
+            findings.count_shares(&request, now);
             rounds.shares_cost = monotonic_ns() - now;
         }
         if rounds.files.due(now, 60 * SECOND) {
-            let open = errand
+            let open = request
                 .pids()
                 .filter_map(|pid| count_open_files(pid).value());
             findings.files = Reading::Value(open.sum());
         }
         // Libraries come at the start or, in a new worker, at any time. What they mean
         // matters near the wall, so while all is calm one process a time will do.
-        let rest = match errand.mapped_more {
+        let rest = match request.mapped_more {
             true => (SECOND / 4).max(rounds.maps_cost * 20),
             false => pause(1, rounds.maps_pause / SECOND),
         };
@@ -333,14 +333,14 @@ pub fn run(
             rounds.maps_begin.get_or_insert(now.saturating_add(delay));
         }
         if rounds.maps_begin.take_if(|begin| now >= *begin).is_some() {
-            let (first, many) = if errand.urgent || errand.mapped_more {
-                (0, errand.count)
+            let (first, many) = if request.urgent || request.mapped_more {
+                (0, request.count)
             } else {
-                (rounds.maps_turn % errand.count.max(1), 1)
+                (rounds.maps_turn % request.count.max(1), 1)
             };
             let begin = monotonic_ns();
             for place in first..first + many {
-                findings.look_at_maps(&errand, place);
+                findings.read_maps(&request, place);
             }
             findings.mapped_at = now;
             rounds.maps_cost = monotonic_ns() - begin;
@@ -348,20 +348,20 @@ pub fn run(
             rounds.maps_pause = (2 * rounds.maps_pause).clamp(SECOND, 60 * SECOND);
         }
         if rounds.others.due(now, pause(1, 120)) {
-            findings.grower = others.look(|pid| errand.pids().any(|ours| ours == pid));
+            findings.grower = others.find_grower(|pid| request.pids().any(|ours| ours == pid));
         }
-        desk.publish(&findings);
+        mailbox.publish(&findings);
 
         // A paused tree that stays in memory helps nobody. The kernel takes its time for
         // this, which is why it is done here.
-        if let Some(reclaim) = reclaim.as_mut().filter(|_| errand.make_room) {
+        if let Some(reclaim) = reclaim.as_mut().filter(|_| request.make_room) {
             reclaim.make_room(monotonic_ns);
         }
-        let pause = if errand.save_asked.is_some() || errand.make_room {
+        let pause = if request.save_asked.is_some() || request.make_room {
             SECOND / 40
-        } else if errand.mapped_more {
+        } else if request.mapped_more {
             SECOND / 4
-        } else if errand.urgent || rounds.maps_pause < CALM {
+        } else if request.urgent || rounds.maps_pause < CALM {
             SECOND
         } else {
             CALM
@@ -370,12 +370,12 @@ pub fn run(
             tv_sec: (pause / SECOND) as i64,
             tv_nsec: (pause % SECOND) as i64,
         };
-        let _ = futex::wait(&desk.bell, futex::Flags::PRIVATE, bell, Some(&timeout));
+        let _ = futex::wait(&mailbox.bell, futex::Flags::PRIVATE, bell, Some(&timeout));
     }
 }
 
-fn written(errand: &Errand) -> u64 {
-    let sent = errand
+fn written(request: &Request) -> u64 {
+    let sent = request
         .pids()
         .filter_map(|pid| slow::read_written_bytes(pid).value());
     sent.sum()

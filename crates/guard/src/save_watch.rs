@@ -2,7 +2,7 @@
 //! writing and then let go, or, when the save was too quick to be seen, bytes that were
 //! written and then stopped.
 
-use crate::scout::Errand;
+use crate::slow_worker::Request;
 use antifreeze_record::event::ShortText;
 use antifreeze_sense::slow::visit_files_being_written;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, statat};
@@ -52,19 +52,19 @@ pub struct SaveWatch {
     /// Bytes that it had written shortly before.
     written_before: Option<u64>,
     usual: [Option<ShortText>; USUAL],
-    ours: Ours,
+    ignored: IgnoredFiles,
 }
 
 /// Files that are written and are no save.
 #[derive(Clone, Copy, Default)]
-pub struct Ours {
+pub struct IgnoredFiles {
     /// Where the trainer's own output goes on to.
     pub outputs: [Option<FileId>; 2],
     /// The run's folder, in which the shim writes what it has to say; empty where there is none.
     pub folder: &'static [u8],
 }
 
-impl Ours {
+impl IgnoredFiles {
     fn holds(&self, path: &[u8]) -> bool {
         let within = path
             .strip_prefix(self.folder)
@@ -74,19 +74,19 @@ impl Ours {
 }
 
 impl SaveWatch {
-    pub fn new(ours: Ours) -> SaveWatch {
+    pub fn new(ignored: IgnoredFiles) -> SaveWatch {
         SaveWatch {
-            ours,
+            ignored,
             ..SaveWatch::default()
         }
     }
 
     /// Takes note of what is being written while nobody has asked for a save.
-    pub fn note_usual(&mut self, errand: &Errand, written: u64) {
+    pub fn note_usual(&mut self, request: &Request, written: u64) {
         self.written_before = Some(written);
         self.usual = [None; USUAL];
         let mut places = self.usual.iter_mut();
-        for pid in errand.pids() {
+        for pid in request.pids() {
             let _ = visit_files_being_written(pid, |path, _| {
                 if let Some(place) = places.next() {
                     *place = Some(ShortText::new(path));
@@ -96,29 +96,29 @@ impl SaveWatch {
     }
 
     /// Looks whether the save has landed; `written` is what the tree has written by now.
-    pub fn look(&mut self, errand: &Errand, written: u64, now: u64) -> Option<Saved> {
-        let asked = errand.save_asked?;
+    pub fn check(&mut self, request: &Request, written: u64, now: u64) -> Option<Saved> {
+        let asked = request.save_asked?;
         if asked != self.asked {
             *self = SaveWatch {
                 asked,
                 written_then: self.written_before.unwrap_or(written),
                 quiet_since: now,
                 usual: self.usual,
-                ..SaveWatch::new(self.ours)
+                ..SaveWatch::new(self.ignored)
             };
         }
         if self.done.is_none() {
-            self.done = self.landed(errand, written, now);
+            self.done = self.find_finished(request, written, now);
         }
         self.written_before = Some(written);
         self.done
     }
 
-    fn landed(&mut self, errand: &Errand, written: u64, now: u64) -> Option<Saved> {
+    fn find_finished(&mut self, request: &Request, written: u64, now: u64) -> Option<Saved> {
         let mut open = false;
-        for pid in errand.pids() {
+        for pid in request.pids() {
             let _ = visit_files_being_written(pid, |path, size| {
-                if self.ours.holds(path) || self.usual.contains(&Some(ShortText::new(path))) {
+                if self.ignored.holds(path) || self.usual.contains(&Some(ShortText::new(path))) {
                     return;
                 }
                 let same = self.file.is_some_and(|file| file == ShortText::new(path));
@@ -140,7 +140,7 @@ impl SaveWatch {
                 return None;
             }
             let file = self.file?;
-            let (file, bytes) = place_of(&file, asked_at(now, self.asked), &self.ours.outputs)?;
+            let (file, bytes) = place_of(&file, asked_at(now, self.asked), &self.ignored.outputs)?;
             return Some(Saved { file, bytes, at });
         }
         if written != self.written {
@@ -150,7 +150,7 @@ impl SaveWatch {
         let written = written.saturating_sub(self.written_then);
         let quiet = now.saturating_sub(self.quiet_since) > QUIET;
         (self.file.is_none() && written > LEAST && quiet).then(|| {
-            let newest = newest_in(c".", asked_at(now, self.asked), &self.ours.outputs);
+            let newest = newest_in(c".", asked_at(now, self.asked), &self.ignored.outputs);
             let (file, bytes) = newest.unwrap_or((ShortText::new(b""), written));
             Saved {
                 file,
@@ -257,28 +257,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("run");
         std::fs::create_dir(&home).unwrap();
-        let ours = Ours {
+        let ignored = IgnoredFiles {
             folder: home.as_os_str().as_encoded_bytes().to_vec().leak(),
-            ..Ours::default()
+            ..IgnoredFiles::default()
         };
-        let mut errand = Errand {
+        let mut request = Request {
             save_asked: Some(10 * SECOND),
             count: 1,
-            ..Errand::default()
+            ..Request::default()
         };
-        errand.named[0].0 = antifreeze_sense::Pid(std::process::id());
+        request.named[0].0 = antifreeze_sense::Pid(std::process::id());
         let lands = |path: &std::path::Path| {
-            let mut watch = SaveWatch::new(ours);
+            let mut watch = SaveWatch::new(ignored);
             let file = std::fs::File::create(path).unwrap();
             file.set_len(5000).unwrap();
-            assert_eq!(watch.look(&errand, 0, 11 * SECOND), None);
+            assert_eq!(watch.check(&request, 0, 11 * SECOND), None);
             drop(file);
             assert_eq!(
-                watch.look(&errand, 0, 12 * SECOND),
+                watch.check(&request, 0, 12 * SECOND),
                 None,
                 "its name may change"
             );
-            let saved = watch.look(&errand, 0, 13 * SECOND);
+            let saved = watch.check(&request, 0, 13 * SECOND);
             saved
                 .inspect(|saved| assert_eq!(saved.at, 12 * SECOND))
                 .is_some()
@@ -291,29 +291,29 @@ mod tests {
     #[test]
     fn each_request_is_watched_anew() {
         let mut watch = SaveWatch::default();
-        watch.note_usual(&Errand::default(), 100);
-        let first = Errand {
+        watch.note_usual(&Request::default(), 100);
+        let first = Request {
             save_asked: Some(10 * SECOND),
-            ..Errand::default()
+            ..Request::default()
         };
         assert_eq!(
-            watch.look(&first, 5000, 11 * SECOND),
+            watch.check(&first, 5000, 11 * SECOND),
             None,
             "it may still be writing"
         );
         let saved = watch
-            .look(&first, 5000, 12 * SECOND)
+            .check(&first, 5000, 12 * SECOND)
             .expect("it has been quiet for a second");
         assert_eq!(saved.at, 11 * SECOND);
-        let second = Errand {
+        let second = Request {
             save_asked: Some(20 * SECOND),
             ..first
         };
         assert_eq!(
-            watch.look(&second, 5000, 21 * SECOND),
+            watch.check(&second, 5000, 21 * SECOND),
             None,
             "nothing was written since"
         );
-        assert_eq!(watch.look(&second, 5000, 29 * SECOND), None);
+        assert_eq!(watch.check(&second, 5000, 29 * SECOND), None);
     }
 }

@@ -10,7 +10,7 @@ use antifreeze_record::event::{Degradation, Event, EventKind};
 use antifreeze_sense::{Sample, Stamp};
 use rustix::fd::OwnedFd;
 
-pub struct Voice<'a> {
+pub struct EventSink<'a> {
     pub shared: Shared,
     pub frames: Producer,
     /// The eventfd that wakes the front; it never blocks.
@@ -18,8 +18,8 @@ pub struct Voice<'a> {
     pub trouble: &'a Trouble,
 }
 
-impl Voice<'_> {
-    pub fn say(&mut self, kind: EventKind) {
+impl EventSink<'_> {
+    pub fn emit(&mut self, kind: EventKind) {
         let event = Event {
             at: Stamp::now(),
             kind,
@@ -31,8 +31,8 @@ impl Voice<'_> {
         self.wake_front();
     }
 
-    pub fn lacks(&mut self, degradation: Degradation, detail: u32) {
-        self.say(EventKind::Degraded {
+    pub fn emit_degraded(&mut self, degradation: Degradation, detail: u32) {
+        self.emit(EventKind::Degraded {
             degradation,
             detail,
         });

@@ -1,4 +1,4 @@
-//! Hands that act on paper: they write what was done as the real ones do, and keep the story.
+//! An executor that acts on nothing: it notes what was done as the real one does, and keeps the story.
 
 use crate::given::BOOT;
 use crate::story::Story;
@@ -7,12 +7,12 @@ use antifreeze_record::event::Rung;
 use std::time::Duration;
 
 #[derive(Default)]
-pub struct Hands {
+pub struct Executor {
     pub story: Story,
 }
 
-impl Hands {
-    /// Carries out what was decided on the last moment of the history.
+impl Executor {
+    /// Carries out what was decided on the last input of the history.
     pub fn act(&mut self, decision: &Decision, history: &mut History) {
         let Some(&now) = history.last() else { return };
         self.story.least_available = self.story.least_available.min(now.available);
