@@ -3,19 +3,19 @@
 //! Pure, so that a recorded sample gives the policy what it gave the guard that took it.
 
 use crate::policy::{Bound, Motion, PolicyInput};
-use crate::room::MemoryBounds;
+use crate::room::{MemoryBounds, Room};
 use antifreeze_sense::{Reading, Sample};
 
-/// The moment of a sample. `now` is when the look began; stride and motion are what a sample
-/// cannot tell alone.
+/// Reduces a sample to the input of the policy. `room` is the room of the same sample, `now` the time at which reading
+/// it began; a sample alone holds neither stride nor motion.
 pub fn from_sample(
     sample: &Sample,
+    room: &Room,
     bounds: &MemoryBounds,
     now: u64,
     stride: u64,
     motion: Motion,
 ) -> PolicyInput {
-    let room = bounds.room(sample);
     let footprint = sample.tree.footprint.value().unwrap_or(0);
     let whole = match room.bound {
         Bound::Cgroup => room.total,
@@ -76,7 +76,7 @@ mod tests {
     }
 
     fn input(sample: &Sample, bounds: &MemoryBounds) -> PolicyInput {
-        from_sample(sample, bounds, 7, 0, Motion::Running)
+        from_sample(sample, &bounds.room(sample), bounds, 7, 0, Motion::Running)
     }
 
     #[test]

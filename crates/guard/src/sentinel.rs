@@ -8,7 +8,7 @@ use crate::hands::limit;
 use crate::identity;
 use crate::keeper::Keeper;
 use crate::others::{self, StatusFile};
-use crate::policy::{BACK_OFF, Decision, History, Motion, PolicyInput, Save, decide};
+use crate::policy::{BACK_OFF, Config, Decision, History, Motion, PolicyInput, Save, decide};
 use crate::policy_input;
 use crate::process_state::ProcessState;
 use crate::room::{MemoryBounds, Room};
@@ -16,7 +16,7 @@ use crate::slow_worker::{Findings, MAX_NAMED_PROCESSES, Mailbox, Request};
 use crate::takeover::RelayWakers;
 use crate::trainers;
 use crate::undo;
-use crate::wall::{Wall, WallConditions};
+use crate::wall::{Wall, WallConditions, WallInput};
 use antifreeze_ipc::gpu_readings;
 use antifreeze_ipc::guard_args::GuardArgs;
 use antifreeze_ipc::shared::Shared;
@@ -171,18 +171,24 @@ impl Sentinel<'_> {
         if decides {
             self.state.decided_at = now;
             let stride = self.wall.stride(now);
-            let input =
-                policy_input::from_sample(&self.sample, &self.bounds, now, stride, self.motion());
+            let input = policy_input::from_sample(
+                &self.sample,
+                &room,
+                &self.bounds,
+                now,
+                stride,
+                self.motion(),
+            );
             self.history.push(input);
-            self.decision = decide(&self.history, &self.executor.config);
+            self.decision = decide(&self.history, &self.policy_config());
         }
-        if !self.keep_wall(now, &room, false) {
+        if !self.update_wall(now, &room, false) {
             // Whoever is born meanwhile takes nothing unseen: it would be open to it twice in a
             // row, and who asks would be refused what is there.
             self.shared.page().headroom.store(0, Release);
             self.read_sample(now);
             room = self.bounds.room(&self.sample);
-            self.keep_wall(now, &room, true);
+            self.update_wall(now, &room, true);
         }
         if decides {
             self.act(now, &room);
@@ -242,8 +248,6 @@ impl Sentinel<'_> {
         let processes = self.tree.processes().map(|tracked| &tracked.process);
         self.footprint.update(processes, &mut self.sample);
         trainers::read(self.shared, &mut self.sample);
-        self.executor.config.dies_at_wall = self.findings.fragile;
-        self.executor.config.can_save = self.executor.can_ask_to_save(&self.sample);
     }
 
     /// Finds new processes of the tree. A keeper that lost its parent comes to the reapers as orphans of the tree do, and
@@ -307,6 +311,15 @@ impl Sentinel<'_> {
         self.sample.tree.footprint.value().unwrap_or(0)
     }
 
+    /// The configuration of the run, with what the last sample and findings say of the trainer.
+    fn policy_config(&self) -> Config {
+        Config {
+            can_save: self.executor.can_ask_to_save(&self.sample),
+            dies_at_wall: self.findings.fragile,
+            ..self.executor.config
+        }
+    }
+
     fn motion(&self) -> Motion {
         let root = self
             .tree
@@ -321,7 +334,7 @@ impl Sentinel<'_> {
     }
 
     /// False when it takes another look to answer those who ask.
-    fn keep_wall(&mut self, now: u64, room: &Room, again: bool) -> bool {
+    fn update_wall(&mut self, now: u64, room: &Room, again: bool) -> bool {
         let believed = self
             .decision
             .forecast
@@ -335,19 +348,17 @@ impl Sentinel<'_> {
             swap_beyond: self.history.last().map_or(0, |input| input.swap_beyond),
             again,
         };
-        let (footprint, peak) = (self.footprint_bytes(), self.state.peaks.footprint);
-        let (tree, shared) = (&mut self.tree, self.shared);
-        let answered = self.wall.keep(
+        let input = WallInput {
             now,
             room,
-            &self.bounds,
-            footprint,
-            peak,
+            bounds: &self.bounds,
+            footprint: self.footprint_bytes(),
+            peak: self.state.peaks.footprint,
             conditions,
-            tree,
-            &self.findings,
-            shared,
-        );
+            findings: &self.findings,
+            shared: self.shared,
+        };
+        let answered = self.wall.update(&input, &mut self.tree);
         while let Some(kind) = self.wall.next_news() {
             if let EventKind::RequestRefused { .. } = kind {
                 let acts = &mut self.history.acts;

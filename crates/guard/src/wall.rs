@@ -21,7 +21,20 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 /// News of one look; beyond that, refusals are only counted.
 const NEWS: usize = 16;
 
-/// Why the room is as it is.
+/// What the wall is computed from, besides the processes.
+pub struct WallInput<'a> {
+    pub now: u64,
+    pub room: &'a Room,
+    pub bounds: &'a MemoryBounds,
+    pub footprint: u64,
+    /// The largest footprint of the run.
+    pub peak: u64,
+    pub conditions: WallConditions,
+    pub findings: &'a Findings,
+    pub shared: Shared,
+}
+
+/// What the tree and the guard are doing, as far as it changes where the wall belongs.
 #[derive(Clone, Copy)]
 pub struct WallConditions {
     pub tree_grows: bool,
@@ -93,19 +106,17 @@ impl Wall {
     /// Looks at what became of the limits, and moves them to where they belong now. False when
     /// somebody asks for what others may have taken since they were looked at: they may no
     /// more, and the answer is due after another look.
-    #[allow(clippy::too_many_arguments)]
-    pub fn keep(
-        &mut self,
-        now: u64,
-        room: &Room,
-        bounds: &MemoryBounds,
-        footprint: u64,
-        peak: u64,
-        conditions: WallConditions,
-        tree: &mut ProcessTree<ProcessState>,
-        findings: &Findings,
-        shared: Shared,
-    ) -> bool {
+    pub fn update(&mut self, input: &WallInput, tree: &mut ProcessTree<ProcessState>) -> bool {
+        let &WallInput {
+            now,
+            room,
+            bounds,
+            footprint,
+            peak,
+            conditions,
+            findings,
+            shared,
+        } = input;
         let (strip, small) = bounds.cushion();
         self.collect_refusals(footprint, tree, shared);
         self.candidates.clear();

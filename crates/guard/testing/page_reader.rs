@@ -7,7 +7,7 @@ use antifreeze_guard::process_state::ProcessState;
 use antifreeze_guard::room::{MemoryBounds, Room};
 use antifreeze_guard::slow_worker::Findings;
 use antifreeze_guard::trainers;
-use antifreeze_guard::wall::{Wall, WallConditions};
+use antifreeze_guard::wall::{Wall, WallConditions, WallInput};
 use antifreeze_ipc::page::HEAD_BYTES;
 use antifreeze_ipc::shared::Shared;
 use antifreeze_sense::clock::monotonic_ns;
@@ -79,9 +79,17 @@ impl Reader {
         let findings = Findings::default();
         let (tree, sample) = (&mut self.tree, &self.sample);
         let footprint = sample.tree.footprint.value().unwrap_or(0);
-        self.wall.keep(
-            now, &room, &bounds, footprint, footprint, conditions, tree, &findings, shared,
-        );
+        let input = WallInput {
+            now,
+            room: &room,
+            bounds: &bounds,
+            footprint,
+            peak: footprint,
+            conditions,
+            findings: &findings,
+            shared,
+        };
+        self.wall.update(&input, tree);
         while self.wall.next_news().is_some() {}
         let stands = data_limit(self.child()).0;
         assert!(

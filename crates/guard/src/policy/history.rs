@@ -4,7 +4,7 @@ use antifreeze_record::event::{Rung, Trigger};
 use core::time::Duration;
 
 /// How many moments are remembered.
-pub const MOMENTS: usize = 256;
+pub const HISTORY_INPUTS: usize = 256;
 
 /// What bounds the tree at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,8 +113,8 @@ pub struct Acts {
     pub walled_at: Option<u64>,
 }
 
-/// What the policy is told about the run. `can_save` and `dies_at_wall` are updated with every sample; the rest stays
-/// the same during a run.
+/// What the policy knows about the run. `can_save` and `dies_at_wall` are set for each decision; the rest stays the same
+/// during a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Limits are kept.
@@ -162,7 +162,7 @@ pub struct Forecast {
 /// The recent moments, oldest first, and what was done.
 #[derive(Clone)]
 pub struct History {
-    inputs: [PolicyInput; MOMENTS],
+    inputs: [PolicyInput; HISTORY_INPUTS],
     next: usize,
     len: usize,
     pub acts: Acts,
@@ -171,7 +171,7 @@ pub struct History {
 impl History {
     pub fn new() -> History {
         History {
-            inputs: [PolicyInput::default(); MOMENTS],
+            inputs: [PolicyInput::default(); HISTORY_INPUTS],
             next: 0,
             len: 0,
             acts: Acts::default(),
@@ -180,8 +180,8 @@ impl History {
 
     pub fn push(&mut self, input: PolicyInput) {
         self.inputs[self.next] = input;
-        self.next = (self.next + 1) % MOMENTS;
-        self.len = (self.len + 1).min(MOMENTS);
+        self.next = (self.next + 1) % HISTORY_INPUTS;
+        self.len = (self.len + 1).min(HISTORY_INPUTS);
     }
 
     pub fn last(&self) -> Option<&PolicyInput> {
@@ -190,8 +190,8 @@ impl History {
 
     /// Oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &PolicyInput> + Clone {
-        let start = (self.next + MOMENTS - self.len) % MOMENTS;
-        (0..self.len).map(move |i| &self.inputs[(start + i) % MOMENTS])
+        let start = (self.next + HISTORY_INPUTS - self.len) % HISTORY_INPUTS;
+        (0..self.len).map(move |i| &self.inputs[(start + i) % HISTORY_INPUTS])
     }
 
     /// The moments of the last `window` nanoseconds, newest first. Looks whose stamp is

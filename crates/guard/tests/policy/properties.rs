@@ -3,7 +3,8 @@
 use crate::arbitrary::*;
 use crate::given::*;
 use antifreeze_guard::policy::{
-    Bound, Candidate, History, MOMENTS, Motion, PolicyInput, WallRoom, WallState, decide, plan,
+    Bound, Candidate, HISTORY_INPUTS, History, Motion, PolicyInput, WallRoom, WallState, decide,
+    plan,
 };
 use antifreeze_record::event::Rung;
 use proptest::prelude::*;
@@ -259,9 +260,9 @@ fn wall_case(
 #[test]
 fn a_full_history_forgets_the_oldest() {
     let history = history(300.0, 1000, |t, input| input.footprint = t as u64);
-    assert_eq!(history.iter().count(), MOMENTS);
+    assert_eq!(history.iter().count(), HISTORY_INPUTS);
     assert_eq!(
         history.iter().next().unwrap().footprint,
-        301 - MOMENTS as u64
+        301 - HISTORY_INPUTS as u64
     );
 }

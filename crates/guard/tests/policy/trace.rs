@@ -155,7 +155,14 @@ impl Last {
                 *(field.place)(&mut self.sample) = reading(word)?.map(|value| value * field.unit);
             }
         }
-        let input = policy_input::from_sample(&self.sample, bounds, at, self.stride, self.motion);
+        let input = policy_input::from_sample(
+            &self.sample,
+            &bounds.room(&self.sample),
+            bounds,
+            at,
+            self.stride,
+            self.motion,
+        );
         Some(Line::Look(input))
     }
 }
