@@ -22,7 +22,8 @@ def measure(bench):
 def measure_as(bench, who, ordinary):
     """Measures before and after a time in which processes of the tree start and exit. At both moments only the
     permanent ones run, because the guard has descriptors open for each process."""
-    first, last = bench.pick((5, 60), (5, 14))
+    # Some files of a process are opened once it has been calm for a few seconds.
+    first, last = bench.pick((10, 65), (10, 19))
     trainer = bench.trainer("tree.py", 10, 0, first + 1, last - 4)
     with GuardedRun(bench, trainer, ordinary=ordinary) as run:
         began = time.monotonic()
