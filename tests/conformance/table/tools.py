@@ -158,7 +158,7 @@ ENTRIES = [
     Entry("wget of a port that is closed", ("wget", "-q", "-t", "1", "http://127.0.0.1:1/"), needs=("wget",)),
     Entry("openssl", ("openssl", "dgst", "-sha256", "/etc/passwd"), needs=("openssl",)),
     Entry("rsync", ("sh", "-c", "mkdir from; seq 9 > from/a; rsync -a from/ to/; cmp from/a to/a; rm -r from to"), needs=("rsync",)),
-    Entry("GNU parallel", ("parallel", "-k", "-j2", "echo {}; exit {}", ":::", "0", "3"), env={"PARALLEL_HOME": "/nowhere"},
+    Entry("GNU parallel", ("parallel", "-k", "-j2", "echo {}; exit {}", ":::", "0", "3"), env={"PARALLEL_HOME": "parallel"},
           needs=("parallel",), masks=(r"parallel: Warning: .*",)),
     Entry("socat", ("socat", "-", "EXEC:wc -c"), stdin=b"x" * 1000, needs=("socat",)),
     Entry("tclsh", ("tclsh",), stdin=b"puts [exec echo from a child]; exit 4\n", needs=("tclsh",)),
