@@ -34,10 +34,10 @@ const DT_STRSZ: u64 = 10;
 /// Functions that run before those of libraries: next to nothing but sanitizers has any.
 const DT_PREINIT_ARRAY: u64 = 32;
 
-const MOST_SEGMENTS: usize = 32;
-const MOST_ENTRIES: usize = 128;
-const MOST_LIBRARIES: usize = 64;
-const MOST_NAMES: u64 = 256 << 10;
+const MAX_SEGMENTS: usize = 32;
+const MAX_ENTRIES: usize = 128;
+const MAX_LIBRARIES: usize = 64;
+const MAX_NAMES: u64 = 256 << 10;
 const CHUNK_BYTES: usize = 2048;
 
 /// Whether a value of `LD_PRELOAD` names a runtime.
@@ -68,7 +68,7 @@ struct Load {
 }
 
 #[derive(Default)]
-struct Loads([Load; MOST_SEGMENTS]);
+struct Loads([Load; MAX_SEGMENTS]);
 
 impl Loads {
     fn offset(&self, address: u64) -> Option<u64> {
@@ -110,7 +110,7 @@ impl File<'_> {
         }
         let mut loads = Loads::default();
         let mut dynamic = None;
-        let mut table = [0; MOST_SEGMENTS * SEGMENT_BYTES];
+        let mut table = [0; MAX_SEGMENTS * SEGMENT_BYTES];
         let table = self.part(&mut table, segments);
         for (segment, load) in table
             .chunks_exact(SEGMENT_BYTES)
@@ -132,10 +132,10 @@ impl File<'_> {
     }
 
     fn is_dynamic_sanitized(&mut self, dynamic: Load, loads: &Loads) -> Option<bool> {
-        let mut needed = [0; MOST_LIBRARIES];
+        let mut needed = [0; MAX_LIBRARIES];
         let (mut libraries, mut names, mut names_bytes) = (0, None, 0);
         let mut is_first = false;
-        let mut table = [0; MOST_ENTRIES * DYNAMIC_BYTES];
+        let mut table = [0; MAX_ENTRIES * DYNAMIC_BYTES];
         let table = self.part(&mut table, dynamic.offset);
         let entries = dynamic.bytes as usize / DYNAMIC_BYTES;
         for entry in table.chunks_exact(DYNAMIC_BYTES).take(entries) {
@@ -161,7 +161,7 @@ impl File<'_> {
             }
         }
         let wanted = if is_first { EXPORTED } else { EXPORTED_BY_MSAN };
-        Some(self.names_contain(wanted, names, names_bytes.min(MOST_NAMES)))
+        Some(self.names_contain(wanted, names, names_bytes.min(MAX_NAMES)))
     }
 
     /// Looks through the names of all dynamic symbols, in chunks that overlap.

@@ -112,17 +112,17 @@ impl Tracer {
         for sample in record.samples() {
             let earlier = |event: &Event| event.at.monotonic_ns <= sample.at.monotonic_ns;
             while let Some(event) = events.next_if(earlier) {
-                self.hear(&event, out)?;
+                self.apply_event(&event, out)?;
             }
             self.see(sample, out)?;
         }
         for event in events {
-            self.hear(&event, out)?;
+            self.apply_event(&event, out)?;
         }
         Ok(())
     }
 
-    fn hear(&mut self, event: &Event, out: &mut impl Write) -> io::Result<()> {
+    fn apply_event(&mut self, event: &Event, out: &mut impl Write) -> io::Result<()> {
         match event.kind {
             EventKind::Paused { .. } => self.motion = Motion::Paused,
             EventKind::UserStopped => self.motion = Motion::StoppedByUser,

@@ -19,14 +19,14 @@ use rustix::process::Signal;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-const MILLISECOND: u64 = 1_000_000;
+const MILLISECOND_NS: u64 = 1_000_000;
 /// The end of a step that takes longer is not waited for when a run has to end.
-const LONG_STEP: u64 = 4_000 * MILLISECOND;
+const LONG_STEP_NS: u64 = 4_000 * MILLISECOND_NS;
 /// Whoever makes so many more after it was asked to end has not heard.
-const STEPS_TO_END: u64 = 3;
+const MAX_STEPS_AFTER_STOP: u64 = 3;
 /// Between two looks at who holds the memory, which limit their own cost as well; and between two
 /// interruptions.
-const LOOK_PACE: u64 = 500 * MILLISECOND;
+const REQUEST_INTERVAL_NS: u64 = 500 * MILLISECOND_NS;
 
 pub struct Executor {
     pub config: Config,
@@ -40,7 +40,7 @@ pub struct Executor {
     /// How often the person has asked to resume so far.
     pub resume_requests: u32,
     /// When trainers were last asked to look who holds the memory.
-    pub looked_at: u64,
+    pub reports_asked_at: u64,
     /// When they were last interrupted.
     pub interrupted_at: u64,
     /// An attached process heard that it is to end what it is at, since the last stop was decided.
@@ -78,9 +78,11 @@ impl Executor {
         self.follow_save(context);
         self.change_rung(decision, context);
         let rung = decision.rung;
-        if rung >= Rung::Watch && context.now.saturating_sub(self.looked_at) >= LOOK_PACE {
-            self.looked_at = context.now;
-            trainers::ask_to_look(self.shared, context.tree);
+        if rung >= Rung::Watch
+            && context.now.saturating_sub(self.reports_asked_at) >= REQUEST_INTERVAL_NS
+        {
+            self.reports_asked_at = context.now;
+            trainers::ask_for_memory_report(self.shared, context.tree);
         }
         let steps = trainers::steps(self.shared);
         let stands = self.standstill.asks(context.now, steps, context.ticks);
@@ -130,7 +132,7 @@ impl Executor {
         if acts.rung >= Rung::Stop && decision.rung < Rung::Stop {
             acts.stop_sent_at = None;
             acts.kill_sent_at = None;
-            trainers::withdraw(self.shared);
+            trainers::withdraw_stop_requests(self.shared);
         }
         acts.rung = decision.rung;
         acts.since = context.now;
@@ -210,7 +212,7 @@ impl Executor {
         };
         let waited = Duration::from_nanos(context.now.saturating_sub(at));
         if self.checkpoint_signal == 0
-            && let Some(answer) = trainers::answer_of(self.shared)
+            && let Some(answer) = trainers::save_answer(self.shared)
         {
             match answer {
                 Answer::Saved(millis) => {
@@ -286,7 +288,7 @@ impl Executor {
         let acts = &mut context.history.acts;
         let paused_at = acts.paused_at.take().unwrap_or(context.now);
         acts.resumed_at = Some(context.now);
-        let millis = context.now.saturating_sub(paused_at) / MILLISECOND;
+        let millis = context.now.saturating_sub(paused_at) / MILLISECOND_NS;
         context.events.emit(EventKind::Resumed { trigger, millis });
     }
 
@@ -298,7 +300,7 @@ impl Executor {
             acts.available_at_stop = context.room.available;
             self.was_interrupted = false;
         } else if context.room.bytes >= 0
-            || context.now.saturating_sub(self.interrupted_at) < LOOK_PACE
+            || context.now.saturating_sub(self.interrupted_at) < REQUEST_INTERVAL_NS
         {
             // It has helped, or will.
             return;
@@ -342,12 +344,13 @@ impl Executor {
             Some(_) if trainers::is_saving(self.shared) => {}
             Some(sent) => {
                 let waited = context.now.saturating_sub(sent);
-                let goes_on = trainers::steps(self.shared) > self.steps_at_stop + STEPS_TO_END;
+                let goes_on =
+                    trainers::steps(self.shared) > self.steps_at_stop + MAX_STEPS_AFTER_STOP;
                 if goes_on || 2 * waited > self.config.stop_deadline.as_nanos() as u64 {
                     // Not taken for an end, or half of the time is over: whoever is left is asked too.
                     stop::signal_all(context.tree, Signal::TERM);
-                } else if waited > LONG_STEP {
-                    trainers::insist(self.shared, context.tree);
+                } else if waited > LONG_STEP_NS {
+                    trainers::interrupt_steps(self.shared, context.tree);
                 }
             }
         }

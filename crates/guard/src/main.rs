@@ -342,7 +342,7 @@ fn prepare<'a>(
             },
             shared,
             resume_requests: shared.head().resume_requests.load(Relaxed),
-            looked_at: 0,
+            reports_asked_at: 0,
             interrupted_at: 0,
             was_interrupted: false,
             steps_at_stop: 0,

@@ -9,17 +9,17 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, statat};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
-const SECOND: u64 = 1_000_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
 /// Bytes that were written without an open file in sight count once nothing more came: a
 /// save that no look found open is a quick one.
-const QUIET: u64 = SECOND / 5;
+const QUIET_NS: u64 = SECOND_NS / 5;
 /// A file that was let go is given its name a moment later, by a trainer that stands back from the processor.
-const RENAMED: u64 = SECOND / 10;
+const RENAME_DELAY_NS: u64 = SECOND_NS / 10;
 /// Fewer bytes than this are a line of output, not a save.
-const LEAST: u64 = 1024;
+const MIN_SAVE_BYTES: u64 = 1024;
 
 /// Files open for writing that are there all the time: logs, event files.
-const USUAL: usize = 16;
+const MAX_USUAL_FILES: usize = 16;
 
 /// A file's device and number: its identity, whatever it is called.
 pub type FileId = (u64, u64);
@@ -51,7 +51,7 @@ pub struct SaveWatch {
     done: Option<Saved>,
     /// Bytes that it had written shortly before.
     written_before: Option<u64>,
-    usual: [Option<ShortText>; USUAL],
+    usual: [Option<ShortText>; MAX_USUAL_FILES],
     ignored: IgnoredFiles,
 }
 
@@ -84,7 +84,7 @@ impl SaveWatch {
     /// Takes note of what is being written while nobody has asked for a save.
     pub fn note_usual(&mut self, request: &Request, written: u64) {
         self.written_before = Some(written);
-        self.usual = [None; USUAL];
+        self.usual = [None; MAX_USUAL_FILES];
         let mut places = self.usual.iter_mut();
         for pid in request.pids() {
             let _ = visit_files_being_written(pid, |path, _| {
@@ -136,7 +136,7 @@ impl SaveWatch {
             self.closed_at = Some(now);
         }
         if let Some(at) = self.closed_at {
-            if now.saturating_sub(at) < RENAMED {
+            if now.saturating_sub(at) < RENAME_DELAY_NS {
                 return None;
             }
             let file = self.file?;
@@ -148,8 +148,8 @@ impl SaveWatch {
             self.quiet_since = now;
         }
         let written = written.saturating_sub(self.written_then);
-        let quiet = now.saturating_sub(self.quiet_since) > QUIET;
-        (self.file.is_none() && written > LEAST && quiet).then(|| {
+        let quiet = now.saturating_sub(self.quiet_since) > QUIET_NS;
+        (self.file.is_none() && written > MIN_SAVE_BYTES && quiet).then(|| {
             let newest = newest_in(c".", asked_at(now, self.asked), &self.ignored.outputs);
             let (file, bytes) = newest.unwrap_or((ShortText::new(b""), written));
             Saved {
@@ -163,8 +163,8 @@ impl SaveWatch {
 
 /// When the save was asked for, in seconds since 1970: what files are stamped with.
 fn asked_at(now: u64, asked: u64) -> i64 {
-    let seconds = (antifreeze_sense::clock::realtime_ns() / SECOND) as i64;
-    seconds - (now.saturating_sub(asked) / SECOND) as i64 - 1
+    let seconds = (antifreeze_sense::clock::realtime_ns() / SECOND_NS) as i64;
+    seconds - (now.saturating_sub(asked) / SECOND_NS) as i64 - 1
 }
 
 /// Where a file that was written is now: in its place, or, renamed as every careful save
@@ -262,7 +262,7 @@ mod tests {
             ..IgnoredFiles::default()
         };
         let mut request = Request {
-            save_asked: Some(10 * SECOND),
+            save_asked: Some(10 * SECOND_NS),
             count: 1,
             ..Request::default()
         };
@@ -271,16 +271,16 @@ mod tests {
             let mut watch = SaveWatch::new(ignored);
             let file = std::fs::File::create(path).unwrap();
             file.set_len(5000).unwrap();
-            assert_eq!(watch.check(&request, 0, 11 * SECOND), None);
+            assert_eq!(watch.check(&request, 0, 11 * SECOND_NS), None);
             drop(file);
             assert_eq!(
-                watch.check(&request, 0, 12 * SECOND),
+                watch.check(&request, 0, 12 * SECOND_NS),
                 None,
                 "its name may change"
             );
-            let saved = watch.check(&request, 0, 13 * SECOND);
+            let saved = watch.check(&request, 0, 13 * SECOND_NS);
             saved
-                .inspect(|saved| assert_eq!(saved.at, 12 * SECOND))
+                .inspect(|saved| assert_eq!(saved.at, 12 * SECOND_NS))
                 .is_some()
         };
         assert!(lands(&folder.path().join("model.pt")));
@@ -293,27 +293,27 @@ mod tests {
         let mut watch = SaveWatch::default();
         watch.note_usual(&Request::default(), 100);
         let first = Request {
-            save_asked: Some(10 * SECOND),
+            save_asked: Some(10 * SECOND_NS),
             ..Request::default()
         };
         assert_eq!(
-            watch.check(&first, 5000, 11 * SECOND),
+            watch.check(&first, 5000, 11 * SECOND_NS),
             None,
             "it may still be writing"
         );
         let saved = watch
-            .check(&first, 5000, 12 * SECOND)
+            .check(&first, 5000, 12 * SECOND_NS)
             .expect("it has been quiet for a second");
-        assert_eq!(saved.at, 11 * SECOND);
+        assert_eq!(saved.at, 11 * SECOND_NS);
         let second = Request {
-            save_asked: Some(20 * SECOND),
+            save_asked: Some(20 * SECOND_NS),
             ..first
         };
         assert_eq!(
-            watch.check(&second, 5000, 21 * SECOND),
+            watch.check(&second, 5000, 21 * SECOND_NS),
             None,
             "nothing was written since"
         );
-        assert_eq!(watch.check(&second, 5000, 29 * SECOND), None);
+        assert_eq!(watch.check(&second, 5000, 29 * SECOND_NS), None);
     }
 }

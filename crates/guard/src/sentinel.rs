@@ -359,7 +359,7 @@ impl Sentinel<'_> {
             shared: self.shared,
         };
         let answered = self.wall.update(&input, &mut self.tree);
-        while let Some(kind) = self.wall.next_news() {
+        while let Some(kind) = self.wall.next_event() {
             if let EventKind::RequestRefused { .. } = kind {
                 let acts = &mut self.history.acts;
                 acts.walled = acts.walled.saturating_add(1);
@@ -635,7 +635,7 @@ impl Sentinel<'_> {
         page.headroom.store(self.wall.left, Relaxed);
         head.footprint.store(self.footprint_bytes(), Relaxed);
         head.rung.store(self.history.acts.rung as u32, Relaxed);
-        trainers::tell_rung(self.shared, self.history.acts.rung as u32);
+        trainers::publish_rung(self.shared, self.history.acts.rung as u32);
         // While one after the other is born, the next takes less: the last may not be seen yet.
         let births = page.births.load(Relaxed);
         if births == self.state.births {

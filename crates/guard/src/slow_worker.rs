@@ -24,12 +24,12 @@ use std::sync::{Mutex, MutexGuard};
 /// How many processes one request names.
 pub const MAX_NAMED_PROCESSES: usize = 64;
 
-const SECOND: u64 = 1_000_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
 /// How long the slow worker rests once the run has started up and nothing moves.
-const CALM: u64 = 10 * SECOND;
+const CALM_PAUSE_NS: u64 = 10 * SECOND_NS;
 
 /// Libraries whose programs do not survive a refused request.
-const FRAGILE: [&[u8]; 2] = [b"libtensorflow_framework.so", b"libtensorflow_cc.so"];
+const FRAGILE_LIBRARIES: [&[u8]; 2] = [b"libtensorflow_framework.so", b"libtensorflow_cc.so"];
 
 /// What the slow worker is asked to look at.
 #[derive(Clone, Copy)]
@@ -127,7 +127,7 @@ impl Findings {
             return;
         };
         let at = monotonic_ns();
-        let Reading::Value(mapped) = read_mapped_files(pid, &FRAGILE) else {
+        let Reading::Value(mapped) = read_mapped_files(pid, &FRAGILE_LIBRARIES) else {
             return;
         };
         self.fragile |= mapped.needle.is_some();
@@ -255,7 +255,7 @@ struct Rounds {
     shares_cost: u64,
     files: Last,
     maps: Last,
-    /// When the look that is due begins: at once, but for [`DELAY`].
+    /// When the look that is due begins: at once, but for [`DELAY_VARIABLE`].
     maps_begin: Option<u64>,
     maps_cost: u64,
     maps_pause: u64,
@@ -265,13 +265,13 @@ struct Rounds {
 
 /// A variable for tests: so many seconds pass before each look at what a process has mapped, as on a machine that is
 /// slow or busy. Nothing may depend on that look coming in time.
-pub const DELAY: &str = "ANTIFREEZE_TEST_SCOUT_DELAY";
+pub const DELAY_VARIABLE: &str = "ANTIFREEZE_TEST_SCOUT_DELAY";
 
-/// What [`DELAY`] asks for, in nanoseconds.
+/// What [`DELAY_VARIABLE`] asks for, in nanoseconds.
 pub fn delay() -> u64 {
-    let seconds = std::env::var(DELAY).ok();
+    let seconds = std::env::var(DELAY_VARIABLE).ok();
     let seconds: Option<u64> = seconds.and_then(|text| text.parse().ok());
-    seconds.unwrap_or(0).saturating_mul(SECOND)
+    seconds.unwrap_or(0).saturating_mul(SECOND_NS)
 }
 
 /// The slow worker's life.
@@ -305,19 +305,19 @@ pub fn run(
         } else if request.urgent {
             save.note_usual(&request, written(&request));
         }
-        let pause = |urgent, calm| SECOND * if request.urgent { urgent } else { calm };
+        let pause = |urgent, calm| SECOND_NS * if request.urgent { urgent } else { calm };
         if rounds.slow.due(now, pause(1, 10)) {
             sensors.read(&mut findings.slow);
             findings.slow_at = now;
         }
         // Reading shares walks page tables: the more it costs, the rarer.
         let (least, factor) = if request.urgent { (2, 50) } else { (20, 4000) };
-        let rest = (least * SECOND).max(rounds.shares_cost * factor);
+        let rest = (least * SECOND_NS).max(rounds.shares_cost * factor);
         if request.count > 1 && !request.counted && rounds.shares.due(now, rest) {
             findings.count_shares(&request, now);
             rounds.shares_cost = monotonic_ns() - now;
         }
-        if rounds.files.due(now, 60 * SECOND) {
+        if rounds.files.due(now, 60 * SECOND_NS) {
             let open = request
                 .pids()
                 .filter_map(|pid| count_open_files(pid).value());
@@ -326,8 +326,8 @@ pub fn run(
         // Libraries come at the start or, in a new worker, at any time. What they mean
         // matters near the wall, so while all is calm one process a time will do.
         let rest = match request.mapped_more {
-            true => (SECOND / 4).max(rounds.maps_cost * 20),
-            false => pause(1, rounds.maps_pause / SECOND),
+            true => (SECOND_NS / 4).max(rounds.maps_cost * 20),
+            false => pause(1, rounds.maps_pause / SECOND_NS),
         };
         if rounds.maps.due(now, rest) {
             rounds.maps_begin.get_or_insert(now.saturating_add(delay));
@@ -345,7 +345,7 @@ pub fn run(
             findings.mapped_at = now;
             rounds.maps_cost = monotonic_ns() - begin;
             rounds.maps_turn += 1;
-            rounds.maps_pause = (2 * rounds.maps_pause).clamp(SECOND, 60 * SECOND);
+            rounds.maps_pause = (2 * rounds.maps_pause).clamp(SECOND_NS, 60 * SECOND_NS);
         }
         if rounds.others.due(now, pause(1, 120)) {
             findings.grower = others.find_grower(|pid| request.pids().any(|ours| ours == pid));
@@ -358,17 +358,17 @@ pub fn run(
             reclaim.make_room(monotonic_ns);
         }
         let pause = if request.save_asked.is_some() || request.make_room {
-            SECOND / 40
+            SECOND_NS / 40
         } else if request.mapped_more {
-            SECOND / 4
-        } else if request.urgent || rounds.maps_pause < CALM {
-            SECOND
+            SECOND_NS / 4
+        } else if request.urgent || rounds.maps_pause < CALM_PAUSE_NS {
+            SECOND_NS
         } else {
-            CALM
+            CALM_PAUSE_NS
         };
         let timeout = rustix::time::Timespec {
-            tv_sec: (pause / SECOND) as i64,
-            tv_nsec: (pause % SECOND) as i64,
+            tv_sec: (pause / SECOND_NS) as i64,
+            tv_nsec: (pause % SECOND_NS) as i64,
         };
         let _ = futex::wait(&mailbox.bell, futex::Flags::PRIVATE, bell, Some(&timeout));
     }

@@ -1,7 +1,7 @@
 //! The stride: the largest growth of one process between two looks in the last seconds.
 
 /// How long the largest is remembered, nanoseconds.
-const WINDOW: u64 = 5_000_000_000;
+const WINDOW_NS: u64 = 5_000_000_000;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stride {
@@ -25,7 +25,7 @@ impl Stride {
     }
 
     fn is_fresh(&self, now: u64) -> bool {
-        now.saturating_sub(self.at) <= WINDOW
+        now.saturating_sub(self.at) <= WINDOW_NS
     }
 }
 
@@ -36,11 +36,11 @@ mod tests {
     #[test]
     fn the_largest_growth_counts_until_it_is_old() {
         let mut stride = Stride::default();
-        stride.observe(WINDOW * 2, 30);
-        stride.observe(WINDOW * 2 + 1, 10);
-        assert_eq!(stride.bytes(WINDOW * 3), 30);
-        assert_eq!(stride.bytes(WINDOW * 3 + 1), 0, "nobody looked since");
-        stride.observe(WINDOW * 3 + 1, 5);
-        assert_eq!(stride.bytes(WINDOW * 3 + 1), 5);
+        stride.observe(WINDOW_NS * 2, 30);
+        stride.observe(WINDOW_NS * 2 + 1, 10);
+        assert_eq!(stride.bytes(WINDOW_NS * 3), 30);
+        assert_eq!(stride.bytes(WINDOW_NS * 3 + 1), 0, "nobody looked since");
+        stride.observe(WINDOW_NS * 3 + 1, 5);
+        assert_eq!(stride.bytes(WINDOW_NS * 3 + 1), 5);
     }
 }

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Sent only to a process that has a handler for it (see python/antifreeze/_shim/trainer.py).
-pub const SIGNAL: Signal = Signal::URG;
+pub const INTERRUPT_SIGNAL: Signal = Signal::URG;
 
 /// No save is taken to last longer, whatever the page says: a guard waits for the next one three times as long.
 pub const LONGEST_SAVE_MS: u64 = 600_000;
@@ -23,7 +23,7 @@ pub enum Answer {
 }
 
 /// Of those that train, the one that has made the most steps.
-fn furthest(shared: Shared) -> Option<&'static Trainer> {
+fn furthest_trainer(shared: Shared) -> Option<&'static Trainer> {
     shared
         .trainers()
         .map(|(_, trainer)| trainer)
@@ -32,13 +32,13 @@ fn furthest(shared: Shared) -> Option<&'static Trainer> {
 
 /// Steps made by the one that has made the most.
 pub fn steps(shared: Shared) -> u64 {
-    furthest(shared).map_or(0, |trainer| trainer.steps.load(Relaxed))
+    furthest_trainer(shared).map_or(0, |trainer| trainer.steps.load(Relaxed))
 }
 
 /// Puts what they say into a sample.
 pub fn read(shared: Shared, sample: &mut Sample) {
     let tree = &mut sample.tree;
-    let Some(trainer) = furthest(shared) else {
+    let Some(trainer) = furthest_trainer(shared) else {
         let none = Reading::Unavailable(Reason::Absent);
         (tree.steps, tree.phase, tree.batch) = (none, none, none);
         return;
@@ -52,7 +52,7 @@ pub fn read(shared: Shared, sample: &mut Sample) {
 }
 
 /// Tells them on which rung we are: when memory is short they look who holds it.
-pub fn tell_rung(shared: Shared, rung: u32) {
+pub fn publish_rung(shared: Shared, rung: u32) {
     for (_, trainer) in shared.trainers() {
         trainer.rung.store(rung, Relaxed);
     }
@@ -71,7 +71,7 @@ pub fn ask_to_save(shared: Shared) -> Option<Pid> {
 }
 
 /// None while one that was asked has not answered.
-pub fn answer_of(shared: Shared) -> Option<Answer> {
+pub fn save_answer(shared: Shared) -> Option<Answer> {
     let (mut slowest, mut failed) = (0, false);
     for (_, trainer) in shared.trainers() {
         let asked = trainer.save_asked.load(Acquire);
@@ -89,11 +89,11 @@ pub fn answer_of(shared: Shared) -> Option<Answer> {
 }
 
 /// Has those that make no steps that are seen look who holds the memory.
-pub fn ask_to_look(shared: Shared, tree: &ProcessTree<ProcessState>) {
+pub fn ask_for_memory_report(shared: Shared, tree: &ProcessTree<ProcessState>) {
     for (pid, trainer) in shared.trainers() {
-        if trainer.steps.load(Relaxed) == 0 && hears(trainer) {
+        if trainer.steps.load(Relaxed) == 0 && has_interrupt_handler(trainer) {
             trainer.look_asked.fetch_add(1, Release);
-            let _ = tree.send_signal(pid, SIGNAL);
+            let _ = tree.send_signal(pid, INTERRUPT_SIGNAL);
         }
     }
 }
@@ -115,17 +115,20 @@ pub fn ask_to_stop(shared: Shared) -> bool {
 /// Tells those that hear at once, steps or none. False when there is none.
 pub fn interrupt(shared: Shared, tree: &ProcessTree<ProcessState>) -> bool {
     let mut is_heard = false;
-    for (pid, trainer) in shared.trainers().filter(|(_, trainer)| hears(trainer)) {
+    for (pid, trainer) in shared
+        .trainers()
+        .filter(|(_, trainer)| has_interrupt_handler(trainer))
+    {
         if trainer.stop_asked.load(Relaxed) == trainer.stop_answered.load(Acquire) {
             trainer.stop_asked.fetch_add(1, Release);
         }
-        is_heard |= tree.send_signal(pid, SIGNAL).is_ok();
+        is_heard |= tree.send_signal(pid, INTERRUPT_SIGNAL).is_ok();
     }
     is_heard
 }
 
 /// Nobody has to end any more.
-pub fn withdraw(shared: Shared) {
+pub fn withdraw_stop_requests(shared: Shared) {
     for (_, trainer) in shared.trainers() {
         trainer
             .stop_asked
@@ -134,11 +137,11 @@ pub fn withdraw(shared: Shared) {
 }
 
 /// Those whose step does not end are told in the middle of it.
-pub fn insist(shared: Shared, tree: &ProcessTree<ProcessState>) {
+pub fn interrupt_steps(shared: Shared, tree: &ProcessTree<ProcessState>) {
     for (pid, trainer) in shared.trainers() {
         let is_asked = trainer.stop_asked.load(Relaxed) != trainer.stop_answered.load(Acquire);
-        if is_asked && hears(trainer) {
-            let _ = tree.send_signal(pid, SIGNAL);
+        if is_asked && has_interrupt_handler(trainer) {
+            let _ = tree.send_signal(pid, INTERRUPT_SIGNAL);
         }
     }
 }
@@ -165,21 +168,21 @@ fn stacks_signal() -> Signal {
     unsafe { Signal::from_raw_unchecked(34 + 9) }
 }
 
-fn hears(trainer: &Trainer) -> bool {
+fn has_interrupt_handler(trainer: &Trainer) -> bool {
     trainer.listens.load(Acquire) & HEARS != 0
 }
 
 /// Whether one of them is in the middle of a save, which must not be cut short.
 pub fn is_saving(shared: Shared) -> bool {
-    is_at(shared, Phase::Saving)
+    is_in_phase(shared, Phase::Saving)
 }
 
 /// Whether one of them is at something during which no steps are made.
 pub fn makes_no_steps(shared: Shared) -> bool {
-    is_at(shared, Phase::Saving) || is_at(shared, Phase::Evaluation)
+    is_in_phase(shared, Phase::Saving) || is_in_phase(shared, Phase::Evaluation)
 }
 
-fn is_at(shared: Shared, phase: Phase) -> bool {
+fn is_in_phase(shared: Shared, phase: Phase) -> bool {
     shared
         .trainers()
         .any(|(_, trainer)| trainer.phase.load(Relaxed) == phase as u32)
@@ -215,12 +218,12 @@ mod tests {
         let (shared, stepping, waiting) = scene();
         assert_eq!(ask_to_save(shared), Some(Pid(7)));
         assert_eq!(waiting.save_asked.load(Relaxed), 0);
-        assert!(answer_of(shared).is_none());
+        assert!(save_answer(shared).is_none());
         stepping.save_ms.store(250, Release);
         stepping.save_answered.store(1, Release);
-        assert!(matches!(answer_of(shared), Some(Answer::Saved(250))));
+        assert!(matches!(save_answer(shared), Some(Answer::Saved(250))));
         stepping.save_failed.store(1, Release);
-        assert!(matches!(answer_of(shared), Some(Answer::Failed)));
+        assert!(matches!(save_answer(shared), Some(Answer::Failed)));
     }
 
     #[test]

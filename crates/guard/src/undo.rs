@@ -148,7 +148,7 @@ pub fn raise_oom_score(shared: Shared, pid: Pid) {
         return;
     }
     if let Some(before) = oom_score(pid) {
-        let raised = (before + OOM_RAISE).min(OOM_MOST);
+        let raised = (before + OOM_SCORE_RAISE).min(MAX_OOM_SCORE);
         head.oom_before.store(before, Relaxed);
         head.oom_raised.store(raised, Relaxed);
         head.oom_is_raised.store(1, Release);
@@ -156,8 +156,8 @@ pub fn raise_oom_score(shared: Shared, pid: Pid) {
     }
 }
 
-const OOM_RAISE: i32 = 500;
-const OOM_MOST: i32 = 1000;
+const OOM_SCORE_RAISE: i32 = 500;
+const MAX_OOM_SCORE: i32 = 1000;
 
 /// Takes that back, in all processes of the tree that still have the raised score.
 pub fn put_back_oom_scores<S: Copy + Default>(shared: Shared, tree: &mut ProcessTree<S>) {

@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// News of one look; beyond that, refusals are only counted.
-const NEWS: usize = 16;
+const MAX_EVENTS_PER_UPDATE: usize = 16;
 
 /// What the wall is computed from, besides the processes.
 pub struct WallInput<'a> {
@@ -57,13 +57,13 @@ pub struct Wall {
     attached: bool,
     candidates: Vec<Candidate>,
     limits: Vec<Option<u64>>,
-    news: [Option<EventKind>; NEWS],
+    events: [Option<EventKind>; MAX_EVENTS_PER_UPDATE],
     stride: Stride,
-    said_refused: bool,
+    reported_refused_limit: bool,
     /// What a guard noted that this one replaces.
     inherited: Vec<GuardedProcess>,
-    /// Refusals told so far, for each slot of the page.
-    told: [u32; SLOTS],
+    /// Refusals reported_refusals so far, for each slot of the page.
+    reported_refusals: [u32; SLOTS],
     /// What each slot wanted when this look began.
     wants: [u64; SLOTS],
     /// What nobody was granted, less what the new-born may be about to take: of this, whoever is
@@ -84,11 +84,11 @@ impl Wall {
             attached,
             candidates: Vec::with_capacity(TREE_CAPACITY),
             limits: Vec::with_capacity(TREE_CAPACITY),
-            news: [None; NEWS],
+            events: [None; MAX_EVENTS_PER_UPDATE],
             stride: Stride::default(),
-            said_refused: false,
+            reported_refused_limit: false,
             inherited,
-            told: [0; SLOTS],
+            reported_refusals: [0; SLOTS],
             wants: [0; SLOTS],
             left: 0,
         }
@@ -182,13 +182,13 @@ impl Wall {
     /// Says once that a process of another user has no wall.
     fn report_refused_limits(&mut self, tree: &ProcessTree<ProcessState>) {
         let refused = tree.processes().find(|tracked| tracked.state.refused);
-        if let Some(refused) = refused.filter(|_| !self.said_refused) {
-            self.said_refused = true;
+        if let Some(refused) = refused.filter(|_| !self.reported_refused_limit) {
+            self.reported_refused_limit = true;
             let kind = EventKind::Degraded {
                 degradation: Degradation::WallRefused,
                 detail: refused.process.pid.0,
             };
-            add(&mut self.news, kind);
+            add(&mut self.events, kind);
         }
     }
 
@@ -200,9 +200,10 @@ impl Wall {
         tree: &ProcessTree<ProcessState>,
         shared: Shared,
     ) {
-        for (slot, told) in shared.page().slots.iter().zip(&mut self.told) {
+        for (slot, reported_refusals) in shared.page().slots.iter().zip(&mut self.reported_refusals)
+        {
             let refused = slot.refused.load(Acquire);
-            if refused != *told && refused != 0 {
+            if refused != *reported_refusals && refused != 0 {
                 let pid = Pid(slot.pid.load(Acquire));
                 let name = tree
                     .get(pid)
@@ -213,11 +214,11 @@ impl Wall {
                     .get(pid)
                     .and_then(|p| p.state.wall.beyond_chosen(bytes));
                 if beyond == Some(true) {
-                    *told = refused;
+                    *reported_refusals = refused;
                     continue;
                 }
                 add(
-                    &mut self.news,
+                    &mut self.events,
                     EventKind::RequestRefused {
                         pid,
                         name,
@@ -226,7 +227,7 @@ impl Wall {
                     },
                 );
             }
-            *told = refused;
+            *reported_refusals = refused;
         }
     }
 
@@ -320,7 +321,7 @@ impl Wall {
                 bytes: 0,
                 footprint,
             };
-            add(&mut self.news, refused);
+            add(&mut self.events, refused);
         }
     }
 
@@ -330,8 +331,8 @@ impl Wall {
     }
 
     /// What there is to tell, one after the other.
-    pub fn next_news(&mut self) -> Option<EventKind> {
-        self.news.iter_mut().find_map(Option::take)
+    pub fn next_event(&mut self) -> Option<EventKind> {
+        self.events.iter_mut().find_map(Option::take)
     }
 
     /// The soft limit that a process would have without the guard, and that is never exceeded.
@@ -474,8 +475,8 @@ fn place(
     }
 }
 
-fn add(news: &mut [Option<EventKind>; NEWS], kind: EventKind) {
-    if let Some(place) = news.iter_mut().find(|place| place.is_none()) {
+fn add(events: &mut [Option<EventKind>; MAX_EVENTS_PER_UPDATE], kind: EventKind) {
+    if let Some(place) = events.iter_mut().find(|place| place.is_none()) {
         *place = Some(kind);
     }
 }

@@ -90,16 +90,16 @@ impl Reader {
             shared,
         };
         self.wall.update(&input, tree);
-        while self.wall.next_news().is_some() {}
+        while self.wall.next_event().is_some() {}
         let stands = data_limit(self.child()).0;
         assert!(
             stands <= 4 * ROOM as u64,
             "the wall stands at {stands}, whatever the page says"
         );
-        trainers::tell_rung(shared, 3);
+        trainers::publish_rung(shared, 3);
         let _ = trainers::steps(shared);
         let _ = trainers::ask_to_save(shared);
-        if let Some(trainers::Answer::Saved(millis)) = trainers::answer_of(shared) {
+        if let Some(trainers::Answer::Saved(millis)) = trainers::save_answer(shared) {
             assert!(millis <= trainers::LONGEST_SAVE_MS, "{millis}");
         }
         let _ = trainers::ask_to_stop(shared);
@@ -107,9 +107,9 @@ impl Reader {
             trainers::is_saving(shared),
             trainers::makes_no_steps(shared),
         );
-        trainers::ask_to_look(shared, &self.tree);
-        trainers::insist(shared, &self.tree);
-        trainers::withdraw(shared);
+        trainers::ask_for_memory_report(shared, &self.tree);
+        trainers::interrupt_steps(shared, &self.tree);
+        trainers::withdraw_stop_requests(shared);
         shared.withdraw_pageouts();
         let is_ours = |pid| self.tree.get(Pid(pid)).is_some();
         shared.free_slots(is_ours);

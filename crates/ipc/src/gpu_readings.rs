@@ -96,7 +96,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn look() -> Gpus {
+    fn gpus() -> Gpus {
         Gpus {
             memory_used: Value(6000),
             memory_total: Value(8000),
@@ -112,8 +112,8 @@ mod tests {
         assert_eq!(read(shared, SECOND), None);
         expect(shared, SECOND);
         assert_eq!(read(shared, SECOND), Some(Gpus::default()));
-        publish(shared, look(), 3 * SECOND);
-        assert_eq!(read(shared, 4 * SECOND), Some(look()));
+        publish(shared, gpus(), 3 * SECOND);
+        assert_eq!(read(shared, 4 * SECOND), Some(gpus()));
         // A value that was there and is no more.
         publish(shared, Gpus::unavailable(Reason::Gone), 5 * SECOND);
         assert_eq!(
@@ -128,7 +128,7 @@ mod tests {
         expect(shared, SECOND);
         let never = read(shared, 40 * SECOND).unwrap();
         assert_eq!(never.memory_used, Unavailable(Reason::Stale));
-        publish(shared, look(), 40 * SECOND);
+        publish(shared, gpus(), 40 * SECOND);
         let long_ago = read(shared, 90 * SECOND).unwrap();
         assert_eq!(long_ago.busy_percent, Unavailable(Reason::Stale));
         assert_eq!(long_ago.memory_total, Value(8000));
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_a_trainer_scribbles_there_is_read_as_some_reason() {
         let (shared, _) = Shared::create().unwrap();
-        publish(shared, look(), SECOND);
+        publish(shared, gpus(), SECOND);
         shared.head().cards.readings[0]
             .state
             .store(u64::MAX, Release);

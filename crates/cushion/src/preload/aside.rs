@@ -14,8 +14,8 @@ use crate::{loader, sanitizer, shared, sys};
 pub type Words = *const *const c_char;
 
 /// Programs with more variables than this, or a longer list of libraries, are started as any other.
-const MOST_VARIABLES: usize = 1024;
-const MOST_BYTES: usize = 4096;
+const MAX_VARIABLES: usize = 1024;
+const MAX_BYTES: usize = 4096;
 const LONGEST_PATH: usize = 1024;
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 const PAGE: &[u8] = b"ANTIFREEZE_PAGE=";
@@ -84,7 +84,7 @@ pub struct Found([u8; LONGEST_PATH]);
 
 impl Found {
     /// Searches the folders of `PATH` as execvp(3) does, where that is asked for and the name has no slash.
-    pub fn of(name: &CStr, is_searched: bool) -> Option<Self> {
+    pub fn search(name: &CStr, is_searched: bool) -> Option<Self> {
         let mut found = Self([0; LONGEST_PATH]);
         if !is_searched || has_slash(name.to_bytes()) {
             return found.join(b"", name).then_some(found);
@@ -122,14 +122,14 @@ impl Found {
 
 /// Variables without the cushion among the libraries that are loaded first.
 pub struct Environment {
-    words: [*const c_char; MOST_VARIABLES],
-    preload: [u8; MOST_BYTES],
+    words: [*const c_char; MAX_VARIABLES],
+    preload: [u8; MAX_BYTES],
 }
 
 impl Environment {
     pub const EMPTY: Self = Self {
-        words: [null(); MOST_VARIABLES],
-        preload: [0; MOST_BYTES],
+        words: [null(); MAX_VARIABLES],
+        preload: [0; MAX_BYTES],
     };
 
     /// Fills this with all of `envp`. None where there is too much of it.
@@ -147,7 +147,7 @@ impl Environment {
                 word = self.preload.as_ptr().cast();
             }
             // The last word ends the list.
-            *self.words[..MOST_VARIABLES - 1].get_mut(count)? = word;
+            *self.words[..MAX_VARIABLES - 1].get_mut(count)? = word;
             count += 1;
         }
         Some(self.words.as_ptr())

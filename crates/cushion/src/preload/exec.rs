@@ -183,7 +183,7 @@ unsafe fn aside_for(name: *const c_char, envp: Words, is_searched: bool) -> Opti
     let _errno = sys::KeptErrno::new();
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
-    let found = Found::of(name, is_searched)?;
+    let found = Found::search(name, is_searched)?;
     // SAFETY: as above.
     unsafe { aside::is_due(found.path(), envp) }.then_some(found)
 }

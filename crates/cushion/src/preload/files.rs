@@ -63,7 +63,7 @@ impl Kind {
 pub struct Announced(Option<(&'static AtomicU64, u64)>);
 
 impl Announced {
-    pub fn of(kind: Kind, bytes: usize) -> Self {
+    pub fn announce(kind: Kind, bytes: usize) -> Self {
         if kind == Kind::Memory || kind == Kind::File && bytes < LARGE {
             return Self(None);
         }

@@ -147,7 +147,7 @@ fn request(kind: Kind, bytes: usize, attempt: &mut dyn FnMut() -> bool) {
         return;
     }
     let before = sys::errno();
-    let announced = Announced::of(kind, bytes);
+    let announced = Announced::announce(kind, bytes);
     if attempt() {
         announced.stands();
         return;

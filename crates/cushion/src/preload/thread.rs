@@ -78,13 +78,13 @@ pub unsafe extern "C" fn pthread_create(
     let stack = stack_bytes(attributes);
     let with_extra = stack.saturating_add(THREAD_EXTRA as usize);
     let mut announced = match stack > USUAL_STACK {
-        true => Some(Announced::of(Kind::Reserved, with_extra)),
+        true => Some(Announced::announce(Kind::Reserved, with_extra)),
         false => None,
     };
     // SAFETY: passed on as it came.
     let mut code = unsafe { next(thread, attributes, start, argument) };
     if code == sys::EAGAIN {
-        announced.get_or_insert_with(|| Announced::of(Kind::Reserved, with_extra));
+        announced.get_or_insert_with(|| Announced::announce(Kind::Reserved, with_extra));
         rescue(Request::Thread(stack), &mut || {
             // SAFETY: passed on as it came; the attempt before has started nothing.
             code = unsafe { next(thread, attributes, start, argument) };

@@ -20,9 +20,9 @@ const SMALL_OVERHEAD: u64 = 256 << 10;
 const THREAD_STEP: u64 = (8 << 20) + THREAD_EXTRA;
 pub const THREAD_EXTRA: u64 = 1 << 20;
 /// Draws of one request; the reserve is used up long before.
-const MOST_DRAWS: u32 = 256;
+const MAX_DRAWS: u32 = 256;
 /// Moves of the wall for one mapping.
-const MOST_MOVES: u32 = 4;
+const MAX_MOVES: u32 = 4;
 
 #[derive(Clone, Copy)]
 pub enum Request {
@@ -146,7 +146,7 @@ fn appeal(head: &Head, request: Request, attempt: &mut dyn FnMut() -> bool) -> b
 /// Moves the wall by what is mapped and not meant to be filled. The guard may move it back in the same moment, and does not the next
 /// time, for it has heard of the mapping.
 fn make_room(bytes: u64, attempt: &mut dyn FnMut() -> bool) -> bool {
-    for _ in 0..MOST_MOVES {
+    for _ in 0..MAX_MOVES {
         match reserve::make_room(bytes) {
             Some(room) => {
                 if attempt() {
@@ -174,7 +174,7 @@ fn draw(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
         return attempt();
     };
     let mut seen = limit.soft;
-    for _ in 0..MOST_DRAWS {
+    for _ in 0..MAX_DRAWS {
         if !reserve::draw(&mut seen, request.step()) {
             return false;
         }

@@ -121,7 +121,7 @@ struct Lowering {
 }
 
 impl Lowering {
-    fn of(subject: &Running, slot: &'static Slot, rest: Duration) -> Lowering {
+    fn start(subject: &Running, slot: &'static Slot, rest: Duration) -> Lowering {
         let (pid, off) = (subject.pid(), Arc::new(AtomicBool::new(false)));
         let until = Arc::clone(&off);
         let thread = thread::spawn(move || {
@@ -158,7 +158,7 @@ fn loads_while_lowered(times: u32, rest: Duration) {
         .start();
     subject.says("wait");
     let slot = sentry.slot_of(subject.pid()).unwrap();
-    let lowering = Lowering::of(&subject, slot, rest);
+    let lowering = Lowering::start(&subject, slot, rest);
     subject.go_on();
     assert_eq!(subject.says("load"), i64::from(times));
     subject.says("wait");

@@ -12,8 +12,8 @@ use crate::library;
 use crate::sentry::Sentry;
 
 /// Whatever goes wrong, a process of a test takes no more than this.
-const MOST_BYTES: u64 = 3 << 30;
-const MOST_SECONDS: u32 = 60;
+const MAX_BYTES: u64 = 3 << 30;
+const MAX_SECONDS: u32 = 60;
 
 pub struct Plan(Command);
 
@@ -53,9 +53,9 @@ impl Plan {
         };
         let before_exec = move || {
             // SAFETY: alarm has no preconditions.
-            unsafe { libc::alarm(MOST_SECONDS) };
-            set(libc::RLIMIT_CPU, MOST_SECONDS.into(), MOST_SECONDS.into())?;
-            set(libc::RLIMIT_AS, MOST_BYTES, MOST_BYTES)?;
+            unsafe { libc::alarm(MAX_SECONDS) };
+            set(libc::RLIMIT_CPU, MAX_SECONDS.into(), MAX_SECONDS.into())?;
+            set(libc::RLIMIT_AS, MAX_BYTES, MAX_BYTES)?;
             set(libc::RLIMIT_DATA, limit, libc::RLIM_INFINITY)
         };
         // SAFETY: setrlimit and alarm may be called between fork and exec.

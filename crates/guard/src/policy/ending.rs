@@ -6,16 +6,16 @@ use super::rungs::{self, Heights, broken_why};
 use antifreeze_record::event::{Rung, Trigger};
 
 /// Seconds a stop has before a further fall counts.
-const GRACE: f64 = 1.0;
+const GRACE_S: f64 = 1.0;
 /// Seconds after which one that was interrupted may go on, if all is well.
-const INTERRUPTED: f64 = 2.0;
+const INTERRUPTED_S: f64 = 2.0;
 
 /// What was attached to is interrupted, and guarded on once that has helped. A budget hurts nobody:
 /// it is not killed for one.
 pub(super) fn after_interruption(assessment: &Assessment) -> Option<Verdict> {
     let acts = assessment.acts();
     let sent = acts.stop_sent_at.filter(|_| assessment.config.attached)?;
-    if assessment.age(sent) < INTERRUPTED {
+    if assessment.age(sent) < INTERRUPTED_S {
         return None;
     }
     match rungs::stop(assessment) {
@@ -42,13 +42,14 @@ pub(super) fn after_stop(assessment: &Assessment) -> Verdict {
     }
     // A tree that gives memory back is ending; somebody else may be what falls.
     let fell = assessment.available() < acts.available_at_stop as f64 * 2.0 / 3.0;
-    if fell && waited >= GRACE && !assessment.signals.shrinking {
+    if fell && waited >= GRACE_S && !assessment.signals.shrinking {
         return Verdict::new(Rung::Kill, broken_why(assessment));
     }
     // Swap hides a fall: a tree that grows on into it falls nowhere else.
     let then = acts.footprint_at_stop.unwrap_or(assessment.now.footprint);
     let grown = assessment.now.footprint.saturating_sub(then) as f64;
-    if waited >= GRACE && grown > assessment.reserve() / 2.0 && grown > assessment.total() / 50.0 {
+    if waited >= GRACE_S && grown > assessment.reserve() / 2.0 && grown > assessment.total() / 50.0
+    {
         let trigger = match assessment.now.bound {
             Bound::Budget => Trigger::BudgetExceeded,
             Bound::Machine | Bound::Cgroup => broken_why(assessment),

@@ -8,16 +8,16 @@ use super::history::{Forecast, History, Motion, PolicyInput};
 use super::trend::{self, Trend};
 use core::time::Duration;
 
-const SHORT: u64 = 5_000_000_000;
-const LONG: u64 = u64::MAX;
+const SHORT_WINDOW_NS: u64 = 5_000_000_000;
+const LONG_WINDOW_NS: u64 = u64::MAX;
 /// A window this good is believed without asking a longer one.
-const GOOD: f64 = 0.5;
+const GOOD_QUALITY: f64 = 0.5;
 /// Below this a line does not tell the past.
-const POOR: f64 = 0.1;
+const MIN_QUALITY: f64 = 0.1;
 /// A rise below this share of the total is told apart from nothing by nobody.
-const NOTICEABLE: f64 = 1.0 / 4096.0;
+const MIN_RISE_SHARE: f64 = 1.0 / 4096.0;
 /// Whatever is further away is no forecast.
-const FURTHEST: f64 = 86_400.0;
+const MAX_FORECAST_S: f64 = 86_400.0;
 
 /// How the room falls and the footprint grows. Both stay as they are when a constant is
 /// added to all rooms: more memory must never make the tree look worse.
@@ -39,14 +39,15 @@ impl Outlook {
 
     /// Whether the footprint rises along a line that can be believed.
     pub fn tree_grows(&self) -> bool {
-        self.growth.is_some_and(|growth| growth.quality >= GOOD)
+        self.growth
+            .is_some_and(|growth| growth.quality >= GOOD_QUALITY)
     }
 
     /// The forecast from a moment on.
     pub fn from(&self, now: &PolicyInput) -> Option<Forecast> {
         let fall = self.fall?;
         let time = now.room.max(0) as f64 / fall.slope;
-        if fall.quality < POOR || !(0.0..FURTHEST).contains(&time) {
+        if fall.quality < MIN_QUALITY || !(0.0..MAX_FORECAST_S).contains(&time) {
             return None;
         }
         // A second of growth says little about the next minute: loading a model looks
@@ -68,17 +69,17 @@ pub fn forecast(history: &History) -> Option<Forecast> {
 
 /// The rise of a height over the window that tells it best.
 fn best(history: &History, height: impl Fn(&PolicyInput) -> i64 + Copy) -> Option<Trend> {
-    let least = history.last()?.total as f64 * NOTICEABLE;
+    let least = history.last()?.total as f64 * MIN_RISE_SHARE;
     let rises = |trend: &Trend| trend.slope > 0.0 && trend.rise >= least.max(1.0);
-    let long = trend::of_peaks(heights(history, LONG, height)).filter(rises);
-    let short = trend::of_peaks(heights(history, SHORT, height))
+    let long = trend::of_peaks(heights(history, LONG_WINDOW_NS, height)).filter(rises);
+    let short = trend::of_peaks(heights(history, SHORT_WINDOW_NS, height))
         .filter(rises)
         .filter(|trend| beyond_earlier(history, trend, height));
     match (short, long) {
         // The longer past supports a forecast further ahead, where it tells the same.
-        (Some(short), Some(long)) if short.quality >= GOOD => {
+        (Some(short), Some(long)) if short.quality >= GOOD_QUALITY => {
             let same = (0.67..1.5).contains(&(short.slope / long.slope));
-            Some(if same && long.quality >= GOOD {
+            Some(if same && long.quality >= GOOD_QUALITY {
                 long
             } else {
                 short
@@ -97,8 +98,8 @@ fn beyond_earlier(
     height: impl Fn(&PolicyInput) -> i64 + Copy,
 ) -> bool {
     let now = history.last().map_or(0, |input| input.at);
-    let earlier = heights(history, LONG, height)
-        .skip_while(|(at, _)| now.saturating_sub(*at) <= SHORT)
+    let earlier = heights(history, LONG_WINDOW_NS, height)
+        .skip_while(|(at, _)| now.saturating_sub(*at) <= SHORT_WINDOW_NS)
         .map(|(_, value)| value)
         .max();
     earlier.is_none_or(|earlier| short.top.saturating_sub(earlier) as f64 >= 0.25 * short.rise)

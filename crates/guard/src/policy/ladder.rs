@@ -14,8 +14,8 @@ use super::{pace, pageout};
 use antifreeze_record::event::{Rung, Trigger};
 
 /// Seconds a rung is kept at least; and the brake, which is felt each time it changes.
-const KEPT: f64 = 2.0;
-const BRAKE_KEPT: f64 = 10.0;
+const MIN_RUNG_S: f64 = 2.0;
+const MIN_BRAKE_S: f64 = 10.0;
 
 /// What should be done now.
 pub fn decide(history: &History, config: &Config) -> Decision {
@@ -87,9 +87,9 @@ fn settle(assessment: &Assessment, due: Verdict) -> Verdict {
         return settled(assessment, due, Rung::Brake);
     }
     let kept = if present == Rung::Brake {
-        BRAKE_KEPT
+        MIN_BRAKE_S
     } else {
-        KEPT
+        MIN_RUNG_S
     };
     if (present == Rung::Checkpoint && saving) || assessment.age(assessment.acts().since) < kept {
         return Verdict::new(present, due.trigger);

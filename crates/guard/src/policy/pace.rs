@@ -12,13 +12,13 @@ const ALERT: Duration = Duration::from_millis(100);
 /// Bytes a second that any program can fill, even one that has been quiet so far.
 const POSSIBLE_FILL: f64 = 1e9;
 /// Looks wanted before the room could be full.
-const LOOKS: f64 = 4.0;
+const SAMPLES_BEFORE_FULL: f64 = 4.0;
 /// The past in which a faster fill counts, nanoseconds.
-const RECENTLY: u64 = 5_000_000_000;
+const RECENT_NS: u64 = 5_000_000_000;
 
 pub(super) fn for_rung(assessment: &Assessment, rung: Rung) -> Duration {
     let room = assessment.room().max(0.0);
-    let wait = room / fill_rate(assessment) / LOOKS;
+    let wait = room / fill_rate(assessment) / SAMPLES_BEFORE_FULL;
     let slowest = if rung >= Rung::Warn || room < assessment.total() / 10.0 {
         ALERT
     } else {
@@ -31,7 +31,7 @@ pub(super) fn for_rung(assessment: &Assessment, rung: Rung) -> Duration {
 
 /// The fastest fall of the room between two looks lately, at least what is possible.
 fn fill_rate(assessment: &Assessment) -> f64 {
-    let newer = assessment.history.recent(RECENTLY);
+    let newer = assessment.history.recent(RECENT_NS);
     let older = newer.clone().skip(1);
     newer
         .zip(older)

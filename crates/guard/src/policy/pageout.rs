@@ -4,11 +4,11 @@
 //! programs alike, and those that a person uses wait for the disk until it has found out which pages are not used.
 
 use super::assessment::Assessment;
-use super::pause::FAST;
+use super::pause::FAST_S;
 use antifreeze_sense::Pid;
 
 /// What a process must hold in memory to be worth the interruption, bytes.
-const MIN_RESIDENT: u64 = 16 << 20;
+const MIN_RESIDENT_BYTES: u64 = 16 << 20;
 
 /// One paused process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) fn is_wanted(assessment: &Assessment) -> bool {
     let now = assessment.now;
     let swap_has_room = now.swap_free.is_some_and(|free| free > now.reserve / 2);
     let left = assessment.available() + now.swap_cached as f64;
-    swap_has_room && left < 1.5 * assessment.reserve() + FAST * assessment.signals.available_fall
+    swap_has_room && left < 1.5 * assessment.reserve() + FAST_S * assessment.signals.available_fall
 }
 
 /// The largest that can be asked: one after the other, because they share a disk.
@@ -34,6 +34,6 @@ pub fn choose_for_pageout(
     candidates: impl Iterator<Item = PageoutCandidate>,
 ) -> Option<PageoutCandidate> {
     candidates
-        .filter(|candidate| candidate.can_be_asked && candidate.resident >= MIN_RESIDENT)
+        .filter(|candidate| candidate.can_be_asked && candidate.resident >= MIN_RESIDENT_BYTES)
         .max_by_key(|candidate| candidate.resident)
 }

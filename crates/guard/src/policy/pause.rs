@@ -17,17 +17,17 @@ pub const BACK_OFF: Duration = Duration::from_secs(60);
 
 /// Seconds from the end of memory, as fast as it goes, at which a pause comes early: it takes
 /// a disk that long to take in what the tree holds.
-pub(super) const FAST: f64 = 4.0;
+pub(super) const FAST_S: f64 = 4.0;
 /// The same, and the room in reserves, for a tree that is written to swap: its writes leave the disk free for others in
 /// between, and what is not written in time the kernel takes from all programs alike.
-const FAST_TO_PAGE_OUT: f64 = 6.0;
+const FAST_TO_PAGE_OUT_S: f64 = 6.0;
 const ROOM_TO_PAGE_OUT: f64 = 2.5;
 
 /// A step that let go of its memory so long ago will soon do so again, nanoseconds.
-const STEP: u64 = 1_500_000_000;
+const STEP_NS: u64 = 1_500_000_000;
 
 /// Seconds without a storm, and without a fall, that count as over.
-const STILL: f64 = 2.0;
+const STILL_S: f64 = 2.0;
 
 /// Whether somebody else's growth calls for a pause.
 pub(super) fn due(assessment: &Assessment) -> bool {
@@ -36,8 +36,8 @@ pub(super) fn due(assessment: &Assessment) -> bool {
     // the end of a step there is only a moment with more.
     let least = signals.least_available as f64;
     let (time, room) = match assessment.config.pages_out {
-        true => (FAST_TO_PAGE_OUT, ROOM_TO_PAGE_OUT),
-        false => (FAST, 1.5),
+        true => (FAST_TO_PAGE_OUT_S, ROOM_TO_PAGE_OUT),
+        false => (FAST_S, 1.5),
     };
     let goes_fast = least < time * signals.others_growth && least < room * assessment.reserve();
     let pressed = assessment.available() < assessment.reserve() / 2.0
@@ -56,7 +56,7 @@ pub(super) fn due(assessment: &Assessment) -> bool {
 /// is some room it may come to where it holds little.
 fn can_wait_for_the_step(assessment: &Assessment) -> bool {
     let lately = || {
-        let inputs = assessment.history.recent(STEP);
+        let inputs = assessment.history.recent(STEP_NS);
         inputs.map(|input| input.footprint)
     };
     let least = lately().min().unwrap_or(assessment.now.footprint);
@@ -104,8 +104,8 @@ pub(super) fn go_on(assessment: &Assessment) -> Verdict {
             .saturating_sub(assessment.now.swap_cached)
     };
     let enough = assessment.reserve() * 1.2 + to_return as f64;
-    let still = assessment.age(paused_at) >= STILL
-        && assessment.signals.quiet_for >= STILL
+    let still = assessment.age(paused_at) >= STILL_S
+        && assessment.signals.quiet_for >= STILL_S
         && assessment.signals.available_fall < assessment.reserve() / 16.0;
     let room_again = assessment.signals.least_available as f64 > enough && still;
     let trigger = if asked {

@@ -10,16 +10,16 @@ use super::{pause, save};
 use antifreeze_record::event::{Rung, Trigger};
 
 /// Forecasts below this are not acted on.
-pub(super) const DECENT: f64 = 0.5;
+pub(super) const MIN_CONFIDENCE: f64 = 0.5;
 /// Seconds in which a run is starting, or a training from its first step on; and steps, at least.
-const START: f64 = 10.0;
+const START_S: f64 = 10.0;
 const FIRST_STEPS: u32 = 20;
 /// Looks for which a budget must have been exceeded.
-const LASTING_LOOKS: usize = 3;
+const LASTING_SAMPLES: usize = 3;
 /// Seconds of storm that a stop waits for.
-const LASTING_STORM: f64 = 5.0;
+const LASTING_STORM_S: f64 = 5.0;
 /// Seconds of growth into swap that a stop waits for.
-const LASTING_SWAP: f64 = 3.0;
+const LASTING_SWAP_S: f64 = 3.0;
 
 /// The heights that thresholds are held against. A rung is entered at its threshold and
 /// left only when the worst of the last two seconds stays below 80 % of it.
@@ -52,7 +52,7 @@ impl Heights {
 
     fn forecast_within(&self, assessment: &Assessment, seconds: f64) -> bool {
         assessment.forecast.is_some_and(|forecast| {
-            forecast.confidence >= DECENT / self.ease
+            forecast.confidence >= MIN_CONFIDENCE / self.ease
                 && time_to_end(assessment, &forecast) <= seconds * self.ease
         })
     }
@@ -133,7 +133,7 @@ fn brake(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
         return Some(grower(assessment));
     }
     // A run that has just begun fills its memory for a while; the wall stands behind it.
-    let begun = assessment.known_for() < START && assessment.room() > assessment.total() / 4.0;
+    let begun = assessment.known_for() < START_S && assessment.room() > assessment.total() / 4.0;
     let forecast = heights.forecast_within(assessment, (3.0 * assessment.save_time()).max(20.0));
     (forecast && !begun && !begins_to_train(assessment)).then(|| grower(assessment))
 }
@@ -162,12 +162,12 @@ fn begins_to_train(assessment: &Assessment) -> bool {
     let has_begun = |input: &PolicyInput| input.steps.is_some_and(|steps| steps > 0);
     let begins = match assessment.now.steps {
         None => false,
-        Some(0) => assessment.known_for() < START,
+        Some(0) => assessment.known_for() < START_S,
         Some(steps) => {
             let mut lately = assessment
                 .history
                 .iter()
-                .filter(|at| assessment.age(at.at) < START);
+                .filter(|at| assessment.age(at.at) < START_S);
             steps < FIRST_STEPS || lately.any(|input| !has_begun(input))
         }
     };
@@ -206,7 +206,7 @@ pub(super) fn stop(assessment: &Assessment) -> Option<Trigger> {
     if assessment.available() < assessment.reserve() / 4.0 && !assessment.may_swap() {
         return Some(broken_why(assessment));
     }
-    if signals.storm_for > LASTING_STORM && assessment.tree_is_largest() {
+    if signals.storm_for > LASTING_STORM_S && assessment.tree_is_largest() {
         return Some(Trigger::SwapStorm);
     }
     // Without a wall nothing else keeps the tree inside its bound.
@@ -231,7 +231,7 @@ fn starves_others(assessment: &Assessment) -> bool {
         || assessment.signals.stalled > STALL_SHARE
         || assessment.now.swap_beyond as f64 > assessment.reserve() / 2.0;
     assessment.now.bound != Bound::Budget
-        && broken_for >= LASTING_STORM
+        && broken_for >= LASTING_STORM_S
         && assessment.tree_is_largest()
         && shows
 }
@@ -243,7 +243,7 @@ fn lives_on_swap(assessment: &Assessment) -> bool {
     let refused_lately = assessment
         .acts()
         .walled_at
-        .is_some_and(|at| assessment.age(at) < LASTING_SWAP);
+        .is_some_and(|at| assessment.age(at) < LASTING_SWAP_S);
     let forgiven = |input: &PolicyInput| match input.stride {
         0 => 0.0,
         _ => input.reserve as f64 / 2.0,
@@ -259,15 +259,15 @@ fn lives_on_swap(assessment: &Assessment) -> bool {
         && assessment.now.swap_beyond as f64 > assessment.reserve() / 4.0
         && assessment.signals.growing
         && assessment.signals.tree_grew
-        && beyond_for >= LASTING_SWAP
+        && beyond_for >= LASTING_SWAP_S
         && !refused_lately
 }
 
 /// Beyond the budget for several looks: the wall stands at nothing more by then, so it is
 /// something the wall does not see.
 fn budget_exceeded(assessment: &Assessment) -> bool {
-    let mut latest = assessment.history.iter().rev().take(LASTING_LOOKS);
-    assessment.history.iter().count() >= LASTING_LOOKS
+    let mut latest = assessment.history.iter().rev().take(LASTING_SAMPLES);
+    assessment.history.iter().count() >= LASTING_SAMPLES
         && latest.all(|input| {
             let left = input.room as f64 + input.kept_back as f64;
             input.bound == Bound::Budget && left < -0.02 * input.total as f64

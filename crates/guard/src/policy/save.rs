@@ -3,15 +3,15 @@
 use super::Bound;
 use super::assessment::Assessment;
 use super::history::Save;
-use super::rungs::DECENT;
+use super::rungs::MIN_CONFIDENCE;
 
 /// Seconds between two saves, however quick they are; and when much has come since the last.
-const AGAIN: f64 = 60.0;
-const SOON: f64 = 15.0;
+const SAVE_INTERVAL_S: f64 = 60.0;
+const SHORT_SAVE_INTERVAL_S: f64 = 15.0;
 /// Seconds from the wall at which a save is the last that can be had,
-const LAST_CALL: f64 = 2.0;
+const LAST_CALL_S: f64 = 2.0;
 /// and for which it counts as such.
-const FRESH: f64 = 3.0;
+const FRESH_S: f64 = 3.0;
 
 /// A save that was asked for and may still come.
 pub(super) fn pending(assessment: &Assessment) -> bool {
@@ -23,15 +23,15 @@ pub(super) fn pending(assessment: &Assessment) -> bool {
 
 /// A save would help: there is none, or the last one is old or far behind.
 pub(super) fn wanted(assessment: &Assessment) -> bool {
-    let long_ago = |at| assessment.age(at) > (10.0 * assessment.save_time()).max(AGAIN);
+    let long_ago = |at| assessment.age(at) > (10.0 * assessment.save_time()).max(SAVE_INTERVAL_S);
     assessment.config.can_save
         && match assessment.acts().save {
             Save::None => true,
             Save::Asked { .. } => false,
             Save::Done { at } => {
                 long_ago(at)
-                    || (assessment.age(at) > SOON && grew_since(assessment, at))
-                    || (assessment.age(at) > FRESH && is_last_call(assessment))
+                    || (assessment.age(at) > SHORT_SAVE_INTERVAL_S && grew_since(assessment, at))
+                    || (assessment.age(at) > FRESH_S && is_last_call(assessment))
             }
             Save::Missed { at } => long_ago(at),
         }
@@ -44,14 +44,14 @@ pub(super) fn is_all_there_is_to_do(assessment: &Assessment) -> bool {
     let refused_lately = assessment
         .acts()
         .walled_at
-        .is_some_and(|at| assessment.age(at) < FRESH);
+        .is_some_and(|at| assessment.age(at) < FRESH_S);
     // The wall of a budget stands a little later until the slow worker has seen which data are files: the next large request
     // meets it. Half of what is kept for small ones is still there.
     let later = match assessment.now.bound {
         Bound::Budget => assessment.now.kept_back as f64 / 2.0,
         Bound::Machine | Bound::Cgroup => 0.0,
     };
-    matches!(assessment.acts().save, Save::Done { at } if assessment.age(at) <= FRESH)
+    matches!(assessment.acts().save, Save::Done { at } if assessment.age(at) <= FRESH_S)
         && assessment.grows_beyond_wall()
         && assessment.room() < -later
         && !refused_lately
@@ -78,7 +78,7 @@ pub(super) fn is_last_call(assessment: &Assessment) -> bool {
         return false;
     }
     let soon = assessment.forecast.is_some_and(|forecast| {
-        forecast.confidence >= DECENT && forecast.time.as_secs_f64() <= LAST_CALL
+        forecast.confidence >= MIN_CONFIDENCE && forecast.time.as_secs_f64() <= LAST_CALL_S
     });
     assessment.grows_beyond_wall()
         || (assessment.signals.growing && assessment.signals.tree_grew && soon)

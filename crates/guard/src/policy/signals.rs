@@ -6,10 +6,10 @@ use super::forecast::Outlook;
 use super::history::{History, PolicyInput};
 use super::trend::seconds;
 
-const SECOND: u64 = 1_000_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// Swap-in is judged over pieces of at least this length: single looks are too bursty.
-const PIECE: u64 = SECOND * 2 / 5;
+const PIECE_NS: u64 = SECOND_NS * 2 / 5;
 /// Pages a second that come back from swap in a storm.
 const STORM_RATE: f64 = 1000.0;
 /// A start-up burst is shorter than this.
@@ -19,13 +19,13 @@ pub(super) const STALL_SHARE: f64 = 0.15;
 /// Pages scanned a second that count as reclaim going on.
 const RECLAIM_RATE: f64 = 1000.0;
 /// How far back we look for who grew, and what of it counts as now.
-const GROWERS_OVER: u64 = 30 * SECOND;
-const GROWERS_NOW: u64 = SECOND;
+const GROWTH_WINDOW_NS: u64 = 30 * SECOND_NS;
+const GROWTH_NOW_NS: u64 = SECOND_NS;
 /// Room counts as regained or lost for good when it lasted this long.
-pub(super) const SETTLED: u64 = 2 * SECOND;
+pub(super) const SETTLED_NS: u64 = 2 * SECOND_NS;
 /// Free space below these is low. A container's /dev/shm is often 64 MB in all.
-const DISK_LOW: u64 = 1 << 30;
-const SHM_LOW: u64 = 16 << 20;
+const DISK_LOW_BYTES: u64 = 1 << 30;
+const SHM_LOW_BYTES: u64 = 16 << 20;
 /// Space also counts as low when it would be gone within this time.
 const SPACE_SOON: f64 = 10.0;
 
@@ -66,7 +66,7 @@ impl Signals {
         let others_rise = rise(history, Edge::Low, |input| input.others);
         let tree_rise = rise(history, Edge::High, |input| input.footprint);
         let total = now.total as f64;
-        let lately = || history.recent(SETTLED);
+        let lately = || history.recent(SETTLED_NS);
         Signals {
             storm_for,
             quiet_for,
@@ -90,8 +90,8 @@ impl Signals {
                 .map(|input| input.available)
                 .max()
                 .unwrap_or(now.available),
-            disk_low: space_low(history, now, DISK_LOW, |input| input.disk_free),
-            shm_low: space_low(history, now, SHM_LOW, |input| input.shm_free),
+            disk_low: space_low(history, now, DISK_LOW_BYTES, |input| input.disk_free),
+            shm_low: space_low(history, now, SHM_LOW_BYTES, |input| input.shm_free),
         }
     }
 
@@ -118,7 +118,7 @@ fn storm(history: &History) -> (f64, f64) {
     let mut pieces = 0;
     for input in inputs {
         let length = end.at.saturating_sub(input.at);
-        if length < PIECE {
+        if length < PIECE_NS {
             continue;
         }
         let (Some(late), Some(early)) = (end.swapped_in, input.swapped_in) else {
@@ -173,7 +173,7 @@ fn change(
 ) -> f64 {
     let before = history
         .recent(u64::MAX)
-        .find(|input| now.at.saturating_sub(input.at) >= SECOND);
+        .find(|input| now.at.saturating_sub(input.at) >= SECOND_NS);
     let Some(before) = before else { return 0.0 };
     let (Some(late), Some(early)) = (value(now), value(before)) else {
         return 0.0;
@@ -193,13 +193,13 @@ enum Edge {
 /// How much a series rose from the past half minute to now, at comparable heights.
 fn rise(history: &History, edge: Edge, value: impl Fn(&PolicyInput) -> u64) -> f64 {
     let now = history.last().map_or(0, |input| input.at);
-    let is_now = |input: &&PolicyInput| now.saturating_sub(input.at) < GROWERS_NOW;
+    let is_now = |input: &&PolicyInput| now.saturating_sub(input.at) < GROWTH_NOW_NS;
     let pick = |best: Option<u64>, value: u64| match (edge, best) {
         (_, None) => Some(value),
         (Edge::High, Some(best)) => Some(best.max(value)),
         (Edge::Low, Some(best)) => Some(best.min(value)),
     };
-    let inputs = || history.recent(GROWERS_OVER);
+    let inputs = || history.recent(GROWTH_WINDOW_NS);
     let late = inputs()
         .take_while(is_now)
         .fold(None, |best, input| pick(best, value(input)));

@@ -10,12 +10,12 @@
 const SPANS: usize = 12;
 const PAIRS: usize = SPANS * (SPANS - 1) / 2;
 /// Fewer looks than this say nothing.
-const LEAST_LOOKS: usize = 4;
+const MIN_SAMPLES: usize = 4;
 /// From here on more looks do not add trust. Fewer can fall together with the trainer's
 /// steps so that a sawtooth seems to climb slowly.
-const ENOUGH_LOOKS: f64 = 16.0;
+const ENOUGH_SAMPLES: f64 = 16.0;
 /// A trend that is over loses this much of its trust.
-const ENDED: f64 = 0.3;
+const ENDED_TRUST: f64 = 0.3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Trend {
@@ -56,7 +56,7 @@ pub(super) fn of_peaks(points: impl Iterator<Item = (u64, i64)> + Clone) -> Opti
         .clone()
         .fold((newest, 0), |(_, looks), (at, _)| (at, looks + 1));
     let window = newest.saturating_sub(oldest);
-    if looks < LEAST_LOOKS || window == 0 {
+    if looks < MIN_SAMPLES || window == 0 {
         return None;
     }
 
@@ -91,11 +91,11 @@ pub(super) fn of_peaks(points: impl Iterator<Item = (u64, i64)> + Clone) -> Opti
     let spread = spread(&peaks, first, slope);
     // Peaks of random height wander by about their spread: that must not pass for a rise.
     let explained = rise.abs() / (rise.abs() + 4.0 * spread).max(1.0);
-    let enough = (looks as f64 / ENOUGH_LOOKS).min(1.0);
+    let enough = (looks as f64 / ENOUGH_SAMPLES).min(1.0);
     let lasting = if still_going(&peaks, slope, span) {
         1.0
     } else {
-        ENDED
+        ENDED_TRUST
     };
     Some(Trend {
         slope,

@@ -5,14 +5,14 @@
 //! slack that came lately is charged, because it may be about to be filled.
 
 /// Length of one of the two buckets over which slack is remembered, nanoseconds.
-const BUCKET: u64 = 15_000_000_000;
+const BUCKET_NS: u64 = 15_000_000_000;
 /// What a thread maps for its stack.
-const STACK: u64 = 8 << 20;
+const THREAD_STACK_BYTES: u64 = 8 << 20;
 /// Zeroed memory counts as used as far as it will be filled within so many seconds: the ladder needs less time to act.
 const FILLED_SECONDS: u64 = 4;
 /// A process younger than this may still be taking the limit it was born with, so that a
 /// limit other than ours is nobody's choice yet. Nanoseconds.
-const YOUNG: u64 = 300_000_000;
+const YOUNG_NS: u64 = 300_000_000;
 
 /// What the cushion inside a process says of its own limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -175,7 +175,7 @@ impl WallState {
         self.last_seen = now_ns;
         self.vm_data = vm_data;
         self.high_water = self.high_water.max(vm_data);
-        let stacks = threads.saturating_sub(1).saturating_mul(STACK);
+        let stacks = threads.saturating_sub(1).saturating_mul(THREAD_STACK_BYTES);
         self.slack = vm_data
             .saturating_sub(rss_anon)
             .saturating_sub(swap)
@@ -194,12 +194,12 @@ impl WallState {
             self.bucket_since = now_ns;
         }
         let age = now_ns.saturating_sub(self.bucket_since);
-        if age >= BUCKET {
-            *before = if age < 2 * BUCKET { *current } else { None };
+        if age >= BUCKET_NS {
+            *before = if age < 2 * BUCKET_NS { *current } else { None };
             *current = None;
             self.bucket_since = now_ns;
-            self.reserved.next_bucket(age < 2 * BUCKET);
-            self.zeroed.next_bucket(age < 2 * BUCKET);
+            self.reserved.next_bucket(age < 2 * BUCKET_NS);
+            self.zeroed.next_bucket(age < 2 * BUCKET_NS);
         }
         *current = Some(current.map_or(self.slack, |floor| floor.min(self.slack)));
     }
@@ -269,7 +269,7 @@ impl WallState {
 
     fn young(&self) -> bool {
         self.first_seen
-            .is_none_or(|first| self.last_seen.saturating_sub(first) < YOUNG)
+            .is_none_or(|first| self.last_seen.saturating_sub(first) < YOUNG_NS)
     }
 
     pub fn vm_data(&self) -> u64 {

@@ -9,15 +9,15 @@ use super::wall::WallState;
 
 /// Slack of a program that is never charged: importing torch maps about 480 MB untouched, 400 MB
 /// of them the data of libraries.
-const FORGIVEN: u64 = 512 << 20;
+const FORGIVEN_SLACK_BYTES: u64 = 512 << 20;
 /// Limits this close to each other are the same: a syscall saved.
-const SAME: u64 = 1 << 20;
+const MIN_LIMIT_CHANGE_BYTES: u64 = 1 << 20;
 /// Of threatened head-room, what goes to processes that do not grow: one part in this.
 const IDLE_PART: u64 = 8;
 /// So much is promised to each of many, so that not every little thing has to be asked for.
-const LEAST_SHARE: u64 = 16 << 20;
+const MIN_SHARE_BYTES: u64 = 16 << 20;
 /// What an allocator takes from the kernel beyond a request.
-const SPARE: u64 = 1 << 20;
+const ALLOCATOR_SPARE_BYTES: u64 = 1 << 20;
 
 /// What the tree as a whole has and may still take. Bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl WallRoom {
     /// What a program may have mapped and never touched. Should it be filled after all, half
     /// the reserve is still there; a budget hurts nobody when it is passed by a quarter.
     fn forgiven(&self) -> u64 {
-        FORGIVEN.min(match self.bound {
+        FORGIVEN_SLACK_BYTES.min(match self.bound {
             Bound::Budget => self.total / 4,
             Bound::Machine | Bound::Cgroup => self.reserve / 2,
         })
@@ -140,7 +140,7 @@ pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>
     let mut left = shares.pool;
     for (limit, candidate) in limits.iter_mut().zip(candidates) {
         let Candidate { state, wants, .. } = candidate;
-        let grant = wants.saturating_add(SPARE);
+        let grant = wants.saturating_add(ALLOCATOR_SPARE_BYTES);
         if *wants > 0 && grant <= left {
             left -= grant;
             let share = if alone {
@@ -261,7 +261,9 @@ impl Shares {
         let state = &candidate.state;
         let to_high_water = state.high_water().saturating_sub(state.vm_data());
         if candidate.asks && self.asking > 1 {
-            let share = (self.head / self.asking).max(LEAST_SHARE).min(self.head);
+            let share = (self.head / self.asking)
+                .max(MIN_SHARE_BYTES)
+                .min(self.head);
             return share.max(to_high_water.min(self.pool));
         }
         if !self.threatened {
@@ -300,6 +302,7 @@ fn changed(state: &WallState, limit: u64) -> Option<u64> {
         return Some(limit);
     };
     let tighter = limit < stands - stands / 100;
-    let will_do = stands.abs_diff(limit) <= SAME && !tighter && stands >= state.vm_data();
+    let will_do =
+        stands.abs_diff(limit) <= MIN_LIMIT_CHANGE_BYTES && !tighter && stands >= state.vm_data();
     (!will_do).then_some(limit)
 }

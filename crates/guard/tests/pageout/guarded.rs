@@ -97,7 +97,7 @@ impl Guarded {
         }
     }
 
-    fn look(&mut self) {
+    fn advance(&mut self) {
         self.machine.read(&mut self.sample);
         self.tree
             .update_members(self.sample.cpu.newest_pid, monotonic_ns());
@@ -110,7 +110,7 @@ impl Guarded {
         let mut pageout = Pageout::new(true);
         let began = Instant::now();
         loop {
-            self.look();
+            self.advance();
             stop::pause(&mut self.tree, self.shared);
             let found = pageout
                 .inquiry()

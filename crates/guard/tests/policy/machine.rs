@@ -85,7 +85,7 @@ pub fn play(world: &World, seconds: f64) -> Story {
         stalled: 0.0,
     };
     while play.seconds() < seconds && play.executor.story.ended.is_none() {
-        let pace = play.look();
+        let pace = play.tick();
         play.pass(pace);
     }
     play.executor.story
@@ -149,7 +149,7 @@ impl Play<'_> {
     }
 
     /// One tick of the guard: look, decide, act. Returns the time to the next.
-    fn look(&mut self) -> f64 {
+    fn tick(&mut self) -> f64 {
         let input = self.input();
         self.peak = self.peak.max(input.footprint);
         self.history.push(input);
