@@ -1,4 +1,4 @@
-//! Carries decisions out: the brake, the call to save, pause and resume, stop and kill.
+//! Carries out decisions: brakes, asks for a save, pauses and resumes, stops and kills.
 
 use crate::event_sink::EventSink;
 use crate::hands::brake::Brake;
@@ -20,43 +20,43 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const MILLISECOND_NS: u64 = 1_000_000;
-/// The end of a step that takes longer is not waited for when a run has to end.
+/// A stop waits this long for the end of a step.
 const LONG_STEP_NS: u64 = 4_000 * MILLISECOND_NS;
-/// Whoever makes so many more after it was asked to end has not heard.
+/// A trainer that makes more steps than this after a stop request ignores it.
 const MAX_STEPS_AFTER_STOP: u64 = 3;
-/// Between two looks at who holds the memory, which limit their own cost as well; and between two
-/// interruptions.
+/// The interval between two requests to report what holds the memory, which limit their own cost as well, and between
+/// two interruptions.
 const REQUEST_INTERVAL_NS: u64 = 500 * MILLISECOND_NS;
 
 pub struct Executor {
     pub config: Config,
     pub root: Pid,
-    /// 0: the trainer cannot be asked.
+    /// The signal that the user named; 0 for none.
     pub checkpoint_signal: u32,
     pub home: Option<Home>,
     pub brake: Brake,
-    /// Where the keeper finds what is paused, and where trainers are asked.
+    /// The keeper finds paused processes here, and trainers read requests.
     pub shared: Shared,
-    /// How often the person has asked to resume so far.
+    /// How often the user has run `antifreeze resume` so far.
     pub resume_requests: u32,
-    /// When trainers were last asked to look who holds the memory.
+    /// When trainers were last asked to report what holds the memory.
     pub reports_asked_at: u64,
-    /// When they were last interrupted.
+    /// When trainers were last interrupted.
     pub interrupted_at: u64,
-    /// An attached process heard that it is to end what it is at, since the last stop was decided.
+    /// An attached process has received an interruption since the last stop was decided.
     pub was_interrupted: bool,
-    /// Made when they were asked to end.
+    /// Steps made when the stop was requested.
     pub steps_at_stop: u64,
-    /// Whether the training goes on.
+    /// Notices that the training makes no progress.
     pub standstill: Standstill,
-    /// Puts a paused tree into swap.
+    /// Writes a paused tree to swap.
     pub pageout: Pageout,
 }
 
-/// Everything one act may touch.
+/// What one call of [`Executor::act`] may read and change.
 pub struct ActContext<'a, 'b> {
     pub now: u64,
-    /// That the tree has worked.
+    /// CPU time of the tree, in clock ticks.
     pub ticks: u64,
     pub room: &'a Room,
     pub history: &'a mut History,
@@ -67,13 +67,14 @@ pub struct ActContext<'a, 'b> {
 }
 
 impl Executor {
-    /// By the signal that the user named, or through the page, at the end of a step.
+    /// Whether the trainer can be asked to save: by the signal that the user named, or through the page at the end of a
+    /// step.
     pub fn can_ask_to_save(&self, sample: &Sample) -> bool {
         self.checkpoint_signal != 0 || sample.tree.steps.value().is_some_and(|steps| steps > 0)
     }
 
     pub fn act(&mut self, decision: &Decision, context: &mut ActContext<'_, '_>) {
-        // A save that was under way when this was decided is what was decided on.
+        // A save that was under way when the decision was made is the one that was decided on.
         let saving = matches!(context.history.acts.save, Save::Asked { .. });
         self.follow_save(context);
         self.change_rung(decision, context);
@@ -139,7 +140,7 @@ impl Executor {
     }
 
     fn put_brake_on(&mut self, context: &mut ActContext<'_, '_>) {
-        // A budget is not the machine: nobody is helped by a slower run.
+        // A budget does not protect the machine, so a slower run helps nobody.
         let can_brake = self.home.as_ref().is_some_and(|home| home.high.is_some());
         if context.room.bound == Bound::Budget || !can_brake {
             return;
@@ -147,8 +148,8 @@ impl Executor {
         let Some(input) = context.history.last() else {
             return;
         };
-        // What is in memory now plus half of the room: it slows the growth, not the present.
-        // Swap that was allowed is room, and no memory: what takes it has to be pushed there.
+        // The memory in use plus half of the room: this slows the growth, not the present work. Swap that was allowed
+        // is room but not memory: what takes it has to be pushed there.
         let swapped = context
             .tree
             .processes()
@@ -160,8 +161,8 @@ impl Executor {
         let room = u64::try_from(context.room.bytes).unwrap_or(0).min(memory);
         let high = resident + (room / 2).max(16 << 20);
         let first = !self.brake.is_on();
-        // Under the brake the trainer must still get ahead: a limit that it fills is raised
-        // with it while there is room, so that it is slowed and never stuck.
+        // The trainer must still make progress under the brake: a limit that it fills is raised with it while there is
+        // room.
         let crowded = self.brake.high != 0 && resident + (8 << 20) > self.brake.high && room > 0;
         if first || crowded {
             self.brake.put_on(self.home.as_ref(), high);
@@ -194,7 +195,7 @@ impl Executor {
         });
         if asked.is_some() {
             acts.save = Save::Asked { at: context.now };
-            // What the shim saves it tells of; of others the files are watched.
+            // The shim reports its saves. For other trainers files are watched.
             context.request.save_asked = (self.checkpoint_signal != 0).then_some(context.now);
         } else {
             acts.save = Save::Missed { at: context.now };
@@ -204,7 +205,7 @@ impl Executor {
         }
     }
 
-    /// Looks whether a save that was asked for has landed, or has taken too long.
+    /// Checks whether a requested save is complete, or has taken too long.
     fn follow_save(&mut self, context: &mut ActContext<'_, '_>) {
         let acts = &mut context.history.acts;
         let Save::Asked { at } = acts.save else {
@@ -251,17 +252,16 @@ impl Executor {
         }
     }
 
-    /// Whether the user has stopped the whole job (Ctrl-Z), the front with it. What the
-    /// user stopped is never ours to continue.
+    /// Whether the user has stopped the whole job, the front included (Ctrl-Z). A process that the user stopped is
+    /// never continued by us.
     pub fn job_stopped(&self) -> bool {
         let front = Pid(self.shared.head().front_pid.load(Relaxed));
         crate::others::state(front) == Some(b'T')
     }
 
     fn pause(&mut self, decision: &Decision, context: &mut ActContext<'_, '_>) {
-        // Again at each look: the tree may have been about to fork, or `fg` may have
-        // continued it.
-        // What the user stopped must be known to be stopped, or we would continue it.
+        // Repeated at each tick: the tree may have been about to fork, or `fg` may have continued it. Statuses are read
+        // first, because a process that the user stopped must not be continued by us.
         context.tree.read_skipped_statuses(context.now);
         let stopped = stop::pause(context.tree, self.shared);
         let wanted = decision.page_out && !self.job_stopped();
@@ -292,7 +292,7 @@ impl Executor {
         context.events.emit(EventKind::Resumed { trigger, millis });
     }
 
-    /// LoopState what it is at, and not the process: again and again, as it may not be at anything now.
+    /// Interrupts the work of the process without ending it. Repeated, because it may not be working right now.
     fn interrupt(&mut self, trigger: Trigger, context: &mut ActContext<'_, '_>) {
         let acts = &mut context.history.acts;
         if acts.stop_sent_at.is_none() {
@@ -306,7 +306,7 @@ impl Executor {
             return;
         }
         self.interrupted_at = context.now;
-        // Without the Python package in it, a process cannot be interrupted, and the wall stands alone.
+        // A process without the Python package cannot be interrupted; then only the wall protects the machine.
         let is_heard = trainers::interrupt(self.shared, context.tree);
         if is_heard && !self.was_interrupted {
             self.was_interrupted = true;
@@ -332,7 +332,7 @@ impl Executor {
                 acts.stop_sent_at = Some(context.now);
                 acts.available_at_stop = context.room.available;
                 acts.footprint_at_stop = Some(footprint);
-                // One that trains ends at the end of its step, where nothing is half done.
+                // A trainer ends at the end of its step, where nothing is half done.
                 let at_step = trainers::ask_to_stop(self.shared);
                 self.steps_at_stop = trainers::steps(self.shared);
                 let pid = if at_step { Pid(0) } else { self.root };
@@ -347,7 +347,7 @@ impl Executor {
                 let goes_on =
                     trainers::steps(self.shared) > self.steps_at_stop + MAX_STEPS_AFTER_STOP;
                 if goes_on || 2 * waited > self.config.stop_deadline.as_nanos() as u64 {
-                    // Not taken for an end, or half of the time is over: whoever is left is asked too.
+                    // The request was ignored, or half of the time is over: every remaining process gets SIGTERM.
                     stop::signal_all(context.tree, Signal::TERM);
                 } else if waited > LONG_STEP_NS {
                     trainers::interrupt_steps(self.shared, context.tree);
@@ -366,7 +366,7 @@ impl Executor {
                 trigger,
             });
         }
-        // Again at each look: somebody may have been about to fork.
+        // Repeated at each tick: a process may have been about to fork.
         stop::signal_all(context.tree, Signal::KILL);
     }
 }

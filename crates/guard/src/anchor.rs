@@ -13,7 +13,7 @@ use rustix::process::{WaitOptions, waitpid};
 
 pub struct Anchor {
     pid: rustix::process::Pid,
-    /// LoopState when it does.
+    /// Ends when it does.
     lives: OwnedFd,
 }
 
@@ -38,7 +38,7 @@ impl Anchor {
         !matches!(waitpid(Some(self.pid), WaitOptions::NOHANG), Ok(None))
     }
 
-    /// LoopState it; [`Anchor::collect`] waits for that.
+    /// Ends it; [`Anchor::collect`] waits for that.
     pub fn end(&self) {
         let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
     }

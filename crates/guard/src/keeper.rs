@@ -24,19 +24,19 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
-/// A replaced guard has shown itself after this long.
+/// A guard that takes over has registered after this long.
 const REPLACED: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
-/// How often it is looked whether a cgroup is empty.
+/// How often a cgroup is checked for being empty.
 const CGROUP_POLL: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
-/// Seconds and anchors that were killed are replaced so often, all in all.
+/// How many second keepers and anchors are replaced in all after they were killed.
 const MAX_REPLACEMENTS: u32 = 200;
-/// A second that is told to leave has done so after this long.
+/// How long a dismissed second keeper may take to end.
 const LEAVING: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -127,7 +127,7 @@ struct Watch<'a> {
 /// The second keeper as the first sees it.
 struct Second {
     pid: rustix::process::Pid,
-    /// LoopState when it does; it closes the streams of which it is told here.
+    /// Closes when it ends. A byte written here makes it close the streams that are over.
     lives: UnixStream,
 }
 

@@ -1,6 +1,5 @@
-//! The deciding thread: looks, decides, acts, and waits for the next look or for somebody
-//! to ask for one. It touches no file on a disk, no pipe and no terminal, and allocates
-//! nothing.
+//! The deciding thread: reads a sample, decides, acts, and sleeps until the next tick is due or a process asks for one.
+//! It touches no file on a disk, no pipe and no terminal, and allocates nothing.
 
 use crate::act::{ActContext, Executor};
 use crate::event_sink::EventSink;
@@ -36,24 +35,24 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 const MILLISECOND_NS: u64 = 1_000_000;
-/// A process younger than this has not shown yet what it will be.
+/// What a process younger than this will use is not known yet.
 const YOUNG_NS: u64 = 5_000 * MILLISECOND_NS;
-/// The pace while somebody is young.
+/// The tick interval while a process is young.
 const YOUNG_PACE: Duration = Duration::from_millis(100);
-/// Two looks are at least this far apart, however many ask.
+/// Two ticks are at least this far apart, however many processes ask.
 const MIN_TICK_NS: u64 = 2 * MILLISECOND_NS;
 /// The ladder decides no more often than this.
 const DECISION_INTERVAL_NS: u64 = 40 * MILLISECOND_NS;
-/// Samples go into the record no closer than this.
+/// Samples go into the record at most this often.
 const RECORD_INTERVAL_NS: u64 = 190 * MILLISECOND_NS;
-/// Bytes of data that the tree maps before the slow worker looks what they are.
+/// Growth of mapped data after which the slow worker reads the memory maps.
 const MAPPED_MORE_BYTES: u64 = 64 << 20;
-/// The front sees the end of a root that is not our child, and may see its status. It has this long to report it.
+/// How long the front has to report the status of a root that is not our child.
 const STATUS_TIMEOUT_NS: u64 = 1_000 * MILLISECOND_NS;
-/// Whether somebody has stopped the front alone is looked at this often, once the run is this old.
+/// How often the front is checked for having been stopped alone, once the run is old enough.
 const FRONT_CHECK_INTERVAL_NS: u64 = 4_900 * MILLISECOND_NS;
 const FRONT_YOUNG_NS: u64 = 20_000 * MILLISECOND_NS;
-/// The wait status of what failed.
+/// The wait status of a process that exited with 1.
 const FAILED_STATUS: u32 = 1 << 8;
 /// Slow readings older than this are not trusted.
 const SLOW_STALE_NS: u64 = 30_000 * MILLISECOND_NS;
@@ -73,16 +72,16 @@ pub struct Sentinel<'a> {
     pub events: EventSink<'a>,
     pub mailbox: &'a Mailbox,
     pub root: Pid,
-    /// None where we are attached to a process, and where the front has gone.
+    /// None if we are attached to a process, or the front is gone.
     pub front_status: Option<StatusFile>,
     pub sample: Sample,
     pub findings: Findings,
-    /// Which of the slow worker's findings those are.
+    /// The version of `findings`.
     pub findings_issue: u32,
     pub request: Request,
-    /// Which of the slow worker's exact counts was taken in last.
+    /// When the exact counts that were applied last were taken.
     pub corrected_at: u64,
-    /// Which of its looks at what is mapped was, and the most that the tree had mapped until then.
+    /// When the memory maps were read last, and the most data that the tree had mapped by then.
     pub mapped: (u64, u64),
     pub keeper: Option<Keeper>,
     pub wakers: &'static RelayWakers,
@@ -109,7 +108,7 @@ struct RunEnd {
     root_status: Option<u32>,
     front_gone: bool,
     is_announced: bool,
-    /// When the root was first missed.
+    /// When the root was first found missing.
     root_missed_at: Option<u64>,
     /// The root has ended, and its status will not be reported.
     is_unreported: bool,
@@ -152,7 +151,7 @@ impl Sentinel<'_> {
         }
     }
 
-    /// One look, one decision, and what follows from it. Returns when to look again.
+    /// Reads a sample, decides and acts. Returns the time until the next tick.
     pub fn tick(&mut self, now: u64) -> Duration {
         let head = self.shared.head();
         head.heartbeat.store(now, Release);
@@ -165,8 +164,8 @@ impl Sentinel<'_> {
         self.read_sample(now);
         let mut room = self.bounds.room(&self.sample);
         self.state.peaks.footprint = self.state.peaks.footprint.max(self.footprint_bytes());
-        // Many may ask at the wall in a row; they are answered, and the ladder decides at its
-        // own pace, from moments that are worth comparing.
+        // Many processes may ask at the wall in a row. All are answered, but the ladder decides at its own pace, from
+        // samples that are far enough apart to compare.
         let decides = now.saturating_sub(self.state.decided_at) >= DECISION_INTERVAL_NS;
         if decides {
             self.state.decided_at = now;
@@ -183,8 +182,8 @@ impl Sentinel<'_> {
             self.decision = decide(&self.history, &self.policy_config());
         }
         if !self.update_wall(now, &room, false) {
-            // Whoever is born meanwhile takes nothing unseen: it would be open to it twice in a
-            // row, and who asks would be refused what is there.
+            // A process that is born meanwhile takes no head-room: it would be counted twice, and a process that asks
+            // would be refused memory that is there.
             self.shared.page().headroom.store(0, Release);
             self.read_sample(now);
             room = self.bounds.room(&self.sample);
@@ -222,8 +221,8 @@ impl Sentinel<'_> {
         self.post_request();
     }
 
-    /// Looks at everything when the sample goes into the record; in between, and for those
-    /// who ask at the wall, a glance has to do.
+    /// Reads everything if the sample goes into the record. Otherwise, also for processes that ask at the wall, reads
+    /// only what decisions need.
     fn read_sample(&mut self, now: u64) {
         if self.is_recorded(now) {
             self.machine.read(&mut self.sample);
@@ -250,11 +249,11 @@ impl Sentinel<'_> {
         trainers::read(self.shared, &mut self.sample);
     }
 
-    /// Finds new processes of the tree. A keeper that lost its parent comes to the reapers as orphans of the tree do, and
-    /// with it what it starts.
+    /// Finds new processes of the tree. A keeper whose parent died is reparented like an orphan of the tree, and so are
+    /// its children; they are excluded.
     fn follow(&mut self, now: u64) {
         self.tree.update_members(self.sample.cpu.newest_pid, now);
-        // The root runs our program as well, until it is let go.
+        // The root runs our program too, until it is released.
         let may_be = |tracked: &&TrackedProcess<ProcessState>| {
             tracked.first_seen == now && tracked.process.pid != self.root
         };
@@ -293,9 +292,9 @@ impl Sentinel<'_> {
         }
     }
 
-    /// Undoes what outlives the run. The voice goes with us, which lets the writer end.
+    /// Undoes what would outlive the run. Drops the event sink, which lets the writer end.
     pub fn finish(mut self) -> Option<Keeper> {
-        // Processes that are born from now on inherit what is put back.
+        // Processes that are born from now on inherit the restored limit.
         self.shared.page().wall.store(0, Release);
         if self.wall.on {
             self.wall.put_back(&mut self.tree);
@@ -333,7 +332,7 @@ impl Sentinel<'_> {
         }
     }
 
-    /// False when it takes another look to answer those who ask.
+    /// False if another sample is needed to answer the processes that ask.
     fn update_wall(&mut self, now: u64, room: &Room, again: bool) -> bool {
         let believed = self
             .decision
@@ -393,11 +392,10 @@ impl Sentinel<'_> {
         self.mailbox.post(&self.request);
     }
 
-    /// Collects the dead: the root, whose status the front waits for, and orphans that were
-    /// given to us.
+    /// Reaps ended processes: the root, whose status the front waits for, and orphans that were reparented to us.
     fn reap(&mut self) {
         let head = self.shared.head();
-        // The root's status is noted before it is collected: should we die in between, it would be lost.
+        // The status of the root is noted before it is reaped: if we died in between, it would be lost.
         let root = rustix::process::Pid::from_raw(self.root.0 as i32);
         let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if self.state.end.root_status.is_none()
@@ -411,18 +409,18 @@ impl Sentinel<'_> {
                 head.root_seen.store(status.as_raw() as u32 + 1, Release);
             }
         }
-        // A guard that took over is not the root's parent; the front reports its end.
+        // A guard that took over is not the root's parent; the front reports the status.
         let seen = [&head.root_seen, &head.root_status].map(|status| status.load(Acquire));
         let seen = seen.into_iter().find(|status| *status != 0);
         self.state.end.root_status = self.state.end.root_status.or(seen.map(|status| status - 1));
-        // An attached process without a front says itself that it is not to be guarded any more, and how it went.
+        // An attached process without a front reports itself that it is to be left alone, and whether it failed.
         let leave = self.shared.page().leave.load(Acquire);
         if self.args.attach != 0 && leave != 0 && self.state.end.root_status.is_none() {
             self.state.end.root_status = Some((leave - 1) & FAILED_STATUS);
         }
     }
 
-    /// Keeps the front and the root in step: the shell sees the front alone.
+    /// Keeps the front and the root stopped or running together: the shell sees only the front.
     fn notice_stops(&mut self, now: u64) {
         let head = self.shared.head();
         let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
@@ -435,7 +433,7 @@ impl Sentinel<'_> {
             .tree
             .get(self.root)
             .is_some_and(|root| root.state.paused);
-        // Not our child after the guard before us has died; the front reports it then.
+        // The root is not our child if an earlier guard has died; the front reports its stops then.
         while let Ok(Some(status)) = waitid(WaitId::Pid(root), options) {
             if let Some(signal) = status.stopping_signal()
                 && !is_paused
@@ -448,7 +446,7 @@ impl Sentinel<'_> {
         self.follow_front(now, root);
     }
 
-    /// A job that is continued, or whose front alone is stopped and continued, is stopped and continued as a whole.
+    /// Stops and continues the whole job if it is continued, or if only the front is stopped or continued.
     fn follow_front(&mut self, now: u64, root: rustix::process::Pid) {
         let stops_with_root = self.shared.head().front_stops.load(Acquire) == 1;
         let root_age = |root: &TrackedProcess<ProcessState>| now.saturating_sub(root.first_seen);
@@ -470,7 +468,7 @@ impl Sentinel<'_> {
         if !is_front_stopped && !self.state.front.root_stopped_with_it {
             return;
         }
-        // The kernel's word and not the page's: signals are sent to it.
+        // The parent comes from the kernel and not from the page, because signals are sent to it.
         let Some(front) = rustix::process::getppid() else {
             return;
         };
@@ -492,7 +490,7 @@ impl Sentinel<'_> {
         }
     }
 
-    /// Says that the root has ended, once, and after all that led to it.
+    /// Reports the end of the root, once, and after all events that led to it.
     fn announce_end(&mut self) {
         let Some(status) = self
             .state
@@ -533,7 +531,7 @@ impl Sentinel<'_> {
             return match self.state.end.root_status {
                 None => false,
                 Some(status) if has_ended(status) => self.tree.is_empty(),
-                // It is let go, and lives on.
+                // It is no longer guarded, and lives on.
                 Some(_) => true,
             };
         }
@@ -541,8 +539,8 @@ impl Sentinel<'_> {
         is_settled && self.tree.is_empty()
     }
 
-    /// The root of a guard that took over, or of one that is attached, is not its child: its end is seen by its absence.
-    /// The front collects it, and has some time to report its status.
+    /// A guard that took over, or that is attached, is not the parent of the root and notices its end by its absence.
+    /// The front may report the status for some time.
     fn notice_missing_root(&mut self, now: u64) {
         let is_attached = self.args.attach != 0;
         let is_there =
@@ -559,7 +557,7 @@ impl Sentinel<'_> {
         }
     }
 
-    /// What is said once: the front's end, a full table, a disk that refuses.
+    /// Reports changes once: the end of the front, a full process table, a disk that refuses writes.
     fn notice_changes(&mut self, now: u64) {
         let head = self.shared.head();
         let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32);
@@ -605,12 +603,12 @@ impl Sentinel<'_> {
                 EventKind::UserContinued
             });
         }
-        // What lost its place in the table is no longer ours to limit.
+        // A process that lost its place in the table is no longer limited.
         for lost in self.tree.evicted() {
             limit::lift(lost.process.pid, self.wall.limit_before(lost));
         }
         let tree = &self.tree;
-        // One that was born since we looked is not in the tree yet.
+        // A process that was born since the sample is not in the tree yet.
         let lives = |pid| {
             rustix::process::Pid::from_raw(pid as i32)
                 .is_some_and(|pid| test_kill_process(pid).is_ok())
@@ -636,7 +634,7 @@ impl Sentinel<'_> {
         head.footprint.store(self.footprint_bytes(), Relaxed);
         head.rung.store(self.history.acts.rung as u32, Relaxed);
         trainers::publish_rung(self.shared, self.history.acts.rung as u32);
-        // While one after the other is born, the next takes less: the last may not be seen yet.
+        // While processes are born in a row, each next one takes less, because the last may not be in the sample yet.
         let births = page.births.load(Relaxed);
         if births == self.state.births {
             page.births.store(0, Relaxed);
@@ -663,7 +661,7 @@ impl Sentinel<'_> {
     }
 }
 
-/// The wait status of a process that `waitid` describes in parts.
+/// Builds a wait status from the parts that `waitid` returns.
 fn wait_status(ended: &WaitIdStatus) -> u32 {
     let exited = ended.exit_status().map(|code| (code as u32 & 0xff) << 8);
     let killed = ended.terminating_signal().map(|signal| signal as u32);
@@ -671,7 +669,7 @@ fn wait_status(ended: &WaitIdStatus) -> u32 {
     exited.or(killed).unwrap_or(0) | core
 }
 
-/// Whether this status of an attached process says that it has ended.
+/// Whether this status of an attached process means that it has ended.
 fn has_ended(status: u32) -> bool {
     status & (attached::ENDED_SEEN | attached::ENDED_UNSEEN) != 0
 }

@@ -28,7 +28,7 @@ const PATIENCE: Timespec = Timespec {
 pub struct Held {
     pub pid: Pid,
     go: std::io::PipeWriter,
-    /// LoopState when the command has been started, or could not be.
+    /// Ends when the command has been started, or could not be.
     started: std::io::PipeReader,
 }
 

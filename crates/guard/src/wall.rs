@@ -1,5 +1,5 @@
-//! Keeps the wall: the soft limit of every process of the tree, moved at each look to what
-//! it has plus what the machine can still spare.
+//! Keeps the wall: sets the soft limit of every process of the tree, at each tick, to what it has mapped plus what the
+//! machine can still spare.
 
 use crate::hands::limit::Limits;
 use crate::policy::{Candidate, OwnLimit, WallRoom, WallSign, WallState, closed, plan};
@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-/// News of one look; beyond that, refusals are only counted.
+/// Events of one update; further refusals are only counted.
 const MAX_EVENTS_PER_UPDATE: usize = 16;
 
 /// What the wall is computed from, besides the processes.
@@ -38,36 +38,37 @@ pub struct WallInput<'a> {
 #[derive(Clone, Copy)]
 pub struct WallConditions {
     pub tree_grows: bool,
-    /// The tree was paused lately and may not be paused again yet.
+    /// The tree was paused recently and may not be paused again yet.
     pub resumed: bool,
-    /// The tree was asked to save or to end and is at it.
+    /// The tree was asked to save or to end, and is doing so.
     pub leaving: bool,
-    /// What the tree has in swap beyond what it was allowed.
+    /// Swap used by the tree beyond what it was allowed, in bytes.
     pub swap_beyond: u64,
-    /// Others were bound a moment ago so that those who ask can be answered.
+    /// This is the second update of the tick: the first took head-room back from processes that do not ask, so that the
+    /// others can be answered.
     pub again: bool,
 }
 
 pub struct Wall {
-    /// Off with --no-wall, or where the kernel ignores limits on data.
+    /// False with --no-wall, or if the kernel ignores limits on data.
     pub on: bool,
     /// The limit that the command was started with, which is never exceeded.
     pub ceiling: Option<u64>,
-    /// The tree was there before us: no cushion is in it.
+    /// The tree was running before the guard: it has no cushion.
     attached: bool,
     candidates: Vec<Candidate>,
     limits: Vec<Option<u64>>,
     events: [Option<EventKind>; MAX_EVENTS_PER_UPDATE],
     stride: Stride,
     reported_refused_limit: bool,
-    /// What a guard noted that this one replaces.
+    /// The processes that an earlier guard noted.
     inherited: Vec<GuardedProcess>,
-    /// Refusals reported_refusals so far, for each slot of the page.
+    /// Refusals reported so far, for each slot of the page.
     reported_refusals: [u32; SLOTS],
-    /// What each slot wanted when this look began.
+    /// The request of each slot when this tick began, in bytes.
     wants: [u64; SLOTS],
-    /// What nobody was granted, less what the new-born may be about to take: of this, whoever is
-    /// born next takes a share.
+    /// Head-room that was not granted, less what new processes may be about to take. The next process that is born
+    /// takes a share of it.
     pub left: u64,
 }
 
@@ -94,18 +95,17 @@ impl Wall {
         }
     }
 
-    /// Takes note of who asks. Must come before the processes are read: whoever asks no
-    /// more has taken what it was granted, and the reading shows it. The other way round a
-    /// grant could be seen in neither, and be promised a second time.
+    /// Reads which processes ask. Must come before the processes are read: a process that no longer asks has taken what
+    /// it was granted, and its reading shows that. In the other order a grant could be missing from both, and be
+    /// promised twice.
     pub fn read_wants(&mut self, shared: Shared) {
         for (slot, wants) in shared.page().slots.iter().zip(&mut self.wants) {
             *wants = slot.wanted.load(Acquire);
         }
     }
 
-    /// Looks at what became of the limits, and moves them to where they belong now. False when
-    /// somebody asks for what others may have taken since they were looked at: they may no
-    /// more, and the answer is due after another look.
+    /// Reads the limits of all processes and sets them anew. False if a process asks for head-room that others may have
+    /// taken since they were read: they no longer can, and the answer needs another sample.
     pub fn update(&mut self, input: &WallInput, tree: &mut ProcessTree<ProcessState>) -> bool {
         let &WallInput {
             now,
@@ -128,7 +128,7 @@ impl Wall {
             let slot = shared.slot(tracked.process.pid.0);
             let state = tracked.state.wall;
             let wants = slot.map_or(0, |(place, _)| self.wants[place]);
-            // Not of a process that loads libraries: its limit is out of the way for that alone.
+            // A process that loads libraries has no open head-room: its limit is raised only for them.
             let stands = tracked.state.limits.and_then(|limits| limits.soft);
             let open = stands.filter(|_| wants == 0);
             self.candidates.push(Candidate {
@@ -142,7 +142,7 @@ impl Wall {
                 },
             });
         }
-        // Before any limit is set.
+        // This comes before any limit is set.
         note_guarded(shared, tree, |tracked| self.limit_before(tracked));
         let wall_room = WallRoom {
             wall: self.on,
@@ -179,7 +179,7 @@ impl Wall {
         !planned.contested || conditions.again
     }
 
-    /// Says once that a process of another user has no wall.
+    /// Reports once that the limit of a process could not be set, such as that of another user.
     fn report_refused_limits(&mut self, tree: &ProcessTree<ProcessState>) {
         let refused = tree.processes().find(|tracked| tracked.state.refused);
         if let Some(refused) = refused.filter(|_| !self.reported_refused_limit) {
@@ -192,8 +192,8 @@ impl Wall {
         }
     }
 
-    /// Tells what the cushions have refused since the last look. The process may have ended
-    /// meanwhile; its slot is still there.
+    /// Reports what the cushions have refused since the last tick. A process may have ended meanwhile; its slot is
+    /// still there.
     fn collect_refusals(
         &mut self,
         footprint: u64,
@@ -209,7 +209,7 @@ impl Wall {
                     .get(pid)
                     .map_or(ProcessName::default(), |p| p.process.name);
                 let bytes = slot.refused_bytes.load(Relaxed);
-                // The limit that the program chose for itself is no wall of ours.
+                // A refusal at a limit that the program chose itself is not reported.
                 let beyond = tree
                     .get(pid)
                     .and_then(|p| p.state.wall.beyond_chosen(bytes));
@@ -249,7 +249,7 @@ impl Wall {
             mark.aside = is_aside(slot);
         }
         if mark.aside {
-            // It maps terabytes that it never touches, and cannot ask.
+            // It reserves terabytes that it never touches, and cannot ask.
             mark.wall = WallState::default();
             return;
         }
@@ -257,7 +257,7 @@ impl Wall {
             let state = process.state;
             mark.loading.observe(slot.loading.load(SeqCst), state, now);
             if loads_libraries(slot, &mark.loading, now) {
-                // What it maps now is its libraries'. It says how much that was when it is done.
+                // What it maps now belongs to libraries. It reports how much that was when it is done.
                 return;
             }
         }
@@ -295,16 +295,16 @@ impl Wall {
             return;
         };
         let Some(found) = limits.soft else {
-            // It was raised for libraries, and nothing has put it back since.
+            // The limit was raised for libraries, and nothing has lowered it since.
             mark.wall.was_lifted();
             return;
         };
         if slot.is_some_and(|(_, slot)| lacks_cushion(slot)) {
-            // Its forerunner raised it, to let it start.
+            // The program that ran before raised it, so that this one can start.
             mark.wall.placed(found);
             return;
         }
-        // After the limit: it says what it does before it does it.
+        // Read after the limit, because the cushion announces a change before it makes it.
         let own = match slot {
             Some((_, slot)) => OwnLimit {
                 limit: slot.own_limit.load(Acquire),
@@ -325,17 +325,17 @@ impl Wall {
         }
     }
 
-    /// The largest growth of one process between two looks in the last seconds.
+    /// The largest growth of one process between two samples in the last seconds, in bytes.
     pub fn stride(&self, now: u64) -> u64 {
         self.stride.bytes(now)
     }
 
-    /// What there is to tell, one after the other.
+    /// Takes the next event of this update.
     pub fn next_event(&mut self) -> Option<EventKind> {
         self.events.iter_mut().find_map(Option::take)
     }
 
-    /// The soft limit that a process would have without the guard, and that is never exceeded.
+    /// The soft limit that a process would have without the guard. It is never exceeded.
     pub fn limit_before(&self, tracked: &TrackedProcess<ProcessState>) -> Option<u64> {
         match self.attached {
             true => tracked.state.limit_before,
@@ -345,15 +345,15 @@ impl Wall {
 
     /// Gives every process the limit that it would have without the guard.
     pub fn put_back(&self, tree: &mut ProcessTree<ProcessState>) {
-        // One that was born since the last sample has what its parent has.
+        // A process that was born since the last sample has the limit of its parent.
         put_back_limits(tree, |tracked| {
             (tracked.state.met || !self.attached).then(|| self.limit_before(tracked))
         });
     }
 }
 
-/// The soft limit that a process had before the guard that this one replaces. One that was born since has that of its
-/// parent. None where this is the first guard.
+/// The soft limit that a process had before the earlier guard. A process that was born since then has that of its
+/// parent. None for the first guard.
 fn inherited_limit(inherited: &[GuardedProcess], process: &Process) -> Option<Option<u64>> {
     let noted = |pid: Pid| inherited.iter().find(move |noted| noted.pid == pid);
     let own = noted(process.pid).filter(|noted| noted.started == process.started);
@@ -361,8 +361,7 @@ fn inherited_limit(inherited: &[GuardedProcess], process: &Process) -> Option<Op
     noted.map(|noted| noted.limit_before)
 }
 
-/// Gives a process that is new and looks like a fork of its parent what the parent's wall
-/// knows.
+/// Copies the parent's wall state to a new process that looks like a fork of it.
 fn greet_forks(tree: &mut ProcessTree<ProcessState>, shared: Shared) {
     let stranger = |tree: &ProcessTree<ProcessState>| {
         let mut all = tree.processes();
@@ -374,7 +373,7 @@ fn greet_forks(tree: &mut ProcessTree<ProcessState>, shared: Shared) {
             .get(pid)
             .and_then(|child| tree.get(child.process.parent));
         let aside = is_started_aside(tree, pid, shared);
-        // Those that are met together with their parent, at the first look, have limits of their own.
+        // A process that is first seen together with its parent has a limit of its own.
         let parent = parent
             .map(|parent| parent.state)
             .filter(|state| state.wall.limit().is_some());
@@ -399,8 +398,8 @@ fn inherited(tree: &ProcessTree<ProcessState>, pid: Pid) -> Option<WallState> {
     forked.then(|| WallState::child_of(&parent.state.wall))
 }
 
-/// Whether the dynamic loader maps libraries in this process. A loader that has not begun another for long is
-/// done: the program has asked for no memory since, or it would have said so.
+/// Whether the dynamic loader maps libraries in this process. A loader that has not begun another library for long is
+/// done: had the program asked for memory since, it would have reported that.
 fn loads_libraries(slot: &Slot, seen: &Loading, now: u64) -> bool {
     match slot.loading.load(SeqCst) {
         0 => false,
@@ -408,18 +407,18 @@ fn loads_libraries(slot: &Slot, seen: &Loading, now: u64) -> bool {
     }
 }
 
-/// Whether the process has started a program that has no cushion, or none that reaches us: the cushion takes this
-/// note away when it starts. Asked of a process that does not load libraries any more.
+/// Whether the process has started a program without a cushion, or with one that cannot reach us: a cushion clears this
+/// field when it starts. Valid only for a process that no longer loads libraries.
 fn lacks_cushion(slot: &Slot) -> bool {
     slot.before_exec.load(Acquire) != 0
 }
 
-/// Whether the process is left without a wall, as are those that it starts.
+/// Whether the process and those that it starts have no wall.
 fn is_aside(slot: &Slot) -> bool {
     slot.aside.load(Acquire) == 1
 }
 
-/// Whether a process that is new was started by one that is left without a wall, or by a new one that was.
+/// Whether a new process was started by one without a wall, or by another new one that was.
 fn is_started_aside(tree: &ProcessTree<ProcessState>, pid: Pid, shared: Shared) -> bool {
     let parent = |pid| tree.get(pid).map(|child| child.process.parent);
     let mut next = parent(pid);
@@ -440,7 +439,7 @@ fn is_started_aside(tree: &ProcessTree<ProcessState>, pid: Pid, shared: Shared) 
     false
 }
 
-/// Sets the limit of one process, unless it has begun to load libraries since it was looked at.
+/// Sets the limit of one process, unless it has begun to load libraries since it was read.
 fn place(
     now: u64,
     tracked: &mut TrackedProcess<ProcessState>,
