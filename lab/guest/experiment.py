@@ -21,7 +21,7 @@ BYSTANDER_MB = "30"
 # How antifreeze's messages about these events begin; crates/view/src/sentence.rs has the messages.
 BRAKED = "slowed the run down"
 PAUSED = "paused:"
-RESUMED = "the run goes on after a pause"
+RESUMED = "resumed after a pause"
 MB = 1 << 20
 
 

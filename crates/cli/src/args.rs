@@ -20,21 +20,21 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Run a training command that cannot freeze the machine
+    /// Run a training command without freezing the machine
     Run(Box<RunArguments>),
-    /// Guard a process that runs already, such as a notebook's kernel
+    /// Guard a running process, such as a notebook's kernel
     Attach(AttachArguments),
-    /// Find in training code, without running it, what will freeze the machine
+    /// Check training code, without running it, for what will freeze the machine
     Check(Box<CheckArguments>),
     /// Show what antifreeze does, safely, in a few seconds
     Demo,
-    /// Say why a run froze, crashed or crawled, how sure that is, and the way out
+    /// Explain why a run froze, crashed or was slow, how sure that is, and what to do
     Explain(ExplainArguments),
-    /// List the runs, show one, or remove old ones
+    /// List, show or remove recorded runs
     Runs(RunsArguments),
-    /// Let a run that antifreeze paused go on now
+    /// Resume a run that antifreeze paused
     Resume(ResumeArguments),
-    /// Read NVIDIA's graphics cards for a run
+    /// Read the metrics of NVIDIA GPUs for a run
     #[command(hide = true)]
     ProbeCards {
         /// The descriptor of the page
@@ -56,26 +56,26 @@ Examples:
   antifreeze run --retries 3 python train.py
   antifreeze run --resume python train.py
 
-Flags of antifreeze stand before the command. Everything from the command's name on belongs to
+Put the flags of antifreeze before the command. Everything after the command's name is passed to
 the command.
 
 {}
 
-Exit status: the command's own (128+N if signal N ended it); 75 when antifreeze ended it
-and starting again makes sense; 127 when it was not found, 126 when it could not be run.
+Exit status: the command's own (128+N if signal N killed it); 75 if antifreeze ended it
+and a retry makes sense; 127 if it was not found, 126 if it could not be run.
 
-Settings may also stand in antifreeze.toml, or under [tool.antifreeze] in pyproject.toml,
-and in variables such as ANTIFREEZE_RESERVE; flags win over variables, variables over files.", size::UNITS_HELP))]
+Settings are also read from antifreeze.toml, from [tool.antifreeze] in pyproject.toml,
+and from variables such as ANTIFREEZE_RESERVE. Flags override variables, and variables files.", size::UNITS_HELP))]
 pub struct RunArguments {
     #[command(flatten)]
     pub terms: Terms,
-    /// The signal at which the command saves a checkpoint, such as USR1
+    /// Signal that makes the command save a checkpoint, such as USR1
     #[arg(long, value_name = "SIGNAL", env = "ANTIFREEZE_CHECKPOINT_SIGNAL", value_parser = signal)]
     pub checkpoint_signal: Option<i32>,
-    /// How far the command stands back from the processor: 0 not at all, 19 furthest (default: 10)
+    /// CPU niceness of the command, 0 to 19 (default: 10)
     #[arg(long, value_name = "N", env = "ANTIFREEZE_NICE", value_parser = clap::value_parser!(i32).range(0..20))]
     pub nice: Option<i32>,
-    /// After the run was stopped or killed for lack of memory, restart it up to N times from its last checkpoint
+    /// If lack of memory ended the run, restart it up to N times from the last checkpoint
     #[arg(
         long,
         value_name = "N",
@@ -83,13 +83,13 @@ pub struct RunArguments {
         overrides_with = "retries"
     )]
     pub retries: Option<u32>,
-    /// Continue from the last checkpoint of the last run of this command, or of the run that is named
+    /// Continue from the last checkpoint of this command's last run, or of RUN
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true)]
     pub resume: Option<Option<String>>,
-    /// Keep a status line on the terminal
+    /// Show a status line on the terminal
     #[arg(long)]
     pub live: bool,
-    /// Write the verdict to this file, for machines
+    /// Write the verdict to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// The command and its arguments
@@ -100,7 +100,7 @@ pub struct RunArguments {
 /// What a command may take, and how much is said about it.
 #[derive(Args)]
 pub struct Terms {
-    /// Memory kept free for you, as a size or a share (default: about a tenth)
+    /// Memory kept free for you, as a size or a percentage (default: about 10%)
     #[arg(
         long,
         value_name = "SIZE|PERCENT",
@@ -108,7 +108,7 @@ pub struct Terms {
         allow_hyphen_values = true
     )]
     pub reserve: Option<Size>,
-    /// Behave as if the command may have only this much memory
+    /// Limit the command to this much memory
     #[arg(
         long,
         value_name = "SIZE|PERCENT",
@@ -117,7 +117,7 @@ pub struct Terms {
         value_parser = size::budget
     )]
     pub budget: Option<Size>,
-    /// Let the command use this much swap (for cold data, or where zram is all there is)
+    /// Let the command use this much swap (for cold data, or if all swap is zram)
     #[arg(
         long,
         value_name = "SIZE",
@@ -126,13 +126,13 @@ pub struct Terms {
         value_parser = size::bytes
     )]
     pub allow_swap: Option<u64>,
-    /// Keep no limit on the command's memory; the ladder alone protects
+    /// Set no memory limit on the command; only the ladder protects
     #[arg(long, env = "ANTIFREEZE_NO_WALL", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_wall: bool,
     /// Print nothing unless antifreeze refuses memory to the command, slows, pauses or stops it
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more: every change, and what is missing
+    /// Print every event, and what is missing
     #[arg(short, long)]
     pub verbose: bool,
 }
@@ -142,32 +142,32 @@ pub struct Terms {
   antifreeze attach 4711
   antifreeze attach --budget 6GB $(pgrep -nf ipykernel_launcher)
 
-The process is guarded until it ends, or until you press Ctrl-C: then it continues unguarded, with
-the limits that it had before. What was not started by `antifreeze run` has no cushion: a request
-that is refused fails as it would on a machine without memory.
+The process is guarded until it ends or you press Ctrl-C; then it continues unguarded, with its
+previous limits. A process that `antifreeze run` did not start has no cushion: a refused memory
+request fails as it would on a machine that is out of memory.
 
-Refused are PID 1, kernel threads, the shells and programs that started this command, what runs
-sessions, logins, services or containers, and what is guarded already; a process of another user
-without --user NAME; a tree of more than 200 processes, or with a terminal session in it, without
---yes.
+It cannot be PID 1, a kernel thread, a shell or program that started this command, a manager of
+sessions, logins, services or containers, or a process that is already guarded. A process of
+another user needs --user NAME; a tree of more than 200 processes, or one with a terminal session
+in it, needs --yes.
 
-Exit status: 0 when the guard has left or the process has ended, 2 when it was refused.")]
+Exit status: 0 if the guard detached or the process ended, 2 if it was refused.")]
 pub struct AttachArguments {
-    /// The process; what it has started and will start is guarded with it
+    /// The process to guard, with all processes that it starts
     #[arg(value_name = "PID", value_parser = process_id)]
     pub pid: u32,
     #[command(flatten)]
     pub terms: Terms,
-    /// Attach also to processes of this user (as root; may be given more than once)
+    /// Also attach to processes of this user (as root; can be repeated)
     #[arg(long, value_name = "NAME")]
     pub user: Vec<String>,
-    /// Attach also to a large tree of processes, or one that has a terminal session below it
+    /// Also attach to a large process tree, or one with a terminal session in it
     #[arg(long)]
     pub yes: bool,
-    /// Say on standard output where the page is, and leave when told to on standard input
+    /// Print where the shared page is on standard output; detach on request from standard input
     #[arg(long, hide = true)]
     pub tether: bool,
-    /// Leave out what an exception tells in the process itself
+    /// Omit what an exception in the process itself reports
     #[arg(long, hide = true)]
     pub tersely: bool,
 }
@@ -180,70 +180,70 @@ pub struct AttachArguments {
   antifreeze check --explain graph-in-accumulator
   antifreeze check --output-format github .
 
-Exit status: 0 when nothing is found, 1 when something is, 2 when something could not be read.
+Exit status: 0 if there are no findings, 1 if there are, 2 if something could not be read.
 
 Sizes: 8GB or 8G (10^9 bytes each), 8GiB (2^30).
 
-A finding is ignored with a comment at the end of its line: # antifreeze: ignore[RULE]
-Settings may stand under [check] in antifreeze.toml, or [tool.antifreeze.check] in pyproject.toml.")]
+To ignore a finding, end its line with a comment: # antifreeze: ignore[RULE]
+Settings are read from [check] in antifreeze.toml, or [tool.antifreeze.check] in pyproject.toml.")]
 pub struct CheckArguments {
     /// Files, notebooks and folders, or - for standard input (default: this folder)
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// How to say what is found
+    /// Output format
     #[arg(long, value_enum, default_value = "full", value_name = "FORMAT")]
     pub output_format: OutputFormat,
-    /// Look for these only: rules by name or code, AF1 for all that begin so, or ALL
+    /// Enable only these rules: names, codes, a prefix such as AF1, or ALL
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     pub select: Vec<String>,
-    /// Do not look for these
+    /// Disable these rules
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     pub ignore: Vec<String>,
-    /// Use also the rules that have yet to prove themselves
+    /// Also enable the preview rules
     #[arg(long)]
     pub preview: bool,
-    /// Make the fixes that change nothing but memory and time
+    /// Apply the fixes that change only memory use and speed
     #[arg(long)]
     pub fix: bool,
-    /// With --fix or --diff: also fixes that may change what the program computes
+    /// With --fix or --diff: also fixes that may change the program's results
     #[arg(long)]
     pub unsafe_fixes: bool,
-    /// Show what --fix would change, and change nothing
+    /// Show what --fix would change, without changing it
     #[arg(long, conflicts_with = "fix")]
     pub diff: bool,
-    /// Memory of the machine that will train (default: this one's)
+    /// RAM of the training machine (default: this one's)
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size::memory)]
     pub ram: Option<u64>,
-    /// Memory of its graphics card (default: this one's)
+    /// Memory of its GPU (default: this one's)
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size::bytes)]
     pub vram: Option<u64>,
-    /// Its processor cores (default: this one's)
+    /// Its CPU cores (default: this one's)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub cores: Option<u32>,
-    /// What standard input is called
+    /// File name to report for standard input
     #[arg(long, value_name = "PATH")]
     pub stdin_filename: Option<PathBuf>,
-    /// Explain a rule, or list them all
+    /// Explain a rule, or list all rules
     #[arg(long, value_name = "RULE", num_args = 0..=1, default_missing_value = "")]
     pub explain: Option<String>,
-    /// Serve an editor on standard input and output, in the language server protocol
+    /// Run a language server (LSP) on standard input and output
     #[arg(long, conflicts_with_all = ["paths", "fix", "diff", "explain", "stdin_filename"])]
     pub lsp: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum OutputFormat {
-    /// For a person: the lines, and the way out
+    /// Source lines and help, for people
     Full,
-    /// One line each
+    /// One line per finding
     Concise,
-    /// For programs
+    /// JSON, for programs
     Json,
-    /// Annotations of GitHub Actions
+    /// GitHub Actions annotations
     Github,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// GitLab's code quality report
+    /// GitLab code quality report
     Gitlab,
 }
 
@@ -269,25 +269,25 @@ impl From<OutputFormat> for Format {
   antifreeze explain --log train.log
   antifreeze explain --cause memory-leak")]
 pub struct ExplainArguments {
-    /// The run: its name, the beginning of it, or a folder (default: the last)
+    /// The run's id or the beginning of it, or a folder (default: the last run)
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
-    /// Explain what a run printed, where there is nothing else; - for standard input
+    /// Explain a log file without a record; - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "run")]
     pub log: Option<PathBuf>,
-    /// The system's log, as dmesg or journalctl -k wrote it (default: this machine's own)
+    /// Kernel log from dmesg or journalctl -k (default: this machine's)
     #[arg(long, value_name = "FILE")]
     pub kernel_log: Option<PathBuf>,
-    /// Where to write the report, a page with a timeline (default: report.html in the run's folder)
+    /// File for the HTML report, which has a timeline (default: report.html in the run's folder)
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write a bundle for somebody who is to help, without tokens, keys and names (default: antifreeze-RUN.tar.gz)
+    /// Write a bundle to share, without tokens, keys and names (default: antifreeze-RUN.tar.gz)
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub share: Option<Option<PathBuf>>,
-    /// Print the verdict for programs
+    /// Print the verdict as JSON
     #[arg(long)]
     pub json: bool,
-    /// Tell of a cause, or list them all
+    /// Explain a cause, or list all causes
     #[arg(
         long,
         value_name = "CODE",
@@ -306,24 +306,24 @@ pub struct ExplainArguments {
 pub struct RunsArguments {
     #[command(subcommand)]
     pub action: Option<RunsAction>,
-    /// As JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Subcommand)]
 pub enum RunsAction {
-    /// Show how a run went (the last one, unless named)
+    /// Show a run (default: the last)
     Show {
-        /// The run's id, or the beginning or end of it
+        /// The run's id, or its beginning or end
         run: Option<String>,
-        /// The verdict as JSON
+        /// Print the verdict as JSON
         #[arg(long)]
         json: bool,
     },
     /// Remove old runs
     Prune {
-        /// How many of the newest to keep
+        /// Number of newest runs to keep
         #[arg(long, default_value_t = 20, value_name = "N")]
         keep: usize,
     },
@@ -332,7 +332,7 @@ pub enum RunsAction {
 #[derive(Args)]
 #[command(after_help = "Example:\n  antifreeze resume")]
 pub struct ResumeArguments {
-    /// The run's id, or the beginning or end of it (default: the last)
+    /// The run's id, or its beginning or end (default: the last run)
     pub run: Option<String>,
 }
 

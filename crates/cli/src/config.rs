@@ -55,7 +55,7 @@ impl TryFrom<i32> for Nice {
         (0..20)
             .contains(&value)
             .then_some(Nice(value))
-            .ok_or_else(|| format!("{value} is not a nice value; 0 to 19 are"))
+            .ok_or_else(|| format!("{value} is not a niceness; use 0 to 19"))
     }
 }
 
@@ -188,7 +188,7 @@ fn trusted_text(path: &Path, start: &Path) -> Option<String> {
     };
     if !owners.iter().all(is_trusted) {
         let path = sanitize::escape(path.as_os_str().as_bytes());
-        complain(&format!("{path} belongs to another user and is not read"));
+        complain(&format!("{path} is ignored: it belongs to another user"));
         return None;
     }
     String::from_utf8(regular_file::read_from(file).ok()?).ok()

@@ -24,7 +24,7 @@ pub fn demo() -> u8 {
             return run::OWN_FAILURE;
         }
     };
-    println!("This trainer leaks 8 MB a step. It gets {BUDGET} and no more:");
+    println!("This trainer leaks 8 MB a step. Its budget is {BUDGET}:");
     println!(
         "  antifreeze run --budget {BUDGET} -- python3 {}\n",
         script.display()

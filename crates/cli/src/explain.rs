@@ -52,7 +52,8 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
             .map_err(|error| format!("writing {}: {error}", page.display()))?;
     }
     if let Some(path) = arguments.share {
-        let report = report.sifted(&sieve().ok_or("the sieve for secrets could not be made")?);
+        let report =
+            report.sifted(&sieve().ok_or("the patterns that find secrets could not be compiled")?);
         return share::bundle(&report, path, &style);
     }
     if arguments.json {
@@ -67,7 +68,7 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
     let told = report.explain(&style);
     let told = match unexplained {
         Some(run) => format!(
-            "antifreeze: the machine died under an earlier run: antifreeze explain {}\n{told}",
+            "antifreeze: the machine died during an earlier run: antifreeze explain {}\n{told}",
             run.id
         ),
         None => told,

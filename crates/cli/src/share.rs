@@ -33,8 +33,8 @@ pub fn bundle(report: &Report, path: Option<PathBuf>, style: &TermStyle) -> Resu
     let shown = sanitize::escape(path.as_os_str().as_bytes());
     print(format!(
         "wrote {shown}: the report, the verdict and the last output.\n\
-         Tokens, keys, passwords in addresses, and names of people and of this machine were taken out as far as \
-         they could be told; read it once before you give it away.\n"
+         Tokens, keys, passwords in addresses, and names of people and of this machine were removed where \
+         they were recognized; read it before you share it.\n"
     ))
 }
 

@@ -80,7 +80,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 /// The memory of a machine: a size, and not nothing.
 pub fn memory(text: &str) -> Result<u64, String> {
     bytes(text).and_then(|bytes| match bytes {
-        0 => Err("a machine has some memory; write a size such as 16GB".to_owned()),
+        0 => Err("a machine's memory is never 0; write a size such as 16GB".to_owned()),
         bytes => Ok(bytes),
     })
 }

@@ -125,7 +125,7 @@ fn where_a_size_is_needed_a_percentage_is_refused() {
     );
     assert_eq!(
         memory("0"),
-        Err("a machine has some memory; write a size such as 16GB".to_owned())
+        Err("a machine's memory is never 0; write a size such as 16GB".to_owned())
     );
 }
 

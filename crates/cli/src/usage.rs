@@ -99,7 +99,7 @@ pub fn command_hint(
         let variables = sanitize::shell_command(&words);
         let variables = variables.trim_start_matches("''").trim_start();
         return Some(format!(
-            "variables stand before antifreeze: {variables} {}",
+            "put variables before antifreeze: {variables} {}",
             line(command)
         ));
     }
@@ -137,7 +137,7 @@ fn explained(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error
         ErrorKind::MissingRequiredArgument if subcommand(words) == Some("run") => needs_command(),
         ErrorKind::MissingRequiredArgument if subcommand(words) == Some("attach") => with_tip(
             error,
-            "the PID of a Python process is printed by `pgrep -a python`; then: antifreeze attach 4711",
+            "find the PID with `pgrep -a python`, then run: antifreeze attach 4711",
         ),
         ErrorKind::InvalidSubcommand if subcommand(words).is_none() => {
             wants_run(similar(error, words), words, here)
@@ -265,10 +265,7 @@ fn flag_of_run(error: Error, words: &[OsString]) -> Error {
             let line = format!("antifreeze run {}", sanitize::shell_command(&line));
             let mut error = error;
             error.remove(ContextKind::SuggestedArg);
-            with_tip(
-                error,
-                &format!("the flags of a run stand after `run`: {line}"),
-            )
+            with_tip(error, &format!("put the flags after `run`: {line}"))
         }
         _ => error,
     }
@@ -327,7 +324,7 @@ fn from_variable(error: Error, words: &[OsString], here: &Surroundings<'_>) -> E
     }
     with_tip(
         error,
-        &format!("the value is that of the variable {variable}"),
+        &format!("the value comes from the variable {variable}"),
     )
 }
 
@@ -389,15 +386,15 @@ mod tests {
             ),
             (
                 "antifreeze --budget 8GB python train.py",
-                "tip: the flags of a run stand after `run`: antifreeze run --budget 8GB python train.py\n",
+                "tip: put the flags after `run`: antifreeze run --budget 8GB python train.py\n",
             ),
             (
                 "antifreeze --budget 8GB run python train.py",
-                "tip: the flags of a run stand after `run`: antifreeze run --budget 8GB python train.py\n",
+                "tip: put the flags after `run`: antifreeze run --budget 8GB python train.py\n",
             ),
             (
                 "antifreeze -q python train.py",
-                "tip: the flags of a run stand after `run`: antifreeze run -q python train.py\n",
+                "tip: put the flags after `run`: antifreeze run -q python train.py\n",
             ),
             (
                 "antifreeze rn python train.py",
@@ -441,7 +438,7 @@ mod tests {
             ),
             (
                 "antifreeze attach",
-                "tip: the PID of a Python process is printed by `pgrep -a python`; then: antifreeze attach 4711",
+                "tip: find the PID with `pgrep -a python`, then run: antifreeze attach 4711",
             ),
             (
                 "antifreeze attach python",
@@ -506,7 +503,7 @@ mod tests {
                 "CUDA_VISIBLE_DEVICES=0 OMP_NUM_THREADS=1 python train.py",
                 &["python"],
                 Some(
-                    "variables stand before antifreeze: CUDA_VISIBLE_DEVICES=0 OMP_NUM_THREADS=1 antifreeze run python \
+                    "put variables before antifreeze: CUDA_VISIBLE_DEVICES=0 OMP_NUM_THREADS=1 antifreeze run python \
                      train.py",
                 ),
             ),
@@ -540,7 +537,7 @@ mod tests {
 
     #[test]
     fn a_wrong_value_that_was_not_typed_is_laid_at_its_variable() {
-        let tip = "the value is that of the variable ANTIFREEZE_BUDGET";
+        let tip = "the value comes from the variable ANTIFREEZE_BUDGET";
         let set = [("ANTIFREEZE_BUDGET", "4")];
         // What clap reads itself cannot be given here; the message is the same.
         let words: Vec<OsString> = ["antifreeze", "run", "python"].map(OsString::from).into();

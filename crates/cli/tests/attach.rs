@@ -120,11 +120,11 @@ fn what_started_the_command_is_refused() {
     scene
         .finish(&mut shell, LIMIT)
         .exits(2)
-        .tells("has started this very command")
+        .tells("has started this command")
         .tells("antifreeze.guard()");
     attach(&scene, &[&std::process::id().to_string()])
         .exits(2)
-        .tells("has started this very command");
+        .tells("has started this command");
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn ctrl_c_leaves_the_process_alive_with_its_limits() {
         wait(&scene, guard)
             .exits(0)
             .tells("detached after")
-            .tells("lives on unguarded")
+            .tells("continues unguarded")
             .never_tells("the guard was gone")
             .never_tells("finished");
         assert_eq!(limits(&theirs), before, "{stop:?}");
@@ -407,7 +407,7 @@ fn ctrl_c_leaves_the_process_alive_with_its_limits() {
         let (verdict, explained) = told(&scene);
         assert_eq!(verdict["end"]["kind"], "detached", "{verdict}");
         assert!(verdict["end"]["exit_code"].is_null());
-        assert!(explained.contains("the process lived on"), "{explained}");
+        assert!(explained.contains("the process continued"), "{explained}");
         theirs.kill().unwrap();
         theirs.wait().unwrap();
     }
@@ -444,7 +444,7 @@ fn the_status_that_the_kernel_shows_is_told() {
         assert_eq!(verdict["end"]["kind"], kind, "{script}\n{ended}");
         let detail = verdict["end"]["detail"].as_str().unwrap();
         assert!(explained.contains(detail), "{explained}");
-        let is_unknown = explained.contains("what an attached process prints is not recorded");
+        let is_unknown = explained.contains("the output of an attached process is not recorded");
         assert_eq!(is_unknown, kind == "failed", "{explained}");
         assert!(scene.shown().contains(detail), "{}", scene.shown());
     }
@@ -538,7 +538,7 @@ fn what_the_process_started_is_guarded_until_it_ends() {
     theirs.wait().unwrap();
     wait(&scene, guard)
         .exits(0)
-        .tells("some processes of the command still run; the guard stays with them");
+        .tells("some processes of the command are still running; the guard stays with them");
     let child = fs::read_to_string(scene.path("child")).unwrap();
     let child = child.trim().parse().unwrap();
     assert!(Path::new(&format!("/proc/{child}")).exists());

@@ -249,7 +249,7 @@ fn shared_memory_over_the_budget_is_stopped_in_good_order() {
     ended
         .exits(75)
         .tells("asked to end: giving the shared memory back")
-        .tells("asked the run to end (SIGTERM");
+        .tells("asked the run to stop (SIGTERM");
     assert_eq!(scene.verdict()["end"]["kind"], "stopped", "{ended}");
     assert!(peak(&scene) > 180 * MB, "{}", scene.verdict());
     assert!(most < 240 * MB, "it had {most} bytes\n{ended}");
@@ -328,7 +328,7 @@ fn a_steady_trainer_is_not_failed_while_a_neighbour_grows_and_lets_go() {
         .prints("\ndone\n")
         .never_tells("antifreeze: refused")
         .never_tells("antifreeze: paused")
-        .never_tells("antifreeze: asked the run to end");
+        .never_tells("antifreeze: asked the run to stop");
     let verdict = scene.verdict();
     assert_eq!(verdict["end"]["kind"], "finished", "{verdict}");
     assert!(during > 0, "the neighbour made no whole round meanwhile");

@@ -86,7 +86,7 @@ fn machine_died(scene: &Scene, run: &str) {
 #[test]
 fn a_machine_that_died_under_an_earlier_run_is_told_first_until_somebody_asks() {
     let scene = leaked();
-    let note = "antifreeze: the machine died under an earlier run: antifreeze explain 20200101-000000-000\n";
+    let note = "antifreeze: the machine died during an earlier run: antifreeze explain 20200101-000000-000\n";
     let says_so = || explain(&scene, &[]).exits(0).stdout.starts_with(note);
     assert!(!says_so());
     machine_died(&scene, "20200101-000000-000");
@@ -95,7 +95,7 @@ fn a_machine_that_died_under_an_earlier_run_is_told_first_until_somebody_asks() 
     assert!(says_so());
     explain(&scene, &["20200101-000000-000"])
         .exits(0)
-        .prints("The machine died under this run");
+        .prints("The machine died during this run");
     assert!(!says_so());
 }
 
@@ -134,7 +134,7 @@ fn a_log_alone_is_explained_whatever_is_in_it() {
     fs::write(&log, junk).unwrap();
     explain(&scene, &["--log", log.to_str().unwrap()])
         .exits(0)
-        .prints("why      not known");
+        .prints("why      unknown");
 }
 
 #[test]

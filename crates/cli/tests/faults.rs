@@ -457,10 +457,7 @@ print('all', len(children))
     let ended = scene.finish(&mut python(&scene, script, &[]), LIMIT);
     ended.exits(0).prints("all 700");
     let shown = scene.shown();
-    assert!(
-        shown.contains("more than are followed one by one"),
-        "{shown}"
-    );
+    assert!(shown.contains("more than the guard tracks"), "{shown}");
 }
 
 #[test]
@@ -623,7 +620,7 @@ fn the_desktop_is_told_when_a_run_is_stopped() {
     scene.finish(&mut command, LIMIT).exits(75);
     let told = || fs::read_to_string(scene.path("told")).unwrap_or_default();
     scene.until("the word on the desktop", LIMIT, || {
-        told().contains("asked the run to end")
+        told().contains("asked the run to stop")
     });
 }
 

@@ -180,7 +180,7 @@ fn tensorflow_is_warned_saves_and_is_stopped_before_its_allocator_aborts() {
         .prints("leaving in good order")
         .tells("antifreeze: asked for a checkpoint (SIGUSR1)")
         .tells("antifreeze: checkpoint saved in")
-        .tells("antifreeze: asked the run to end (SIGTERM")
+        .tells("antifreeze: asked the run to stop (SIGTERM")
         .never_tells("antifreeze: refused")
         .never_tells("SIGKILL");
     assert!(scene.path("checkpoint.weights.h5").exists(), "{ended}");
@@ -196,7 +196,7 @@ fn tensorflow_is_warned_saves_and_is_stopped_before_its_allocator_aborts() {
     };
     assert!(at("memory grows") < at("asked for a checkpoint"), "{shown}");
     assert!(
-        at("checkpoint saved in") < at("asked the run to end"),
+        at("checkpoint saved in") < at("asked the run to stop"),
         "{shown}"
     );
 }

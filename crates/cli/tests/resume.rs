@@ -178,7 +178,7 @@ fn a_script_that_begins_at_step_0_is_shown_the_line_that_it_lacks() {
     run(&scene, &["--resume"])
         .unwrap()
         .prints("begins at step 0\n")
-        .tells("antifreeze: nothing was continued: the script did not call antifreeze.resume()");
+        .tells("antifreeze: nothing was resumed: the script did not call antifreeze.resume()");
 }
 
 #[test]

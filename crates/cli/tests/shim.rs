@@ -164,7 +164,7 @@ fn a_tensorflow_loop_that_keeps_its_predictions_is_saved_and_stopped_before_it_d
         .ended
         .exits(75)
         .tells("antifreeze: checkpoint saved in")
-        .tells("antifreeze: asked the run to end at the end of its step")
+        .tells("antifreeze: asked the run to stop after this step")
         .tells("antifreeze.MemoryPressure")
         .never_tells("SIG");
     let verdict = wrong.blames("memory-leak", "kept.append", Some("kept"));
@@ -210,7 +210,7 @@ fn a_run_that_can_go_on_gets_through_in_several_starts() {
         .exits(0)
         .prints("begins at step 0\n")
         .prints("done: loss ")
-        .tells("antifreeze: starting again from ");
+        .tells("antifreeze: restarting from ");
     // Each start goes on where the one before it was ended.
     let begins = ended.stdout.lines().filter_map(|line| {
         let step = line.strip_prefix("begins at step ")?;
@@ -218,7 +218,7 @@ fn a_run_that_can_go_on_gets_through_in_several_starts() {
     });
     let begins: Vec<u64> = begins.collect();
     assert!(begins.len() >= 2 && begins.is_sorted(), "{ended}");
-    let at_wall: Vec<&str> = ended.stderr.split("starting again from ").skip(1).collect();
+    let at_wall: Vec<&str> = ended.stderr.split("restarting from ").skip(1).collect();
     for (told, step) in at_wall.iter().zip(&begins[1..]) {
         assert!(
             told.lines()
@@ -240,8 +240,8 @@ fn a_run_that_cannot_go_on_is_not_started_again_in_vain() {
     scene
         .finish(&mut run, LIMIT)
         .exits(1)
-        .tells("antifreeze: not started again: the script does not call antifreeze.resume()")
-        .never_tells("starting again from");
+        .tells("antifreeze: not restarted: the script does not call antifreeze.resume()")
+        .never_tells("restarting from");
 }
 
 #[test]
@@ -255,8 +255,8 @@ fn a_script_that_takes_the_request_to_end_for_an_error_of_its_own_is_asked_by_a_
         .finish(&mut run, LIMIT)
         .exits(75)
         .prints("goes on after MemoryPressure")
-        .tells("asked the run to end at the end of its step: it has used up its budget")
-        .never_tells("by force");
+        .tells("asked the run to stop after this step: it has used up its budget")
+        .never_tells("killed the run");
 }
 
 /// What it grows by is shared, so that no wall stops it.

@@ -116,7 +116,7 @@ fn a_command_that_is_not_there_gets_the_line_to_type() {
         .tells("pythn3: command not found; did you mean: antifreeze run python3 train.py");
     antifreeze(&scene, &["run", "EPOCHS=3", "python3", "train.py"])
         .exits(127)
-        .tells("variables stand before antifreeze: EPOCHS=3 antifreeze run python3 train.py");
+        .tells("put variables before antifreeze: EPOCHS=3 antifreeze run python3 train.py");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn one_line(verdict: &Verdict, facts: &Facts, summary: &RunSummary) -> String {
         EndKind::Finished => format!("finished in {}", units::duration(summary.duration())),
         EndKind::Running => format!("running for {}", units::duration(summary.duration())),
         EndKind::Detached => format!(
-            "detached after {}: the process lives on unguarded, with the limits that it had before",
+            "detached after {}: the process continues unguarded, with its previous limits",
             units::duration(summary.duration())
         ),
         _ => format!("ended {}", verdict.end.detail),
@@ -120,7 +120,7 @@ pub(crate) fn block(
     if let Some(fault) = facts.shim.faults.first() {
         sheet.text(
             "note",
-            &format!("antifreeze did not see all of it: {fault}"),
+            &format!("antifreeze could not see everything: {fault}"),
         );
     }
     let record = format!("record: {}", style.path(&facts.record));
@@ -178,7 +178,7 @@ pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, sum
 /// What comes before the code that a script lacks.
 pub(crate) fn add_code(missing: &MissingCode) -> String {
     format!(
-        "so that the script does not begin at step 0, {}; then run the command below:",
+        "to continue instead of starting at step 0, {}; then run the command below:",
         missing.instruction
     )
 }
@@ -196,18 +196,18 @@ pub(crate) fn besides(verdict: &Verdict, summary: &RunSummary, style: &TermStyle
         && let Some(until) = summary.until()
     {
         sentences.push(format!(
-            "The last look was at {}",
+            "The last sample was at {}",
             style.clock(timestamp(until))
         ));
     }
     match summary.refusals.count {
         0 => {}
         1 if verdict.end.kind == EndKind::Walled => {}
-        1 => sentences.push("One request was refused on the way".into()),
-        number => sentences.push(format!("{number} requests were refused on the way")),
+        1 => sentences.push("One memory request was refused".into()),
+        number => sentences.push(format!("{number} memory requests were refused")),
     }
     if verdict.end.kind == EndKind::Finished && summary.stop.is_some() {
-        sentences.push("What it was at was interrupted, because memory ran out".into());
+        sentences.push("The process was interrupted, because memory ran out".into());
     }
     if summary.pauses.count > 0 {
         let total = units::duration(summary.pauses.total);
@@ -245,9 +245,9 @@ pub(crate) fn unexplained(verdict: &Verdict) -> String {
         .map(|ruled| ruled.code.title())
         .collect();
     match ruled_out.as_slice() {
-        [] => "nothing that was recorded tells".into(),
+        [] => "unknown: nothing in the record explains it".into(),
         list => format!(
-            "nothing that was recorded tells; ruled out: {}",
+            "unknown: nothing in the record explains it; ruled out: {}",
             list.join(", ")
         ),
     }

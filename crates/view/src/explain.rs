@@ -34,7 +34,10 @@ pub fn explain(run: &Run, style: &TermStyle) -> String {
         let step = summary.steps.map_or_else(String::new, |steps| {
             format!(", after {}", units::count(steps, "step"))
         });
-        sheet.text("", &format!("The machine died under this run{when}{step}."));
+        sheet.text(
+            "",
+            &format!("The machine died during this run{when}{step}."),
+        );
     }
     if !facts.command.is_empty() {
         sheet.with_note("run", &facts.command_line(), &format!("({})", verdict.run));
@@ -57,7 +60,7 @@ pub fn explain(run: &Run, style: &TermStyle) -> String {
     remedies(&mut sheet, &verdict.causes);
     go_on(&mut sheet, verdict, facts, summary);
     if let Some(fault) = facts.shim.faults.first() {
-        let fault = format!("antifreeze did not see all of it: {fault}");
+        let fault = format!("antifreeze could not see everything: {fault}");
         sheet.text("note", &fault);
     }
     sheet.finish()
@@ -67,14 +70,14 @@ fn causes(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, is_stuck: boo
     if verdict.causes.is_empty() {
         let why = match is_bad(verdict) {
             _ if is_stuck => {
-                "not known yet: for a while no progress was seen, and then its threads were here"
+                "not known yet: it made no progress for a while, and its threads were here"
             }
-            true => "not known: nothing that was recorded tells",
+            true => "unknown: nothing in the record explains it",
             // Its output goes where it went before.
             false if facts.attached && verdict.end.kind == EndKind::Failed => {
-                "not known: what an attached process prints is not recorded; its own output may show an error"
+                "unknown: the output of an attached process is not recorded, and may show an error"
             }
-            false => "nothing went wrong that could be seen",
+            false => "no problem was found",
         };
         sheet.text("why", why);
     }

@@ -22,7 +22,7 @@ pub(crate) fn missing(degradation: Degradation, detail: u32) -> (Detail, String)
         ),
         Degradation::OomScore => (
             Verbose,
-            "oom_score_adj could not be set: if memory runs out after all, the kernel may pick another program",
+            "oom_score_adj could not be set: if memory runs out, the kernel may kill another program",
         ),
         Degradation::NoCgroup => (
             Verbose,
@@ -30,28 +30,28 @@ pub(crate) fn missing(degradation: Degradation, detail: u32) -> (Detail, String)
         ),
         Degradation::NoMemoryController => (
             Verbose,
-            "the run's cgroup cannot hold memory back: there is no brake between a warning and a pause",
+            "the run's cgroup cannot limit memory: there is no brake between a warning and a pause",
         ),
         Degradation::NoPressure => (
             Verbose,
-            "this kernel tells no memory pressure (PSI): stalls are judged by swapping alone",
+            "this kernel reports no memory pressure (PSI): stalls are detected from swapping alone",
         ),
         Degradation::RecordFailed => {
             let text = format!(
-                "the record cannot be written: {}. The run stays guarded; `antifreeze explain` will know less",
+                "the record cannot be written: {}. The run stays guarded; `antifreeze explain` will show less",
                 signal::errno_meaning(detail)
             );
             return (Normal, text);
         }
         Degradation::TooManyProcesses => {
             let text = format!(
-                "the run has {detail} processes, more than are followed one by one: the smallest have no wall"
+                "the run has {detail} processes, more than the guard tracks: the smallest have no wall"
             );
             return (Verbose, text);
         }
         Degradation::NoCushion => (
             Normal,
-            "the preload library does not reach the run (a static or setuid program, or another libc): a refused request is more likely to end it",
+            "the preload library is not loaded (a static or setuid program, or another libc): a refused request is more likely to crash the run",
         ),
     };
     (level, text.into())
@@ -60,7 +60,7 @@ pub(crate) fn missing(degradation: Degradation, detail: u32) -> (Detail, String)
 pub(crate) fn regained(degradation: Degradation) -> (Detail, String) {
     let (level, text) = match degradation {
         Degradation::WallRefused | Degradation::WallIgnored => {
-            (Detail::Normal, "the wall stands again")
+            (Detail::Normal, "the wall is on again")
         }
         Degradation::NotLocked => (Detail::Verbose, "the guard's memory is locked now"),
         Degradation::OomScore => (Detail::Verbose, "oom_score_adj could be set after all"),
@@ -68,13 +68,13 @@ pub(crate) fn regained(degradation: Degradation) -> (Detail, String) {
         Degradation::NoMemoryController => {
             (Detail::Verbose, "the run's cgroup can limit memory now")
         }
-        Degradation::NoPressure => (Detail::Verbose, "the kernel tells memory pressure again"),
+        Degradation::NoPressure => (Detail::Verbose, "the kernel reports memory pressure again"),
         Degradation::RecordFailed => (Detail::Normal, "the record is being written again"),
         Degradation::TooManyProcesses => (
             Detail::Verbose,
             "every process of the run has its wall again",
         ),
-        Degradation::NoCushion => (Detail::Verbose, "the preload library reaches the run now"),
+        Degradation::NoCushion => (Detail::Verbose, "the preload library is loaded now"),
     };
     (level, text.into())
 }

@@ -35,7 +35,7 @@ pub fn opening(facts: &Facts, means: Means, glyphs: Glyphs) -> String {
     let wall = match means.wall {
         Wall::On => "wall on",
         Wall::WithoutCushion => "wall on (no cushion)",
-        Wall::Partial => "wall on in part",
+        Wall::Partial => "wall partly on",
         Wall::Off => "wall off",
     };
     let brake = match means.brake {
@@ -96,7 +96,7 @@ mod tests {
             line(&facts(), Wall::Off, Brake::Off),
             "guarding python train.py · may use 13.9 GB, 1.5 GB kept for you · wall off, brake off"
         );
-        assert!(line(&facts(), Wall::Partial, Brake::Off).ends_with("wall on in part, brake off"));
+        assert!(line(&facts(), Wall::Partial, Brake::Off).ends_with("wall partly on, brake off"));
         assert!(line(&facts(), Wall::WithoutCushion, Brake::Off).contains("wall on (no cushion)"));
     }
 

@@ -60,7 +60,7 @@ pub fn report(run: &Run, samples: impl IntoIterator<Item = Sample>, style: &Term
 fn headline(run: &Run) -> String {
     let time = units::duration(run.summary.duration());
     match run.verdict.end.kind {
-        EndKind::Finished => format!("Finished well in {time}"),
+        EndKind::Finished => format!("Finished in {time}"),
         EndKind::Running => format!("Still running, for {time}"),
         EndKind::Detached => format!("Detached after {time}; the process lived on"),
         _ => format!("Ended {}", run.verdict.end.detail),

@@ -35,94 +35,169 @@ pub(crate) fn told(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
     // What the trainer had said by then: the sentence is the same while the run lasts and ever after.
     let known = || facts.shim.known_at(event.at);
     Some(match event.kind {
-        EventKind::Started { guard, root, .. } => {
-            (Verbose, format!("the guard (pid {}) watches the run (pid {})", guard.0, root.0))
-        }
+        EventKind::Started { guard, root, .. } => (
+            Verbose,
+            format!(
+                "the guard (pid {}) watches the run (pid {})",
+                guard.0, root.0
+            ),
+        ),
         // Without a brake nothing changes on the way to its rung.
-        EventKind::Rung { from, to, .. } if from != to && shown_rung(from, facts) == shown_rung(to, facts) => return None,
-        EventKind::Rung { from, to, trigger, growth, forecast_ms, .. } => {
-            rung(from, to, trigger, growth, forecast_ms, facts, &known())
+        EventKind::Rung { from, to, .. }
+            if from != to && shown_rung(from, facts) == shown_rung(to, facts) =>
+        {
+            return None;
         }
-        EventKind::RequestRefused { pid, name, bytes, .. } => (Quiet, walled(pid, name, bytes, facts)),
+        EventKind::Rung {
+            from,
+            to,
+            trigger,
+            growth,
+            forecast_ms,
+            ..
+        } => rung(from, to, trigger, growth, forecast_ms, facts, &known()),
+        EventKind::RequestRefused {
+            pid, name, bytes, ..
+        } => (Quiet, walled(pid, name, bytes, facts)),
         EventKind::Braked { high } => (
             Normal,
             format!(
-                "slowed the run down: held at {} of memory, so that the machine stays usable",
+                "slowed the run down: limited to {} of memory, so that the machine stays usable",
                 units::bytes(high)
             ),
         ),
-        EventKind::Released { high: 0 } => (Normal, "the run has its full speed again".into()),
-        EventKind::Released { high } => {
-            (Verbose, format!("loosened the brake: the run is held at {}", units::bytes(high)))
-        }
+        EventKind::Released { high: 0 } => (Normal, "the run is at full speed again".into()),
+        EventKind::Released { high } => (
+            Verbose,
+            format!(
+                "loosened the brake: the run is limited to {}",
+                units::bytes(high)
+            ),
+        ),
         EventKind::CheckpointAsked { signal: 0, .. } => (Normal, "asked for a checkpoint".into()),
-        EventKind::CheckpointAsked { signal: number, .. } => {
-            (Normal, format!("asked for a checkpoint ({})", signal::name(number)))
-        }
-        EventKind::CheckpointSaved { millis, bytes, file } => {
+        EventKind::CheckpointAsked { signal: number, .. } => (
+            Normal,
+            format!("asked for a checkpoint ({})", signal::name(number)),
+        ),
+        EventKind::CheckpointSaved {
+            millis,
+            bytes,
+            file,
+        } => {
             let saved = match (file.as_bytes(), bytes) {
                 (b"", 0) => by_trainer(&known()),
                 (file, bytes) => landed(file, bytes),
             };
-            (Normal, format!("checkpoint saved in {}{saved}", time(millis)))
+            (
+                Normal,
+                format!("checkpoint saved in {}{saved}", time(millis)),
+            )
         }
         EventKind::CheckpointMissed { millis: 0 } => {
             let why = known().not_saved;
-            let why = why.map_or_else(String::new, |why| format!(": {}", sanitize::escape(why.as_bytes())));
-            (Quiet, format!("the run could not be saved{why}; going on without a checkpoint"))
+            let why = why.map_or_else(String::new, |why| {
+                format!(": {}", sanitize::escape(why.as_bytes()))
+            });
+            (
+                Quiet,
+                format!("no checkpoint was saved{why}; continuing without one"),
+            )
         }
-        EventKind::CheckpointMissed { millis } => {
-            (Quiet, format!("no checkpoint came within {}; going on without one", time(millis)))
-        }
+        EventKind::CheckpointMissed { millis } => (
+            Quiet,
+            format!(
+                "no checkpoint was saved within {}; continuing without one",
+                time(millis)
+            ),
+        ),
         EventKind::Paused { who, pid, grew } => (
             Quiet,
             format!(
-                "paused: {} and memory ran short; it goes on by itself when there is room, or with `antifreeze resume`",
+                "paused: {} and memory ran short; it resumes when memory is free, or with `antifreeze resume`",
                 grown(who, pid, grew)
             ),
         ),
         EventKind::Resumed { trigger, millis } => (Quiet, resumed(trigger, millis)),
         EventKind::StopSent { trigger, .. } if facts.attached => (
             Quiet,
-            format!("interrupted what it was at{}", because(trigger, facts)),
+            format!("interrupted the process{}", because(trigger, facts)),
         ),
-        EventKind::StopSent { pid: Pid(0), trigger } => (
+        EventKind::StopSent {
+            pid: Pid(0),
+            trigger,
+        } => (
             Quiet,
-            format!("asked the run to end at the end of its step{}", because(trigger, facts)),
+            format!(
+                "asked the run to stop after this step{}",
+                because(trigger, facts)
+            ),
         ),
         EventKind::StopSent { pid, trigger } => (
             Quiet,
-            format!("asked the run to end (SIGTERM to pid {}){}", pid.0, because(trigger, facts)),
+            format!(
+                "asked the run to stop (SIGTERM to pid {}){}",
+                pid.0,
+                because(trigger, facts)
+            ),
         ),
         EventKind::KillSent { pid, trigger } => (
             Quiet,
-            format!("ended the run by force (SIGKILL to pid {}){}", pid.0, because(trigger, facts)),
+            format!(
+                "killed the run (SIGKILL to pid {}){}",
+                pid.0,
+                because(trigger, facts)
+            ),
         ),
-        EventKind::Degraded { degradation, detail } => lacks::missing(degradation, detail),
+        EventKind::Degraded {
+            degradation,
+            detail,
+        } => lacks::missing(degradation, detail),
         EventKind::Recovered { degradation } => lacks::regained(degradation),
-        EventKind::GuardRestored => {
-            (Normal, "the guard had died and was replaced; the run was not touched".into())
-        }
+        EventKind::GuardRestored => (
+            Normal,
+            "the guard died and was replaced; the run was not affected".into(),
+        ),
         EventKind::FrontLost => (
             Normal,
-            "the terminal side of antifreeze is gone; the guard goes on alone and passes the output on".into(),
+            "antifreeze at the terminal is gone; the guard continues and forwards the output"
+                .into(),
         ),
-        EventKind::UserStopped => (Verbose, "you stopped the job; it stays stopped until you continue it".into()),
+        EventKind::UserStopped => (
+            Verbose,
+            "you stopped the job; it stays stopped until you continue it".into(),
+        ),
         EventKind::UserContinued => (Verbose, "you continued the job".into()),
         EventKind::Ended { status, .. } => (Verbose, format!("the run ended: {}", exit(status))),
-        EventKind::Attached { pid } => (Verbose, format!("attached to process {}, which ran already", pid.0)),
-        EventKind::Detached { process_ended: false, .. } => {
-            (Verbose, "detached: the process lives on, with the limits that it had before".into())
-        }
-        EventKind::Detached { process_ended: true, .. } => {
-            (Verbose, "the process has ended; its exit status is not known".into())
-        }
-        EventKind::NoProgress { steps: 0 } => (Verbose, "nobody works; looking where it stands".into()),
-        EventKind::NoProgress { .. } => (Normal, "no step for a minute or more; `antifreeze explain` says where it stands".into()),
+        EventKind::Attached { pid } => (
+            Verbose,
+            format!("attached to the running process {}", pid.0),
+        ),
+        EventKind::Detached {
+            process_ended: false,
+            ..
+        } => (
+            Verbose,
+            "detached: the process continues, with its previous limits".into(),
+        ),
+        EventKind::Detached {
+            process_ended: true,
+            ..
+        } => (
+            Verbose,
+            "the process has ended; its exit status is not known".into(),
+        ),
+        EventKind::NoProgress { steps: 0 } => (
+            Verbose,
+            "the run is idle; recording where its threads are".into(),
+        ),
+        EventKind::NoProgress { .. } => (
+            Normal,
+            "no step for a minute or more; `antifreeze explain` shows where it is".into(),
+        ),
         EventKind::TreeEnded => (Verbose, "the last process of the run has ended".into()),
         EventKind::Unknown { kind } => (
             Verbose,
-            format!("something this version does not know (event kind {kind})"),
+            format!("an event that this version does not know (kind {kind})"),
         ),
     })
 }
@@ -143,7 +218,7 @@ fn rung(
             units::rough_duration(Duration::from_millis(millis)),
             holder(known, facts).map_or(String::new(), |holder| format!(". {holder}"))
         ),
-        _ => reason(trigger, facts).unwrap_or_else(|| "the machine is well".into()),
+        _ => reason(trigger, facts).unwrap_or_else(|| "the machine has recovered".into()),
     };
     // The first rung that matters gives the reason; what is done on the further ones tells
     // itself, and on the way down all is well.
@@ -198,7 +273,7 @@ fn walled(pid: Pid, name: ProcessName, bytes: u64, facts: &Facts) -> String {
     };
     let bound = match facts.binding_budget() {
         Some(budget) => format!(
-            "it would have gone over its budget of {}",
+            "it would have exceeded its budget of {}",
             units::bytes(budget)
         ),
         None => {
@@ -253,12 +328,12 @@ fn grown(who: ProcessName, pid: Pid, grew: u64) -> String {
 
 fn resumed(trigger: Trigger, millis: u64) -> String {
     let reason = match trigger {
-        Trigger::RoomAvailable => ": there is room again",
+        Trigger::RoomAvailable => ": memory is free again",
         Trigger::UserRequest => ", as you asked",
-        Trigger::Deadline => ": a pause may last no longer",
+        Trigger::Deadline => ": the longest pause is over",
         _ => "",
     };
-    format!("the run goes on after a pause of {}{reason}", time(millis))
+    format!("resumed after a pause of {}{reason}", time(millis))
 }
 
 /// "exit code 1", "SIGKILL".

@@ -105,7 +105,7 @@ fn a_refusal_names_the_process_the_size_and_the_bound() {
     };
     assert_eq!(
         sentence(&event, &budget, Detail::Quiet).unwrap(),
-        "refused 42 MB to python (pid 1234): it would have gone over its budget of 400 MB. The script gets an error at that line."
+        "refused 42 MB to python (pid 1234): it would have exceeded its budget of 400 MB. The script gets an error at that line."
     );
     let unsized_request = EventKind::RequestRefused {
         pid: Pid(9),
@@ -144,7 +144,7 @@ fn saves_are_told_with_what_is_known() {
     assert_eq!(normally(saved(0, b"")), "checkpoint saved in 1.2 s");
     assert_eq!(
         normally(EventKind::CheckpointMissed { millis: 30_000 }),
-        "no checkpoint came within 30 s; going on without one"
+        "no checkpoint was saved within 30 s; continuing without one"
     );
 }
 
@@ -157,7 +157,7 @@ fn a_pause_tells_who_grew_and_how_it_ends() {
     };
     assert_eq!(
         normally(kind),
-        "paused: firefox grew by 2.1 GB and memory ran short; it goes on by itself when there is room, or with `antifreeze resume`"
+        "paused: firefox grew by 2.1 GB and memory ran short; it resumes when memory is free, or with `antifreeze resume`"
     );
     let unknown = EventKind::Paused {
         who: ProcessName::new(b""),
@@ -173,15 +173,15 @@ fn a_pause_tells_who_grew_and_how_it_ends() {
     };
     assert_eq!(
         resumed(Trigger::RoomAvailable),
-        "the run goes on after a pause of 12 s: there is room again"
+        "resumed after a pause of 12 s: memory is free again"
     );
     assert_eq!(
         resumed(Trigger::UserRequest),
-        "the run goes on after a pause of 12 s, as you asked"
+        "resumed after a pause of 12 s, as you asked"
     );
     assert_eq!(
         resumed(Trigger::Deadline),
-        "the run goes on after a pause of 12 s: a pause may last no longer"
+        "resumed after a pause of 12 s: the longest pause is over"
     );
 }
 
@@ -193,7 +193,7 @@ fn an_end_by_the_guard_is_told_even_to_the_quiet() {
     };
     assert_eq!(
         say(stop, Detail::Quiet).unwrap(),
-        "asked the run to end (SIGTERM to pid 9): the machine is thrashing swap"
+        "asked the run to stop (SIGTERM to pid 9): the machine is thrashing swap"
     );
     let kill = EventKind::KillSent {
         pid: Pid(9),
@@ -201,7 +201,7 @@ fn an_end_by_the_guard_is_told_even_to_the_quiet() {
     };
     assert_eq!(
         say(kill, Detail::Quiet).unwrap(),
-        "ended the run by force (SIGKILL to pid 9): it did not end in time"
+        "killed the run (SIGKILL to pid 9): it did not end in time"
     );
 }
 
@@ -218,11 +218,11 @@ fn the_brake_tells_what_it_does() {
         normally(EventKind::Braked {
             high: 12_100_000_000
         }),
-        "slowed the run down: held at 12.1 GB of memory, so that the machine stays usable"
+        "slowed the run down: limited to 12.1 GB of memory, so that the machine stays usable"
     );
     assert_eq!(
         normally(EventKind::Released { high: 0 }),
-        "the run has its full speed again"
+        "the run is at full speed again"
     );
     assert_eq!(say(EventKind::Released { high: 9 }, Detail::Normal), None);
 }

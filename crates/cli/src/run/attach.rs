@@ -101,8 +101,8 @@ fn admitted(arguments: &AttachArguments) -> Result<Target, String> {
         Ok(_) => Ok(target),
         Err(Errno::SRCH) => Err(none()),
         Err(Errno::PERM) if !arguments.user.is_empty() => Err(format!(
-            "process {pid} cannot be limited: that of another user takes CAP_SYS_RESOURCE, which root in a container \
-             may not have. Attach from outside of it, or as the user of the process"
+            "process {pid} cannot be limited: another user's process needs CAP_SYS_RESOURCE, which root in a container \
+             may lack. Attach from outside the container, or as the user of the process"
         )),
         Err(errno) => Err(format!("process {pid} cannot be limited: {errno}")),
     }

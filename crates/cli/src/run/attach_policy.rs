@@ -317,7 +317,7 @@ impl Refusal {
                 "{who} is a part of antifreeze itself, and what it runs is guarded already; `antifreeze runs` lists it"
             ),
             Refusal::Ancestor => format!(
-                "{who} has started this very command, which would be limited with it. Start the training with \
+                "{who} has started this command, which would be limited too. Start the training with \
                  `antifreeze run COMMAND`; in a Python script call antifreeze.guard(), in a notebook %load_ext antifreeze"
             ),
             Refusal::Manager => format!(
@@ -337,7 +337,7 @@ impl Refusal {
                 let owner = name_of(*user);
                 match request.user {
                     0 => format!(
-                        "{who} belongs to the user {owner}. To guard it all the same, name the user: antifreeze attach \
+                        "{who} belongs to the user {owner}. To guard it anyway, name the user: antifreeze attach \
                          {} {pid}",
                         user_flags(request, &owner)
                     ),
@@ -356,7 +356,7 @@ impl Refusal {
                 let of_owner = format!("{who} has {processes} of another user below it ({owner}).");
                 match request.user {
                     0 => format!(
-                        "{of_owner} To guard them all the same, name the user: antifreeze attach {} {pid}",
+                        "{of_owner} To guard them anyway, name the user: antifreeze attach {} {pid}",
                         user_flags(request, &owner)
                     ),
                     _ => format!("{of_owner} {}", instead()),
@@ -370,15 +370,12 @@ impl Refusal {
                 if below.is_some() {
                     let _ = write!(text, " {}.", instead());
                 }
-                let _ = write!(
-                    text,
-                    " If all of it is meant: antifreeze attach --yes {pid}"
-                );
+                let _ = write!(text, " To guard all of it: antifreeze attach --yes {pid}");
                 text
             }
             Refusal::TooMany(count) => format!(
-                "{who} is a tree of {count} processes, more than the {MAX_TREE} that a training may have. If all of them \
-                 are meant: antifreeze attach --yes {pid}"
+                "{who} is a tree of {count} processes, more than the {MAX_TREE} that a training may have. To guard \
+                 all of them: antifreeze attach --yes {pid}"
             ),
         }
     }

@@ -255,7 +255,7 @@ fn a_refusal_says_why_and_what_to_do_instead() {
         ),
         (
             as_root(request(process(90, "python train.py"))),
-            "process 90 (python) belongs to the user alice. To guard it all the same, name the user: antifreeze attach \
+            "process 90 (python) belongs to the user alice. To guard it anyway, name the user: antifreeze attach \
              --user alice 90",
         ),
         (
@@ -266,7 +266,7 @@ fn a_refusal_says_why_and_what_to_do_instead() {
                     vec![of_user(BOB, process(91, "sh"))],
                 ))
             },
-            "process 90 (python) has a process of another user below it (bob). To guard them all the same, name the \
+            "process 90 (python) has a process of another user below it (bob). To guard them anyway, name the \
              user: antifreeze attach --user alice --user bob 90",
         ),
         (
@@ -288,14 +288,14 @@ fn a_refusal_says_why_and_what_to_do_instead() {
         ),
         (
             below(process(90, "python"), crowd(500)),
-            "process 90 (python) is a tree of 501 processes, more than the 200 that a training may have. If all of \
-             them are meant: antifreeze attach --yes 90",
+            "process 90 (python) is a tree of 501 processes, more than the 200 that a training may have. To guard \
+             all of them: antifreeze attach --yes 90",
         ),
         (
             below(process(90, "code"), vec![at_terminal(92, "bash"), train()]),
             "process 90 (code) has a session below it that a person may be using (process 92), which would be limited \
-             too. Attach to the training itself, such as: antifreeze attach 91 (python train.py). If all of it is \
-             meant: antifreeze attach --yes 90",
+             too. Attach to the training itself, such as: antifreeze attach 91 (python train.py). To guard all \
+             of it: antifreeze attach --yes 90",
         ),
     ] {
         let refusal = refusal(&request).unwrap();

@@ -574,7 +574,7 @@ impl Front {
             None => {
                 self.undo();
                 self.say(
-                    "the guard died and could not be replaced; the command goes on without it",
+                    "the guard died and could not be replaced; the command continues without it",
                 );
             }
         }
@@ -689,7 +689,7 @@ impl Front {
                 if tick.wrapping_sub(asked_at) >= 2 {
                     if self.detail > Detail::Quiet {
                         self.say(
-                            "some processes of the command still run; the guard stays with them",
+                            "some processes of the command are still running; the guard stays with them",
                         );
                     }
                     return;

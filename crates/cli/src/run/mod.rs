@@ -143,21 +143,17 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     }
     if source.is_some() && !closed.can_resume && detail != Detail::Quiet {
         eprintln!(
-            "antifreeze: nothing was continued: the script did not call antifreeze.resume() or antifreeze.last_save()"
+            "antifreeze: nothing was resumed: the script did not call antifreeze.resume() or antifreeze.last_save()"
         );
     }
     match closed.again {
         RestartDecision::FromCheckpoint(save) if retries > 0 => {
             let left = retries - 1;
-            complain(&format!(
-                "starting again from {save} ({left} more after this)"
-            ));
+            complain(&format!("restarting from {save} ({left} more after this)"));
             let trouble = Restart { left, run }.start(closed.signal_mask);
             complain(&trouble);
         }
-        RestartDecision::Useless(why) if retries > 0 => {
-            complain(&format!("not started again: {why}"))
-        }
+        RestartDecision::Useless(why) if retries > 0 => complain(&format!("not restarted: {why}")),
         _ => {}
     }
     if let Some(signal) = closed.signal {
@@ -296,7 +292,7 @@ fn run_folder() -> (Option<Store>, Run, Option<String>) {
             Ok(run) => (Some(store), run, None),
             Err(error) => {
                 let message = format!(
-                    "no record of this run: {}: {error}. Guarding goes on.",
+                    "no record of this run: {}: {error}. The run stays guarded.",
                     store.home().display()
                 );
                 (Some(store), nowhere, Some(message))

@@ -59,7 +59,7 @@ impl Restart {
             }
             Err(error) => error,
         };
-        format!("starting again: {error}")
+        format!("restarting: {error}")
     }
 }
 

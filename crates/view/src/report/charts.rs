@@ -55,7 +55,7 @@ pub(crate) const MEMORY: usize = 0;
 pub(crate) static CHARTS: [Chart; 10] = [
     Chart {
         title: "Memory",
-        tells: "What this run holds.",
+        tells: "Memory held by this run.",
         unit: Unit::Bytes,
         lines: &[Line {
             name: "this run",
@@ -64,8 +64,8 @@ pub(crate) static CHARTS: [Chart; 10] = [
         instead: None,
     },
     Chart {
-        title: "Memory of the machine",
-        tells: "What it could still give, and what it had put into swap.",
+        title: "Machine memory",
+        tells: "Available memory, and swap in use.",
         unit: Unit::Bytes,
         lines: &[
             Line {
@@ -94,7 +94,7 @@ pub(crate) static CHARTS: [Chart; 10] = [
     },
     Chart {
         title: "Waiting",
-        tells: "Share of the time in which something on the machine had to wait for memory, a core or the disk.",
+        tells: "Share of the time in which a process of the machine waited for memory, a core or the disk.",
         unit: Unit::Share,
         lines: &[
             Line {
@@ -110,14 +110,14 @@ pub(crate) static CHARTS: [Chart; 10] = [
                 measure: stalled(|sample| number(sample.pressure.io_some_us, 1e-6)),
             },
             Line {
-                name: "all at once, for memory",
+                name: "all processes, for memory",
                 measure: stalled(|sample| number(sample.pressure.memory_full_us, 1e-6)),
             },
         ],
         instead: None,
     },
     Chart {
-        title: "Processor",
+        title: "CPU",
         tells: "Share of all cores that were busy.",
         unit: Unit::Share,
         lines: &[
@@ -152,7 +152,7 @@ pub(crate) static CHARTS: [Chart; 10] = [
     },
     Chart {
         title: "Disk",
-        tells: "What was read from and written to the disk below the run's folder.",
+        tells: "Bytes read from and written to the disk of the run's folder.",
         unit: Unit::BytesPerSecond,
         lines: &[
             Line {
@@ -166,7 +166,7 @@ pub(crate) static CHARTS: [Chart; 10] = [
         ],
         instead: Some(&Chart {
             title: "Disk",
-            tells: "What this run read from and wrote to disks. What others did could not be seen.",
+            tells: "Bytes that this run read and wrote. The I/O of others could not be seen.",
             unit: Unit::BytesPerSecond,
             lines: &[
                 Line {
@@ -182,8 +182,8 @@ pub(crate) static CHARTS: [Chart; 10] = [
         }),
     },
     Chart {
-        title: "Memory of the graphics card",
-        tells: "What is in use, of all that there is.",
+        title: "GPU memory",
+        tells: "Memory in use, and its total.",
         unit: Unit::Bytes,
         lines: &[
             Line {
@@ -198,8 +198,8 @@ pub(crate) static CHARTS: [Chart; 10] = [
         instead: None,
     },
     Chart {
-        title: "Graphics card",
-        tells: "Share of the time in which the busiest card worked.",
+        title: "GPU",
+        tells: "Utilization of the busiest GPU.",
         unit: Unit::Share,
         lines: &[Line {
             name: "busy",
@@ -208,8 +208,8 @@ pub(crate) static CHARTS: [Chart; 10] = [
         instead: None,
     },
     Chart {
-        title: "Power of the graphics card",
-        tells: "What it draws, of what it may.",
+        title: "GPU power",
+        tells: "Power draw, and its limit.",
         unit: Unit::Watts,
         lines: &[
             Line {
@@ -225,7 +225,7 @@ pub(crate) static CHARTS: [Chart; 10] = [
     },
     Chart {
         title: "Temperature",
-        tells: "The hottest sensor of the machine, and the hottest graphics card.",
+        tells: "The hottest sensor of the machine, and the hottest GPU.",
         unit: Unit::Celsius,
         lines: &[
             Line {
@@ -233,7 +233,7 @@ pub(crate) static CHARTS: [Chart; 10] = [
                 measure: Measure::High(|sample| number(sample.thermal.hottest_millidegrees, 1e-3)),
             },
             Line {
-                name: "graphics card",
+                name: "GPU",
                 measure: Measure::High(|sample| number(sample.gpus.hottest_millidegrees, 1e-3)),
             },
         ],
@@ -241,7 +241,7 @@ pub(crate) static CHARTS: [Chart; 10] = [
     },
     Chart {
         title: "Steps",
-        tells: "Training steps that were made each second.",
+        tells: "Training steps per second.",
         unit: Unit::PerSecond,
         lines: &[Line {
             name: "steps",

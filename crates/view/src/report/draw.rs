@@ -83,7 +83,7 @@ pub(crate) fn chart(html: &mut Html, shown: &Shown<'_>, rules: &[Rule], marks: &
 /// What the trainer was at: shares that add up to one.
 pub(crate) fn phases(html: &mut Html, shares: &[Option<Shares>], marks: &Marks) {
     html.open("figure", &[])
-        .raw("<figcaption><h3>What the trainer was at</h3>");
+        .raw("<figcaption><h3>Training phases</h3>");
     html.leaf("p", "tells", "Share of the time in each phase, from its first step on. Evaluation and saving are shaded in all charts.");
     html.raw("<ul class=\"legend\">");
     for (index, (_, name)) in PHASES.iter().enumerate() {
@@ -102,8 +102,8 @@ pub(crate) fn phases(html: &mut Html, shares: &[Option<Shares>], marks: &Marks) 
     let frame = Frame::new(false);
     frame.open(
         html,
-        "What the trainer was at",
-        "Shares of the time; the list above has their means.",
+        "Training phases",
+        "Share of the time; the list above has the means.",
     );
     let parts = shares.len() as f64;
     let mut floor = vec![0.0; shares.len()];

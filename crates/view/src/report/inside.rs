@@ -26,9 +26,9 @@ pub(crate) fn memory(html: &mut Html, run: &Run, style: &TermStyle) {
     if peak.is_none() && holders.is_none() {
         return;
     }
-    html.raw("<section id=\"memory\"><h2>Who held the memory</h2>");
+    html.raw("<section id=\"memory\"><h2>What held the memory</h2>");
     if let Some(holders) = holders {
-        html.raw("<table><caption>Names in the script, as they were last seen from inside; the process held ");
+        html.raw("<table><caption>Names in the script, as last measured; the process held ");
         let in_all = match holders.held {
             0 => holders.resident,
             held => held,
@@ -138,12 +138,12 @@ pub(crate) fn training(html: &mut Html, run: &Run) {
     }
     if let Some(share) = steps.input_bound {
         list.push((
-            "waits for data",
+            "waiting for data",
             format!("{} of the time", units::percent(share)),
         ));
     }
     if let Some(step) = told.resumes {
-        list.push(("went on from", format!("step {step}")));
+        list.push(("resumed from", format!("step {step}")));
     }
     facts(html, "training", "Training", list);
 }
@@ -212,7 +212,7 @@ pub(crate) fn output(html: &mut Html, output: &[u8]) {
 }
 
 pub(crate) fn stacks(html: &mut Html, stacks: &[u8]) {
-    printed(html, "stacks", "What its threads were at", stacks);
+    printed(html, "stacks", "Thread stacks", stacks);
 }
 
 /// The end of what somebody printed, as it stood on the screen.

@@ -296,7 +296,7 @@ mod tests {
         for (title, name, expected, off) in [
             ("Waiting", "for memory", 0.25, 0.01),
             ("Disk", "read", 10e6, 0.01),
-            ("Processor", "this run", 0.5, 0.01),
+            ("CPU", "this run", 0.5, 0.01),
             // The rest at the end has half a step too few.
             ("Steps", "steps", 0.5, 0.25),
         ] {
@@ -316,7 +316,7 @@ mod tests {
             sample
         }));
         let shown = timeline.charts();
-        let track = of(&shown, "Processor", "this run");
+        let track = of(&shown, "CPU", "this run");
         assert_eq!((track.lowest(), track.highest()), (Some(0.0), Some(1.0)));
     }
 

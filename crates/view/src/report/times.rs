@@ -82,14 +82,10 @@ impl Times {
         let mut list: Vec<String> = Vec::new();
         for chart in &CHARTS {
             if !shown.iter().any(|shown| shown.chart.title == chart.title) {
-                list.push(format!(
-                    "{}: {}",
-                    chart.title.to_lowercase(),
-                    missing(chart, run)
-                ));
+                list.push(format!("{}: {}", chart.title, missing(chart, run)));
             }
         }
-        list.push("GPUs of other makers than NVIDIA and AMD: not looked at by this version".into());
+        list.push("GPUs other than NVIDIA and AMD: not supported by this version".into());
         let mut lacks: Vec<Degradation> = Vec::new();
         for event in &run.events {
             if let EventKind::Degraded {
@@ -117,14 +113,14 @@ fn missing(chart: &Chart, run: &Run) -> &'static str {
     match run.summary.last.as_deref().and_then(reading) {
         Some(Reading::Unavailable(why)) => why.describe(),
         Some(Reading::Value(_)) => "seen too briefly",
-        None => "no look at the machine was recorded",
+        None => "no sample was recorded",
     }
 }
 
 fn drawn(html: &mut Html, run: &Run, timeline: &Timeline, of: &str) {
     let charts = timeline.charts();
     if charts.is_empty() {
-        html.leaf("p", "", "Nothing of it was recorded.");
+        html.leaf("p", "", "No sample was recorded.");
         return;
     }
     let phases = timeline.phases();

@@ -68,7 +68,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
             html.leaf(
                 "p",
                 "",
-                &format!("Why it ended so, {}.", unexplained(verdict)),
+                &format!("Why it ended is {}.", unexplained(verdict)),
             );
         }
         for (place, cause) in verdict.causes.iter().take(MOST).enumerate() {
@@ -126,7 +126,7 @@ fn cause(html: &mut Html, cause: &Cause, place: usize) {
         .filter(|sign| !told(&sign.text))
         .collect();
     if !evidence.is_empty() {
-        html.raw("<h4>What speaks for it</h4><ul class=\"plain\">");
+        html.raw("<h4>Evidence</h4><ul class=\"plain\">");
         for sign in evidence.into_iter().take(MOST) {
             html.raw("<li>").prose(&sentence(&sign.text)).raw("</li>");
         }
@@ -184,7 +184,7 @@ fn next(html: &mut Html, run: &Run, style: &TermStyle) {
         None => {
             let why = run.facts.shim.not_saved.as_ref();
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
-            html.leaf("p", "", &format!("No save was seen{why}."));
+            html.leaf("p", "", &format!("No checkpoint was seen{why}."));
         }
     }
     // Without a checkpoint that the script can load, the command would begin at step 0.

@@ -137,7 +137,7 @@ fn the_leaks_line_the_bound_and_the_marks_are_drawn() {
 #[test]
 fn a_graphics_card_is_drawn_where_there_is_one() {
     let without = Scene::new().steady(60, GB);
-    assert!(!page(&without).contains("<h3>Graphics card</h3>"));
+    assert!(!page(&without).contains("<h3>GPU</h3>"));
     let scene = Scene::new().steady(60, GB).card(|second, cards| {
         cards.hottest_millidegrees = Reading::Value(71_000);
         cards.power_microwatts = Reading::Value((300 + second) * 1_000_000);
@@ -145,9 +145,9 @@ fn a_graphics_card_is_drawn_where_there_is_one() {
     let page = page(&scene.ended(60, 0));
     assert_harmless(&page);
     for part in [
-        "<h3>Memory of the graphics card</h3>",
-        "<h3>Graphics card</h3>",
-        "<h3>Power of the graphics card</h3>",
+        "<h3>GPU memory</h3>",
+        "<h3>GPU</h3>",
+        "<h3>GPU power</h3>",
         "highest 359 W",
         "highest 450 W",
         "highest 97 %",
@@ -179,15 +179,15 @@ fn a_run_without_a_single_look_has_a_report() {
     scene.facts.state = RunState::Rebooted;
     let page = page(&scene);
     assert_harmless(&page);
-    assert!(page.contains("Nothing of it was recorded."));
-    assert!(page.contains("temperature: no look at the machine was recorded"));
+    assert!(page.contains("No sample was recorded."));
+    assert!(page.contains("Temperature: no sample was recorded"));
 }
 
 #[test]
 fn what_could_not_be_seen_is_said() {
     let page = page(&leak());
     assert!(
-        page.contains("<li>waiting: not sampled yet</li>"),
+        page.contains("<li>Waiting: not sampled yet</li>"),
         "{}",
         outline(&page)
     );
