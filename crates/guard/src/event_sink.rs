@@ -1,5 +1,4 @@
-//! How the deciding thread makes itself heard: events go to the record and to the front,
-//! samples to the record. Nothing here waits for anybody.
+//! Passes events to the record and to the front, and samples to the record. Nothing here waits.
 
 use crate::writer::Trouble;
 use antifreeze_ipc::shared::Shared;

@@ -1,6 +1,6 @@
-//! One look, reduced to what decisions need.
+//! Reduces a sample to what decisions need.
 //!
-//! Pure, so that a recorded sample gives the policy what it gave the guard that took it.
+//! This is pure, so a recorded sample gives the policy the same input as it gave the guard that took it.
 
 use crate::policy::{Bound, Motion, PolicyInput};
 use crate::room::{MemoryBounds, Room};

@@ -1,4 +1,4 @@
-//! What the guard keeps about each process of the tree.
+//! Keeps what the guard knows about each process of the tree.
 
 use crate::hands::limit::Limits;
 use crate::hands::pageout::PageoutState;
@@ -8,37 +8,37 @@ use crate::slow_worker::FileData;
 #[derive(Clone, Copy, Default)]
 pub struct ProcessState {
     pub wall: WallState,
-    /// Seen before.
+    /// It was in an earlier sample.
     pub met: bool,
-    /// Started by a process that had a limit of the guard's.
+    /// It was started by a process with a limit set by the guard.
     pub is_child: bool,
     pub files: Files,
     pub loading: Loading,
-    /// Its limits as they were found at this look.
+    /// Its limits as they were found at this tick.
     pub limits: Option<Limits>,
-    /// Its soft limit before the first one that was set; a process that was started later has that of its parent.
+    /// Its soft limit before the guard set the first one; for a process that was started later, that of its parent.
     pub limit_before: Option<u64>,
-    /// We stopped it; what the user stopped is not marked.
+    /// The guard stopped it; not set if the user stopped it.
     pub paused: bool,
-    /// What became of paging it out during this pause.
+    /// How far paging it out has come during this pause.
     pub pageout: PageoutState,
     /// It is, or was started by, a program that antifreeze steps aside for.
     pub aside: bool,
-    /// Setting its limit was refused: another user's, or setuid.
+    /// Its limit could not be set: it belongs to another user, or is setuid.
     pub refused: bool,
 }
 
-/// How long a process has been loading a library. Time in which it was stopped, or waited for a disk, does not count: it
+/// How long a process has been loading a library. Time in which it was stopped or waited for a disk does not count: it
 /// will still map what it has begun to map.
 #[derive(Clone, Copy, Default)]
 pub struct Loading {
-    /// What the process announced, and when it was last seen unable to run since.
+    /// The time that the process announced, and when it was last seen unable to run since.
     since: u64,
     delayed_at: u64,
 }
 
 impl Loading {
-    /// Takes in what stands in the slot, and the process's state as in `/proc/PID/status`.
+    /// Records the content of the slot, and the state of the process as in `/proc/PID/status`.
     pub fn observe(&mut self, since: u64, state: u8, now: u64) {
         if since != self.since {
             *self = Loading {
@@ -51,7 +51,7 @@ impl Loading {
         }
     }
 
-    /// From when on the time counts of what was announced at `since`.
+    /// The time from which the loading announced at `since` counts.
     pub fn last_delayed(&self, since: u64) -> u64 {
         match since == self.since {
             true => since.max(self.delayed_at),
@@ -60,21 +60,21 @@ impl Loading {
     }
 }
 
-/// How much of a process's data comes from files: what the slow worker has counted, and what the cushion has told of
+/// How much of a process's data comes from files: what the slow worker has counted, plus what the cushion has reported
 /// since.
 #[derive(Clone, Copy, Default)]
 pub struct Files {
     counted: FileData,
-    /// What the cushion had told of when they were counted.
+    /// What the cushion had reported when they were counted.
     told_then: u64,
-    /// At the look before.
+    /// What it had reported at the last tick.
     told_before: u64,
-    /// What the dynamic loader has mapped, of files or not.
+    /// What the dynamic loader has mapped, from files or not.
     libraries: u64,
 }
 
 impl Files {
-    /// Takes in what the slow worker counted, and what the cushion told of: files mapped by the program, and libraries.
+    /// Records what the slow worker counted, and what the cushion reported: files mapped by the program, and libraries.
     pub fn observe(&mut self, counted: FileData, files: u64, libraries: u64) {
         if counted.at != self.counted.at {
             self.counted = counted;
@@ -84,12 +84,12 @@ impl Files {
         self.libraries = libraries;
     }
 
-    /// Without what it may have been born with.
+    /// Without what it may have inherited at birth.
     pub fn of_its_own(&self) -> u64 {
         self.bytes().min(self.told_before)
     }
 
-    /// The zero-filled data of a library is of no file, so the slow worker does not count it.
+    /// The zero-filled data of a library comes from no file, so the slow worker does not count it.
     pub fn bytes(&self) -> u64 {
         let since = self.told_before.saturating_sub(self.told_then);
         self.counted.bytes.saturating_add(since).max(self.libraries)

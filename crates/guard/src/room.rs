@@ -1,11 +1,11 @@
-//! How much room the tree has left: pure arithmetic from a sample to the tightest bound.
+//! Computes how much room the tree has left: pure arithmetic from a sample to the tightest bound.
 
 use crate::policy::Bound;
 use antifreeze_sense::{Reading, Sample};
 
 const MB: u64 = 1_000_000;
 
-/// What was agreed for this run, in bytes.
+/// The memory that this run may use, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryBounds {
     pub reserve: u64,
@@ -13,23 +13,23 @@ pub struct MemoryBounds {
     pub allow_swap: u64,
 }
 
-/// The tightest bound at a moment.
+/// The tightest bound on the tree, and the room within it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     pub bytes: i64,
-    /// What the cushion may hand out between the wall and the bound. The machine's reserve
-    /// has room for it beyond the bound.
+    /// What the cushion may hand out between the wall and the bound. For the machine it comes out of the reserve,
+    /// beyond the bound.
     pub kept_back: u64,
     pub bound: Bound,
     /// The size of the bound: the machine, the cgroup's limit, or the budget.
     pub total: u64,
-    /// What the machine, or a tighter cgroup above us, can still give.
+    /// What the machine, or a tighter cgroup above us, has available.
     pub available: u64,
 }
 
 impl MemoryBounds {
-    /// What the cushion may hand out beyond the wall: the landing strip, then the reserve
-    /// for small requests. It has to come out of something that was kept back.
+    /// What the cushion may hand out beyond the wall: the landing strip, then the reserve for small requests. Both come
+    /// out of memory that was kept back.
     pub fn cushion(&self) -> (u64, u64) {
         let kept = match self.budget {
             Some(budget) => budget / 8,
@@ -81,8 +81,7 @@ impl MemoryBounds {
         signed(available) - signed(self.reserve) + signed(swap)
     }
 
-    /// A machine that is short already when the run begins still has to let it begin: the
-    /// reserve then is half of what there is.
+    /// Lets a run begin on a machine that is short of memory already: the reserve is at most half of what is available.
     pub fn fit(&mut self, sample: &Sample) {
         let available = [sample.memory.available, sample.cgroup.limit_available]
             .into_iter()

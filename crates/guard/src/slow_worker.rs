@@ -1,6 +1,6 @@
-//! The slow worker: a thread for everything that may take its time or never answer, such as a
-//! hung mount, a slow sensor, or the memory map of a process that is being torn down.
-//! The deciding thread leaves errands and picks up findings, and never waits for either.
+//! The slow worker: a thread for reads that may be slow or never return, such as a hung mount, a slow sensor, or the
+//! memory map of a process that is exiting. The deciding thread posts requests and collects findings, and never waits
+//! for either.
 
 use crate::counting;
 use crate::hands::pageout::Inquiry;
@@ -21,31 +21,31 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, MutexGuard};
 
-/// How many processes one request names.
+/// How many processes one request can name.
 pub const MAX_NAMED_PROCESSES: usize = 64;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// How long the slow worker rests once the run has started up and nothing moves.
+/// The pause between rounds once the run has started up and nothing is urgent.
 const CALM_PAUSE_NS: u64 = 10 * SECOND_NS;
 
 /// Libraries whose programs do not survive a refused request.
 const FRAGILE_LIBRARIES: [&[u8]; 2] = [b"libtensorflow_framework.so", b"libtensorflow_cc.so"];
 
-/// What the slow worker is asked to look at.
+/// What the deciding thread wants to know.
 #[derive(Clone, Copy)]
 pub struct Request {
     /// Processes of the tree, with their start times.
     pub named: [(Pid, u64); MAX_NAMED_PROCESSES],
     pub count: usize,
-    /// The kernel counts shared pages for us already, in a cgroup of the tree's own.
+    /// The kernel already counts shared pages, in a cgroup of the tree.
     pub counted: bool,
-    /// Things are moving: look more often.
+    /// Memory is short or shrinking: read more often.
     pub urgent: bool,
-    /// Much was mapped since the slow worker looked at what is mapped.
+    /// Much was mapped since the memory maps were read.
     pub mapped_more: bool,
     /// A save was asked for at this time.
     pub save_asked: Option<u64>,
-    /// The tree is paused and memory is short: what it holds may go to swap.
+    /// The tree is paused and memory is short: its memory may go to swap.
     pub make_room: bool,
     /// A paused process whose threads may have to run a handler.
     pub inspect: Option<Inquiry>,
@@ -72,13 +72,13 @@ impl Default for Request {
     }
 }
 
-/// What of a process's data comes from files.
+/// How much of the data of a process comes from files.
 #[derive(Clone, Copy, Default)]
 pub struct FileData {
     pid: Pid,
     started: u64,
     pub bytes: u64,
-    /// When that was; 0: never.
+    /// When that was read; 0 for never.
     pub at: u64,
 }
 
@@ -88,14 +88,14 @@ pub struct Findings {
     pub slow: SlowReadings,
     /// When `slow` was read; 0: not yet.
     pub slow_at: u64,
-    /// The exact parts of the named processes, and when they were taken; 0: not yet.
+    /// The exact shares of the named processes, and when they were read; 0 for never.
     shares: [ProcessShare; MAX_NAMED_PROCESSES],
     share_count: usize,
     pub shares_at: u64,
     pub files: Reading<u64>,
-    /// Of each of the named processes.
+    /// The file data of each named process.
     file_data: [FileData; MAX_NAMED_PROCESSES],
-    /// When they were looked at last.
+    /// When memory maps were read last.
     pub mapped_at: u64,
     /// A library is mapped whose programs do not survive a refused request.
     pub fragile: bool,
@@ -110,7 +110,7 @@ impl Findings {
         &self.shares[..self.share_count]
     }
 
-    /// Nothing, at no time, where it is not known.
+    /// The file data of a process; zero and never read if unknown.
     pub fn file_data(&self, pid: Pid, started: u64) -> FileData {
         let mut known = self.file_data.iter();
         known
@@ -119,7 +119,7 @@ impl Findings {
             .unwrap_or_default()
     }
 
-    /// Looks through what the process in this place has mapped.
+    /// Reads the memory map of the process in this place.
     fn read_maps(&mut self, request: &Request, place: usize) {
         let (Some(&(pid, started)), Some(file_data)) =
             (request.named.get(place), self.file_data.get_mut(place))
@@ -139,7 +139,7 @@ impl Findings {
         };
     }
 
-    /// Counts what each process holds, shared pages divided among those that share them.
+    /// Counts the memory of each process, with shared pages divided among the processes that share them.
     fn count_shares(&mut self, request: &Request, at: u64) {
         self.share_count = 0;
         for (pid, started) in request.named.iter().take(request.count) {
@@ -187,13 +187,13 @@ impl Default for Findings {
 pub struct Mailbox {
     request: Mutex<Request>,
     findings: Mutex<Findings>,
-    /// Rises with each change of the findings.
+    /// Incremented with each change of the findings.
     issue: AtomicU32,
     bell: AtomicU32,
 }
 
 impl Mailbox {
-    /// Leaves a request. Skipped in the rare moment that the slow worker is picking up the last.
+    /// Posts a request. Skipped in the rare case that the slow worker is reading the last one.
     pub fn post(&self, request: &Request) {
         let mut news = false;
         if let Ok(mut place) = self.request.try_lock() {
@@ -207,7 +207,7 @@ impl Mailbox {
         }
     }
 
-    /// Takes a copy of the findings where there are newer ones than those of this issue, or leaves the last copy as it is.
+    /// Copies the findings if they are newer than this version. Otherwise leaves the copy as it is.
     pub fn collect(&self, findings: &mut Findings, issue: &mut u32) {
         let newest = self.issue.load(Acquire);
         if newest != *issue
@@ -230,13 +230,13 @@ fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// When something was last looked at.
+/// When something was last read.
 #[derive(Clone, Copy, Default)]
 struct Last(Option<u64>);
 
 impl Last {
-    /// Whether it is time again, after so many nanoseconds; if so, now is the last time. The
-    /// pause may change from one call to the next: what was calm may be urgent now.
+    /// Whether this many nanoseconds have passed since the last time; if so, now becomes the last time. The pause may
+    /// change from call to call.
     fn due(&mut self, now: u64, pause: u64) -> bool {
         let due = self.0.is_none_or(|last| now.saturating_sub(last) >= pause);
         if due {
@@ -246,16 +246,16 @@ impl Last {
     }
 }
 
-/// What is looked at, each at its own pace.
+/// What is read, each at its own interval.
 #[derive(Default)]
 struct Rounds {
     slow: Last,
     shares: Last,
-    /// What the last count of shares cost.
+    /// How long the last count of shares took.
     shares_cost: u64,
     files: Last,
     maps: Last,
-    /// When the look that is due begins: at once, but for [`DELAY_VARIABLE`].
+    /// When the read that is due begins: at once, except with [`DELAY_VARIABLE`].
     maps_begin: Option<u64>,
     maps_cost: u64,
     maps_pause: u64,
@@ -263,18 +263,18 @@ struct Rounds {
     others: Last,
 }
 
-/// A variable for tests: so many seconds pass before each look at what a process has mapped, as on a machine that is
-/// slow or busy. Nothing may depend on that look coming in time.
+/// An environment variable for tests: the seconds by which each read of a memory map is delayed, as on a slow or busy
+/// machine. Nothing may depend on that read being in time.
 pub const DELAY_VARIABLE: &str = "ANTIFREEZE_TEST_SCOUT_DELAY";
 
-/// What [`DELAY_VARIABLE`] asks for, in nanoseconds.
+/// The delay that [`DELAY_VARIABLE`] asks for, in nanoseconds.
 pub fn delay() -> u64 {
     let seconds = std::env::var(DELAY_VARIABLE).ok();
     let seconds: Option<u64> = seconds.and_then(|text| text.parse().ok());
     seconds.unwrap_or(0).saturating_mul(SECOND_NS)
 }
 
-/// The slow worker's life.
+/// Runs the slow worker.
 pub fn run(
     mailbox: &Mailbox,
     folder: &Path,
@@ -297,7 +297,7 @@ pub fn run(
         let answered = findings.interruptible.map(|(inquiry, _)| inquiry);
         if let Some(inquiry) = request.inspect.filter(|asked| answered != Some(*asked)) {
             findings.interruptible = Some((inquiry, interruptible::inspect(inquiry.pid)));
-            // Before all that takes longer.
+            // Published at once, before anything that takes longer.
             mailbox.publish(&findings);
         }
         if request.save_asked.is_some() {
@@ -310,7 +310,7 @@ pub fn run(
             sensors.read(&mut findings.slow);
             findings.slow_at = now;
         }
-        // Reading shares walks page tables: the more it costs, the rarer.
+        // Reading shares walks page tables: the more it costs, the less often it is done.
         let (least, factor) = if request.urgent { (2, 50) } else { (20, 4000) };
         let rest = (least * SECOND_NS).max(rounds.shares_cost * factor);
         if request.count > 1 && !request.counted && rounds.shares.due(now, rest) {
@@ -323,8 +323,8 @@ pub fn run(
                 .filter_map(|pid| count_open_files(pid).value());
             findings.files = Reading::Value(open.sum());
         }
-        // Libraries come at the start or, in a new worker, at any time. What they mean
-        // matters near the wall, so while all is calm one process a time will do.
+        // Libraries are mapped at the start or, in a new worker, at any time. That matters near the wall, so one
+        // process per round suffices while nothing is urgent.
         let rest = match request.mapped_more {
             true => (SECOND_NS / 4).max(rounds.maps_cost * 20),
             false => pause(1, rounds.maps_pause / SECOND_NS),
@@ -352,8 +352,8 @@ pub fn run(
         }
         mailbox.publish(&findings);
 
-        // A paused tree that stays in memory helps nobody. The kernel takes its time for
-        // this, which is why it is done here.
+        // Memory of a paused tree that stays resident helps nobody. The kernel may take long to write it, so it is done
+        // here.
         if let Some(reclaim) = reclaim.as_mut().filter(|_| request.make_room) {
             reclaim.make_room(monotonic_ns);
         }

@@ -1,6 +1,6 @@
-//! The stride: the largest growth of one process between two looks in the last seconds.
+//! The stride: the largest growth of one process between two samples in the last seconds.
 
-/// How long the largest is remembered, nanoseconds.
+/// How long the largest growth is remembered.
 const WINDOW_NS: u64 = 5_000_000_000;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,7 +10,7 @@ pub struct Stride {
 }
 
 impl Stride {
-    /// Takes in how much one process has grown since the look before.
+    /// Records how much one process has grown since the sample before.
     pub fn observe(&mut self, now: u64, growth: u64) {
         if growth > self.bytes || !self.is_fresh(now) {
             *self = Stride {

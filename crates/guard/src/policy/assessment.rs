@@ -1,4 +1,4 @@
-//! Everything a decision looks at, in one place.
+//! What a decision is computed from: the history, the configuration, and the signals and forecast derived from them.
 
 use super::forecast::Outlook;
 use super::history::{Acts, Config, Forecast, History, PolicyInput};
@@ -6,7 +6,7 @@ use super::signals::Signals;
 use super::trend::seconds;
 use antifreeze_record::event::{Rung, Trigger};
 
-/// A rung, and the signal that decided.
+/// A rung, and the signal that led to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub rung: Rung,
@@ -18,7 +18,7 @@ impl Verdict {
         Verdict { rung, trigger }
     }
 
-    /// Not above a rung.
+    /// The same verdict, but not above this rung.
     pub fn at_most(self, rung: Rung) -> Verdict {
         Verdict {
             rung: self.rung.min(rung),
@@ -36,7 +36,7 @@ pub(super) struct Assessment<'a> {
 }
 
 impl<'a> Assessment<'a> {
-    /// None before the first look.
+    /// None before the first sample.
     pub fn new(history: &'a History, config: &'a Config) -> Option<Assessment<'a>> {
         let now = history.last()?;
         let outlook = Outlook::from_history(history);
@@ -53,12 +53,12 @@ impl<'a> Assessment<'a> {
         &self.history.acts
     }
 
-    /// Seconds since a stamp.
+    /// Seconds since a time.
     pub fn age(&self, at: u64) -> f64 {
         seconds(self.now.at.saturating_sub(at))
     }
 
-    /// Seconds of the past that are remembered.
+    /// Length of the history in seconds.
     pub fn known_for(&self) -> f64 {
         self.history
             .iter()
@@ -86,22 +86,22 @@ impl<'a> Assessment<'a> {
         self.now.room as f64
     }
 
-    /// Growth of the footprint in bytes a second, as far as it is known.
+    /// Growth of the footprint in bytes a second; 0 if unknown.
     pub fn growth(&self) -> f64 {
         self.forecast.map_or(0.0, |forecast| forecast.growth)
     }
 
-    /// The machine is about to be unusable: nothing may be waited for.
+    /// The machine is about to become unusable, so nothing can be waited for.
     pub fn critical(&self) -> bool {
         self.available() < self.reserve() / 4.0 || self.signals.storm()
     }
 
-    /// Some of the swap that the tree was allowed is left.
+    /// Whether the tree may still use swap.
     pub fn may_swap(&self) -> bool {
         self.room() > 0.0 && self.room() > self.available() - self.reserve()
     }
 
-    /// The tree grew until nothing was left of its room, and goes on.
+    /// The tree used up all of its room and continues to grow.
     pub fn grows_beyond_wall(&self) -> bool {
         let Signals {
             growing, tree_grew, ..
@@ -109,7 +109,7 @@ impl<'a> Assessment<'a> {
         self.config.wall && growing && tree_grew && self.room() < 0.0
     }
 
-    /// The tree uses more than all others together.
+    /// The tree uses more memory than all other processes together.
     pub fn tree_is_largest(&self) -> bool {
         self.now.footprint > self.now.others
     }

@@ -1,8 +1,7 @@
-//! When the tree meets its bound, if it goes on like this.
+//! Forecasts when the tree reaches its bound.
 //!
-//! The time comes from the fall of the room, which others can cause too; the growth that
-//! is told is the footprint's own. Two windows look back: a short one that sees a fast
-//! leak, and all that is remembered, which sees a slow one.
+//! The time comes from the fall of the room, which others can cause too; the reported growth is that of the footprint.
+//! A short window sees a fast leak, the whole history a slow one.
 
 use super::history::{Forecast, History, Motion, PolicyInput};
 use super::trend::{self, Trend};
@@ -10,13 +9,13 @@ use core::time::Duration;
 
 const SHORT_WINDOW_NS: u64 = 5_000_000_000;
 const LONG_WINDOW_NS: u64 = u64::MAX;
-/// A window this good is believed without asking a longer one.
+/// A window of this quality is used without a longer one.
 const GOOD_QUALITY: f64 = 0.5;
-/// Below this a line does not tell the past.
+/// Below this quality a line does not describe the past.
 const MIN_QUALITY: f64 = 0.1;
-/// A rise below this share of the total is told apart from nothing by nobody.
+/// A rise below this share of the total is noise.
 const MIN_RISE_SHARE: f64 = 1.0 / 4096.0;
-/// Whatever is further away is no forecast.
+/// Anything further away is no forecast, seconds.
 const MAX_FORECAST_S: f64 = 86_400.0;
 
 /// How the room falls and the footprint grows. Both stay as they are when a constant is
@@ -37,21 +36,21 @@ impl Outlook {
         }
     }
 
-    /// Whether the footprint rises along a line that can be believed.
+    /// Whether the footprint rises along a line of good quality.
     pub fn tree_grows(&self) -> bool {
         self.growth
             .is_some_and(|growth| growth.quality >= GOOD_QUALITY)
     }
 
-    /// The forecast from a moment on.
+    /// The forecast for this input.
     pub fn from(&self, now: &PolicyInput) -> Option<Forecast> {
         let fall = self.fall?;
         let time = now.room.max(0) as f64 / fall.slope;
         if fall.quality < MIN_QUALITY || !(0.0..MAX_FORECAST_S).contains(&time) {
             return None;
         }
-        // A second of growth says little about the next minute: loading a model looks
-        // like a leak until it ends. Trust reaches as far ahead as the past reaches back.
+        // A second of growth says little about the next minute: loading a model looks like a leak until it ends.
+        // Confidence reaches as far ahead as the window reaches back.
         let reach = (fall.span / time).min(1.0);
         Some(Forecast {
             time: Duration::try_from_secs_f64(time).ok()?,
@@ -61,13 +60,12 @@ impl Outlook {
     }
 }
 
-/// Time until the tree meets its bound. None when it does not go there, or when too
-/// little was seen of it running.
+/// Time until the tree reaches its bound. None if it does not grow towards it, or if too little was seen of it running.
 pub fn forecast(history: &History) -> Option<Forecast> {
     Outlook::from_history(history).from(history.last()?)
 }
 
-/// The rise of a height over the window that tells it best.
+/// The trend over the window that describes it best.
 fn best(history: &History, height: impl Fn(&PolicyInput) -> i64 + Copy) -> Option<Trend> {
     let least = history.last()?.total as f64 * MIN_RISE_SHARE;
     let rises = |trend: &Trend| trend.slope > 0.0 && trend.rise >= least.max(1.0);
@@ -76,7 +74,7 @@ fn best(history: &History, height: impl Fn(&PolicyInput) -> i64 + Copy) -> Optio
         .filter(rises)
         .filter(|trend| beyond_earlier(history, trend, height));
     match (short, long) {
-        // The longer past supports a forecast further ahead, where it tells the same.
+        // The longer window supports a forecast further ahead, if both agree.
         (Some(short), Some(long)) if short.quality >= GOOD_QUALITY => {
             let same = (0.67..1.5).contains(&(short.slope / long.slope));
             Some(if same && long.quality >= GOOD_QUALITY {
@@ -90,8 +88,8 @@ fn best(history: &History, height: impl Fn(&PolicyInput) -> i64 + Copy) -> Optio
     }
 }
 
-/// Whether the short window climbs beyond what was reached before it. A slow sawtooth
-/// climbs for seconds too, to where it has been.
+/// Whether the short window rises above what was reached before it. A slow sawtooth also rises for seconds, to where it
+/// has been.
 fn beyond_earlier(
     history: &History,
     short: &Trend,

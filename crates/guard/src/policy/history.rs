@@ -3,10 +3,10 @@
 use antifreeze_record::event::{Rung, Trigger};
 use core::time::Duration;
 
-/// How many moments are remembered.
+/// How many inputs are remembered.
 pub const HISTORY_INPUTS: usize = 256;
 
-/// What bounds the tree at a moment.
+/// The tightest bound on the memory of the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bound {
     /// The machine's memory, less the reserve.
@@ -23,41 +23,40 @@ pub enum Bound {
 pub enum Motion {
     #[default]
     Running,
-    /// We paused it.
+    /// The guard paused it.
     Paused,
-    /// The user stopped it (Ctrl-Z, kill -STOP). Never ours to continue.
+    /// The user stopped it (Ctrl-Z, kill -STOP). The guard never continues it.
     StoppedByUser,
 }
 
-/// One look, reduced to what decisions need. Bytes unless said otherwise.
+/// One sample, reduced to what decisions need. Bytes unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PolicyInput {
     /// Monotonic nanoseconds.
     pub at: u64,
-    /// What the tree may still take before it meets the tightest bound; negative beyond it.
+    /// Bytes the tree may still take before it reaches the tightest bound; negative beyond it.
     pub room: i64,
-    /// What lies between the wall and the bound, for the cushion to hand out: the bound
-    /// itself is exceeded only beyond both.
+    /// The part between the wall and the bound that the cushion may hand out: the bound is exceeded only beyond both.
     pub kept_back: u64,
     pub bound: Bound,
     /// The size of that bound: the machine's memory, the cgroup's limit, or the budget.
     pub total: u64,
     /// What the machine (or the cgroup above us, if tighter) can still give, reserve included.
     pub available: u64,
-    /// What is kept for the person.
+    /// Memory kept free for the user.
     pub reserve: u64,
-    /// What would come back if the tree ended.
+    /// Memory that would become free if the tree ended.
     pub footprint: u64,
-    /// What everybody else uses: total of the machine − available − footprint.
+    /// Memory used by all other processes: total of the machine − available − footprint.
     pub others: u64,
-    /// The largest growth of one process's VmData between two looks in the last seconds.
+    /// The largest growth of one process's VmData between two samples in the last seconds.
     pub stride: u64,
-    /// Counters since boot, in pages; None where the kernel does not tell.
+    /// Counters since boot, in pages; None if the kernel does not report them.
     pub swapped_in: Option<u64>,
     pub swapped_out: Option<u64>,
-    /// Swap space left, bytes: where the pages of a paused tree can go.
+    /// Free swap, where the pages of a paused tree can go.
     pub swap_free: Option<u64>,
-    /// Memory whose content is in swap as well, of the tree or of others: the kernel takes it back without a write.
+    /// Memory whose content is in swap as well, of any process: the kernel frees it without a write.
     pub swap_cached: u64,
     /// Direct and kswapd reclaim, pages scanned since boot.
     pub scanned: Option<u64>,
@@ -65,14 +64,14 @@ pub struct PolicyInput {
     pub stalled_us: Option<u64>,
     pub shm_free: Option<u64>,
     pub disk_free: Option<u64>,
-    /// What the tree has in swap beyond what it was allowed.
+    /// Swap used by the tree beyond what it was allowed.
     pub swap_beyond: u64,
-    /// Steps that its trainers say they made; None where nobody is known to train.
+    /// Steps that the trainers report; None if no process reports training.
     pub steps: Option<u32>,
     pub motion: Motion,
 }
 
-/// A save that was asked for.
+/// The state of the last requested save.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Save {
     #[default]
@@ -88,24 +87,24 @@ pub enum Save {
     },
 }
 
-/// What was done so far. The hands write it; the policy reads it.
+/// What the guard has done so far. The executor writes it; the policy reads it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Acts {
     pub rung: Rung,
     /// When this rung was entered.
     pub since: u64,
     pub save: Save,
-    /// How long a save takes, learned from the saves seen; a guess before the first.
+    /// How long a save takes, measured on earlier saves; an estimate before the first.
     pub save_time: Duration,
     pub braked_at: Option<u64>,
     pub paused_at: Option<u64>,
     pub resumed_at: Option<u64>,
-    /// When the person said `antifreeze resume`.
+    /// When the user ran `antifreeze resume`.
     pub resume_asked_at: Option<u64>,
     pub stop_sent_at: Option<u64>,
-    /// What was available when the stop was sent: a further fall shortens the deadline.
+    /// Available memory when the stop was sent: a further fall shortens the deadline.
     pub available_at_stop: u64,
-    /// What the tree held then: one that goes on growing does not mean to end.
+    /// The footprint at that time: a tree that continues to grow does not mean to end.
     pub footprint_at_stop: Option<u64>,
     pub kill_sent_at: Option<u64>,
     /// Requests refused at the wall so far, and when the last was.
@@ -113,20 +112,20 @@ pub struct Acts {
     pub walled_at: Option<u64>,
 }
 
-/// What the policy knows about the run. `can_save` and `dies_at_wall` are set for each decision; the rest stays the same
+/// The configuration of the policy. `can_save` and `dies_at_wall` are set for each decision; the rest stays the same
 /// during a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Limits are kept.
+    /// The guard sets limits.
     pub wall: bool,
     /// The trainer can be asked to save.
     pub can_save: bool,
     /// The trainer cannot survive a refused request (TensorFlow): stop it before the wall.
     pub dies_at_wall: bool,
-    /// It was not started by us: one that lives for more than this training, such as a notebook's
-    /// kernel. It is not ended but interrupted, and may go on.
+    /// It was not started by us and lives for more than this training, such as the kernel of a notebook. It is
+    /// interrupted instead of ended, and may continue.
     pub attached: bool,
-    /// All swap is memory itself (zram): what goes there leaves as little behind as it takes.
+    /// All swap is in memory (zram): writing pages there frees little.
     pub swap_is_memory: bool,
     /// A paused tree is written to swap, at the pace of its disk.
     pub pages_out: bool,
@@ -142,24 +141,24 @@ pub struct Decision {
     pub rung: Rung,
     pub trigger: Trigger,
     pub forecast: Option<Forecast>,
-    /// When to look again.
+    /// Time until the next sample.
     pub pace: Duration,
     /// A paused tree should go to swap now.
     pub page_out: bool,
 }
 
-/// Where the tree is going.
+/// When the tree will reach its bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forecast {
-    /// Until the tree meets its bound at this growth.
+    /// Time until the tree reaches its bound at this growth.
     pub time: Duration,
     /// Growth of the footprint, bytes a second.
     pub growth: f64,
-    /// 0 to 1: how well a straight line tells the recent past.
+    /// 0 to 1: how well a straight line fits the recent past.
     pub confidence: f64,
 }
 
-/// The recent moments, oldest first, and what was done.
+/// The recent inputs, oldest first, and what was done.
 #[derive(Clone)]
 pub struct History {
     inputs: [PolicyInput; HISTORY_INPUTS],

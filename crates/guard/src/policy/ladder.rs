@@ -1,10 +1,8 @@
-//! The ladder: one pure function from what was seen and done to the rung that is due.
+//! The ladder: computes which rung is due from the history.
 //!
-//! Up is immediate. Down takes at least two seconds and signals that stay clearly below
-//! where they rose, so that nobody is told the same twice. From stop there is no way down, but
-//! for what was only interrupted.
-//! While the answer is [`Rung::Checkpoint`] a save is wanted or under way: whoever sees it
-//! and has no save under way asks for one.
+//! Moving up is immediate. Moving down takes at least two seconds, and signals that stay clearly below their
+//! thresholds, so that no warning is repeated. A stop is never taken back, except after an interruption.
+//! [`Rung::Checkpoint`] means that a save is wanted or under way: the executor asks for one if none is.
 
 use super::assessment::{Assessment, Verdict};
 use super::history::{Config, Decision, History, Motion};
@@ -13,11 +11,11 @@ use super::{ending, pause, save};
 use super::{pace, pageout};
 use antifreeze_record::event::{Rung, Trigger};
 
-/// Seconds a rung is kept at least; and the brake, which is felt each time it changes.
+/// Seconds for which a rung is kept at least. The brake is kept longer, because each change is felt.
 const MIN_RUNG_S: f64 = 2.0;
 const MIN_BRAKE_S: f64 = 10.0;
 
-/// What should be done now.
+/// Decides what to do now.
 pub fn decide(history: &History, config: &Config) -> Decision {
     let Some(assessment) = Assessment::new(history, config) else {
         return Decision {
@@ -56,7 +54,7 @@ fn choose(assessment: &Assessment) -> Verdict {
     settle(assessment, due)
 }
 
-/// The highest rung that is due, were there nothing before it.
+/// The highest rung that is due, regardless of the present one.
 fn due(assessment: &Assessment) -> Verdict {
     if let Some(trigger) = rungs::stop(assessment) {
         let rung = if rungs::stop_can_wait(assessment) {
@@ -78,12 +76,12 @@ fn due(assessment: &Assessment) -> Verdict {
     rungs::below_pause(assessment, &Heights::entering(assessment))
 }
 
-/// How far down from the present rung.
+/// How far to move down from the present rung.
 fn settle(assessment: &Assessment, due: Verdict) -> Verdict {
     let present = assessment.acts().rung;
     let saving = save::pending(assessment);
     if present == Rung::Checkpoint && !saving && !save::wanted(assessment) {
-        // The save is done or was missed; keeping the rung would ask for another.
+        // The save is complete or was missed; keeping the rung would request another.
         return settled(assessment, due, Rung::Brake);
     }
     let kept = if present == Rung::Brake {
@@ -106,8 +104,8 @@ fn settled(assessment: &Assessment, due: Verdict, most: Rung) -> Verdict {
     }
 }
 
-/// What the user stopped is left alone: it cannot save, does not grow, and is not ours to
-/// continue. Only when the machine is lost otherwise, and it is what fills it, is it ended.
+/// A tree that the user stopped is left alone: it cannot save, does not grow, and must not be continued by us. It is
+/// ended only if the machine is lost otherwise and the tree is what fills it.
 fn while_user_holds(assessment: &Assessment) -> Verdict {
     let lost = (assessment.signals.most_available as f64) < assessment.reserve() / 8.0;
     if lost && assessment.tree_is_largest() {

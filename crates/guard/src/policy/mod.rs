@@ -1,7 +1,5 @@
-//! What to do: pure functions from what was seen to what should be done.
-//!
-//! Nothing here reads the machine, acts on it, allocates or knows the time: the same
-//! history gives the same decision, today or replayed from a record.
+//! Decides what to do. All functions here are pure: they do not read the machine, act on it, allocate or read a clock,
+//! so the same history gives the same decision, during a run or replayed from a record.
 //!
 //! [`decide`] chooses the rung of the ladder; [`plan`] places the wall.
 

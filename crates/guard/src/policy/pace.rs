@@ -1,4 +1,4 @@
-//! When to look again: often enough to see the room go before it is gone.
+//! Computes the time until the next sample: short enough to see the room shrink before it is gone.
 
 use super::assessment::Assessment;
 use super::history::PolicyInput;
@@ -7,13 +7,13 @@ use core::time::Duration;
 
 pub(super) const FASTEST: Duration = Duration::from_millis(75);
 const SLOWEST: Duration = Duration::from_secs(2);
-/// The slowest once something is the matter.
+/// The longest interval once a warning is due.
 const ALERT: Duration = Duration::from_millis(100);
-/// Bytes a second that any program can fill, even one that has been quiet so far.
+/// Bytes a second that any program can fill, even one that has been idle.
 const POSSIBLE_FILL: f64 = 1e9;
-/// Looks wanted before the room could be full.
+/// Samples to take before the room could be full.
 const SAMPLES_BEFORE_FULL: f64 = 4.0;
-/// The past in which a faster fill counts, nanoseconds.
+/// How far back a faster fill counts.
 const RECENT_NS: u64 = 5_000_000_000;
 
 pub(super) fn for_rung(assessment: &Assessment, rung: Rung) -> Duration {
@@ -29,7 +29,7 @@ pub(super) fn for_rung(assessment: &Assessment, rung: Rung) -> Duration {
         .clamp(FASTEST, slowest)
 }
 
-/// The fastest fall of the room between two looks lately, at least what is possible.
+/// The fastest fall of the room between two recent samples, and at least what any program can fill.
 fn fill_rate(assessment: &Assessment) -> f64 {
     let newer = assessment.history.recent(RECENT_NS);
     let older = newer.clone().skip(1);
@@ -39,7 +39,7 @@ fn fill_rate(assessment: &Assessment) -> f64 {
         .fold(POSSIBLE_FILL, f64::max)
 }
 
-/// Bytes a second; looks closer than a millisecond are taken as a millisecond apart.
+/// Bytes a second; samples closer than a millisecond count as a millisecond apart.
 fn fall(newer: &PolicyInput, older: &PolicyInput) -> f64 {
     let time = newer.at.saturating_sub(older.at).max(1_000_000) as f64 / 1e9;
     (i128::from(older.room) - i128::from(newer.room)) as f64 / time

@@ -1,8 +1,7 @@
-//! When the tree waits for others, and when it goes on.
+//! Decides when the tree is paused, and when it continues.
 //!
-//! A pause helps only against somebody else's growth that will pass. It is never longer
-//! than its deadline, and after it the tree runs for a while before it can be paused
-//! again, unless the others take still more.
+//! A pause helps only if other programs grow and will shrink again. It never exceeds its deadline. After it the tree
+//! runs for a while before it can be paused again, unless the other programs take still more.
 
 use super::assessment::{Assessment, Verdict};
 use super::history::Bound;
@@ -12,28 +11,28 @@ use super::signals::STALL_SHARE;
 use antifreeze_record::event::{Rung, Trigger};
 use core::time::Duration;
 
-/// The time after a resume in which only worse than before pauses again.
+/// The time after a resume in which only a worse situation pauses again.
 pub const BACK_OFF: Duration = Duration::from_secs(60);
 
-/// Seconds from the end of memory, as fast as it goes, at which a pause comes early: it takes
-/// a disk that long to take in what the tree holds.
+/// Seconds until memory runs out, at the present rate, at which a pause is early: a disk takes that long to take in the
+/// tree.
 pub(super) const FAST_S: f64 = 4.0;
-/// The same, and the room in reserves, for a tree that is written to swap: its writes leave the disk free for others in
-/// between, and what is not written in time the kernel takes from all programs alike.
+/// The same, and the room in multiples of the reserve, for a tree that is written to swap: its writes leave gaps for
+/// other programs, and the kernel takes what is not written in time from all programs alike.
 const FAST_TO_PAGE_OUT_S: f64 = 6.0;
 const ROOM_TO_PAGE_OUT: f64 = 2.5;
 
-/// A step that let go of its memory so long ago will soon do so again, nanoseconds.
+/// A step that freed its memory this recently will soon do so again.
 const STEP_NS: u64 = 1_500_000_000;
 
-/// Seconds without a storm, and without a fall, that count as over.
+/// Seconds without a storm and without a fall after which the shortage is over.
 const STILL_S: f64 = 2.0;
 
-/// Whether somebody else's growth calls for a pause.
+/// Whether the growth of other programs calls for a pause.
 pub(super) fn due(assessment: &Assessment) -> bool {
     let signals = &assessment.signals;
-    // The tree's own coming and going says nothing of how fast the others take it, and at
-    // the end of a step there is only a moment with more.
+    // The least of the last two seconds: the swings of the tree do not tell how fast others grow, and at the end of a
+    // step there is briefly more.
     let least = signals.least_available as f64;
     let (time, room) = match assessment.config.pages_out {
         true => (FAST_TO_PAGE_OUT_S, ROOM_TO_PAGE_OUT),
@@ -52,8 +51,8 @@ pub(super) fn due(assessment: &Assessment) -> bool {
         && !can_wait_for_the_step(assessment)
 }
 
-/// A tree that is stopped in mid-step keeps what the step would have given back. While there
-/// is some room it may come to where it holds little.
+/// A tree that is stopped during a step keeps what the end of the step would have freed. While there is some room it
+/// may continue to where it holds little.
 fn can_wait_for_the_step(assessment: &Assessment) -> bool {
     let lately = || {
         let inputs = assessment.history.recent(STEP_NS);
@@ -67,7 +66,7 @@ fn can_wait_for_the_step(assessment: &Assessment) -> bool {
         && !assessment.signals.storm()
 }
 
-/// It was paused a while ago, and that is not to be repeated.
+/// Whether a recent pause rules out another one.
 pub(super) fn tried(assessment: &Assessment) -> bool {
     assessment
         .acts()
@@ -86,7 +85,7 @@ fn may_pause_again(assessment: &Assessment, resumed_at: u64) -> bool {
     assessment.age(resumed_at) > BACK_OFF.as_secs_f64() || worse
 }
 
-/// What becomes of a tree that is paused.
+/// What happens to a paused tree.
 pub(super) fn go_on(assessment: &Assessment) -> Verdict {
     if nowhere_to_go(assessment) {
         return Verdict::new(Rung::Stop, broken_why(assessment));
@@ -94,7 +93,7 @@ pub(super) fn go_on(assessment: &Assessment) -> Verdict {
     let acts = assessment.acts();
     let paused_at = acts.paused_at.unwrap_or(acts.since);
     let asked = acts.resume_asked_at.is_some_and(|at| at >= paused_at);
-    // What went to swap meanwhile wants to come back first, unless it is still in memory too.
+    // Pages that went to swap come back first, unless they are still in memory too.
     let to_return = if assessment.config.swap_is_memory {
         0
     } else {
@@ -117,8 +116,8 @@ pub(super) fn go_on(assessment: &Assessment) -> Verdict {
     } else {
         return Verdict::new(Rung::Pause, Trigger::OthersGrew);
     };
-    // It runs again, whatever the rest says: a stop has to be earned by running. Where
-    // the pressure is still on, running begins with a save.
+    // The tree runs again, whatever the other signals say: only a running tree can be stopped. If memory is still
+    // short, it begins with a save.
     let under_pressure = !room_again && save::wanted(assessment);
     let rung = if under_pressure {
         Rung::Checkpoint
@@ -128,8 +127,8 @@ pub(super) fn go_on(assessment: &Assessment) -> Verdict {
     Verdict::new(rung, trigger)
 }
 
-/// The pages of a paused tree go to swap. Once that is full the kernel would kill the tree
-/// where it stands; ended by us it may still clean up.
+/// Pages of a paused tree go to swap. Once swap is full, the kernel would kill the tree; if we end it, it may still
+/// clean up.
 fn nowhere_to_go(assessment: &Assessment) -> bool {
     let swap_is_full = assessment
         .now

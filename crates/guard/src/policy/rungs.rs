@@ -1,7 +1,6 @@
-//! When each rung is due. Signals are OR-ed.
+//! Decides when each rung is due. Any one signal suffices.
 //!
-//! A rung never becomes due because there is more memory: each condition is met the more
-//! easily the less is left.
+//! A rung never becomes due because there is more memory: less memory always meets a condition sooner.
 
 use super::assessment::{Assessment, Verdict};
 use super::history::{Bound, Forecast, PolicyInput};
@@ -9,20 +8,20 @@ use super::signals::STALL_SHARE;
 use super::{pause, save};
 use antifreeze_record::event::{Rung, Trigger};
 
-/// Forecasts below this are not acted on.
+/// Forecasts of lower confidence are ignored.
 pub(super) const MIN_CONFIDENCE: f64 = 0.5;
-/// Seconds in which a run is starting, or a training from its first step on; and steps, at least.
+/// Seconds for which a run, or a training after its first step, is starting; and its least number of steps.
 const START_S: f64 = 10.0;
 const FIRST_STEPS: u32 = 20;
-/// Looks for which a budget must have been exceeded.
+/// Samples for which a budget must have been exceeded.
 const LASTING_SAMPLES: usize = 3;
-/// Seconds of storm that a stop waits for.
+/// Seconds of storm before a stop.
 const LASTING_STORM_S: f64 = 5.0;
-/// Seconds of growth into swap that a stop waits for.
+/// Seconds of growth into swap before a stop.
 const LASTING_SWAP_S: f64 = 3.0;
 
-/// The heights that thresholds are held against. A rung is entered at its threshold and
-/// left only when the worst of the last two seconds stays below 80 % of it.
+/// The values that thresholds are compared with. A rung is entered at its threshold and left only when the worst of the
+/// last two seconds stays below 80 % of it.
 #[derive(Clone, Copy)]
 pub(super) struct Heights {
     room: f64,
@@ -65,7 +64,7 @@ impl Heights {
         self.available < bytes * self.ease
     }
 
-    /// Beyond the bound; for staying, within a few percent of it.
+    /// Beyond the bound, or for staying, within a few percent of it.
     fn bound_broken(&self, assessment: &Assessment) -> bool {
         let beyond_wall = self.room + assessment.now.kept_back as f64;
         beyond_wall < assessment.total() * (self.ease - 1.0) / 10.0
@@ -103,9 +102,8 @@ fn warn(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
     }
     let forecast = heights.forecast_within(assessment, (4.0 * assessment.save_time()).max(60.0))
         && !begins_to_train(assessment);
-    // A run that is over in seconds leaves no past to forecast from. Far from the bound a
-    // large stride is only a start: importing, loading. A rise of less than a stride is
-    // only a higher peak.
+    // A short run leaves no history to forecast from. Far from the bound a large stride is only startup: importing,
+    // loading. A rise of less than a stride is only a higher peak.
     let stride = assessment.now.stride as f64;
     let near = assessment.signals.growing
         && assessment.signals.tree_rise >= stride
@@ -113,8 +111,8 @@ fn warn(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
     if forecast || near {
         return Some(grower(assessment));
     }
-    // These end at a warning. A save onto a full disk would fail and may spoil the last
-    // good one; a full /dev/shm is met by whoever writes to it next, saved or not.
+    // These only cause a warning. A save onto a full disk would fail and may destroy the last good one; a full /dev/shm
+    // fails the next write to it, saved or not.
     if assessment.signals.disk_low {
         return Some(Trigger::DiskFull);
     }
@@ -128,18 +126,18 @@ fn brake(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
     if heights.available_below(assessment.reserve() / 2.0) {
         return Some(broken_why(assessment));
     }
-    // What is allowed to go to swap has to be pushed there before memory runs short.
+    // Memory that may go to swap has to be pushed there before memory runs short.
     if assessment.may_swap() && heights.available_below(1.5 * assessment.reserve()) {
         return Some(grower(assessment));
     }
-    // A run that has just begun fills its memory for a while; the wall stands behind it.
+    // A new run fills its memory for a while; the wall still protects the machine.
     let begun = assessment.known_for() < START_S && assessment.room() > assessment.total() / 4.0;
     let forecast = heights.forecast_within(assessment, (3.0 * assessment.save_time()).max(20.0));
     (forecast && !begun && !begins_to_train(assessment)).then(|| grower(assessment))
 }
 
-/// A save that comes too late is still asked for: a trainer that survives the wall can
-/// finish it there, and whatever is more urgent has a higher rung of its own.
+/// A save that may come too late is still requested: a trainer that survives the wall can finish it there, and anything
+/// more urgent has a higher rung.
 fn checkpoint(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
     if !save::wanted(assessment) && !save::pending(assessment) {
         return None;
@@ -156,8 +154,8 @@ fn checkpoint(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
     (forecast && !begins_to_train(assessment)).then(|| grower(assessment))
 }
 
-/// Frameworks, a model, the first batches, the optimizer's own memory: whoever is seen to be at that
-/// grows fast and then no more. Not where little is left: then it counts all the same.
+/// Whether the tree loads frameworks, a model, the first batches or the memory of the optimizer: it grows fast and then
+/// stops. Ignored if little memory is left.
 fn begins_to_train(assessment: &Assessment) -> bool {
     let has_begun = |input: &PolicyInput| input.steps.is_some_and(|steps| steps > 0);
     let begins = match assessment.now.steps {
@@ -174,7 +172,7 @@ fn begins_to_train(assessment: &Assessment) -> bool {
     begins && assessment.room() > assessment.total() / 4.0
 }
 
-/// The tree must end so that the machine, or the run's last save, lives.
+/// Whether the tree must end so that the machine, or the last save of the run, survives.
 pub(super) fn stop(assessment: &Assessment) -> Option<Trigger> {
     let signals = &assessment.signals;
     if assessment.now.bound == Bound::Budget && budget_exceeded(assessment) {
@@ -183,7 +181,7 @@ pub(super) fn stop(assessment: &Assessment) -> Option<Trigger> {
     if on_doorstep(assessment) {
         return Some(Trigger::TreeGrowth);
     }
-    // No cushion catches it beyond the wall; what is left there is for ending well.
+    // Beyond the wall an attached process has no cushion; what is left there is for ending cleanly.
     if assessment.config.attached && assessment.grows_beyond_wall() {
         return Some(bound_why(assessment));
     }
@@ -199,7 +197,7 @@ pub(super) fn stop(assessment: &Assessment) -> Option<Trigger> {
             Bound::Machine | Bound::Cgroup => Trigger::TreeGrowth,
         });
     }
-    // Others grew: that is what a pause is for, as long as it was not tried in vain.
+    // If others grew, a pause is the answer, unless it was tried without success.
     if !signals.tree_grew && !pause::tried(assessment) {
         return None;
     }
@@ -209,14 +207,13 @@ pub(super) fn stop(assessment: &Assessment) -> Option<Trigger> {
     if signals.storm_for > LASTING_STORM_S && assessment.tree_is_largest() {
         return Some(Trigger::SwapStorm);
     }
-    // Without a wall nothing else keeps the tree inside its bound.
+    // Without a wall nothing else keeps the tree within its bound.
     (!assessment.config.wall && signals.tree_grew && assessment.room() < 0.0)
         .then(|| bound_why(assessment))
 }
 
-/// The reserve has been broken for a while, by the largest, and it shows: everything waits
-/// for memory, or the tree lives on swap that was never its to use. A slow disk keeps the
-/// rate of a storm down and makes it no milder.
+/// The reserve has been broken for a while by the largest user of memory, with visible effect: processes wait for
+/// memory, or the tree uses swap it was not allowed. A slow disk lowers the rate of a storm without making it milder.
 fn starves_others(assessment: &Assessment) -> bool {
     let broken_for = assessment
         .history
@@ -225,7 +222,7 @@ fn starves_others(assessment: &Assessment) -> bool {
         .take_while(|input| input.room < 0)
         .last()
         .map_or(0.0, |since| assessment.age(since.at));
-    // The cushion may use half of the reserve; what grows beyond that has no wall.
+    // The cushion may use half of the reserve; growth beyond that meets no wall.
     let unwalled = assessment.signals.growing && assessment.room() < -assessment.reserve() / 2.0;
     let shows = unwalled
         || assessment.signals.stalled > STALL_SHARE
@@ -236,9 +233,9 @@ fn starves_others(assessment: &Assessment) -> bool {
         && shows
 }
 
-/// It grows where no wall stops it, and what is pushed out makes the room it grows into: swap
-/// that was never its to use. One that maps what it grows by meets the wall first, later by what
-/// was forgiven of its untouched memory; and whoever was just refused may be about to let go.
+/// The tree grows where no wall stops it, into memory that is freed by swapping it out. Growth by mapping meets the
+/// wall first, later by the forgiven part of untouched memory; and a tree that was just refused memory may be about to
+/// free some.
 fn lives_on_swap(assessment: &Assessment) -> bool {
     let refused_lately = assessment
         .acts()
@@ -263,8 +260,7 @@ fn lives_on_swap(assessment: &Assessment) -> bool {
         && !refused_lately
 }
 
-/// Beyond the budget for several looks: the wall stands at nothing more by then, so it is
-/// something the wall does not see.
+/// Beyond the budget for several samples: the wall leaves no head-room by then, so the wall does not see the growth.
 fn budget_exceeded(assessment: &Assessment) -> bool {
     let mut latest = assessment.history.iter().rev().take(LASTING_SAMPLES);
     assessment.history.iter().count() >= LASTING_SAMPLES
@@ -274,8 +270,7 @@ fn budget_exceeded(assessment: &Assessment) -> bool {
         })
 }
 
-/// Seconds until the run meets its end: the wall, or the doorstep at which a trainer that
-/// cannot survive the wall is stopped.
+/// Seconds until the run reaches the wall, or the point at which a trainer that cannot survive the wall is stopped.
 fn time_to_end(assessment: &Assessment, forecast: &Forecast) -> f64 {
     let time = forecast.time.as_secs_f64();
     if !assessment.config.dies_at_wall || assessment.room() <= 0.0 {
@@ -284,16 +279,16 @@ fn time_to_end(assessment: &Assessment, forecast: &Forecast) -> f64 {
     time * (1.0 - doorstep(assessment) / assessment.room()).max(0.0)
 }
 
-/// Where a trainer that cannot survive the wall has to be stopped.
+/// The room at which a trainer that cannot survive the wall is stopped, in bytes.
 fn doorstep(assessment: &Assessment) -> f64 {
     (2.0 * assessment.now.stride as f64)
         .max(1.5 * assessment.growth())
-        // Starting up takes large strides, far from any wall.
+        // Startup takes large strides, far from any wall.
         .min(assessment.total() / 8.0)
         .max(0.03 * assessment.total())
 }
 
-/// While it saves it is given a third of that: the save ends either way, and may end well.
+/// A third of the distance during a save, which may still complete.
 fn on_doorstep(assessment: &Assessment) -> bool {
     let share = if save::pending(assessment) { 3.0 } else { 1.0 };
     assessment.config.dies_at_wall
@@ -306,7 +301,7 @@ pub(super) fn stop_can_wait(assessment: &Assessment) -> bool {
     !on_doorstep(assessment) && save::comes_first(assessment)
 }
 
-/// Something is wrong already, not only foreseen.
+/// A shortage that is present, not only forecast.
 fn hard(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
     if heights.storm {
         return Some(Trigger::SwapStorm);
@@ -321,7 +316,7 @@ fn hard(assessment: &Assessment, heights: &Heights) -> Option<Trigger> {
         .then(|| broken_why(assessment))
 }
 
-/// Who brings the bound nearer.
+/// Which side brings the bound nearer.
 fn grower(assessment: &Assessment) -> Trigger {
     if assessment.signals.others_grew() && !assessment.signals.tree_grew {
         Trigger::OthersGrew
@@ -330,7 +325,7 @@ fn grower(assessment: &Assessment) -> Trigger {
     }
 }
 
-/// Less is left than was to be kept.
+/// Why less memory is left than the reserve.
 pub(super) fn broken_why(assessment: &Assessment) -> Trigger {
     match assessment.now.bound {
         Bound::Cgroup => Trigger::CgroupLimit,

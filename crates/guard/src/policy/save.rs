@@ -1,19 +1,19 @@
-//! Whether a save is under way, wanted, or no longer possible.
+//! Decides whether a save is under way, wanted, or no longer possible.
 
 use super::Bound;
 use super::assessment::Assessment;
 use super::history::Save;
 use super::rungs::MIN_CONFIDENCE;
 
-/// Seconds between two saves, however quick they are; and when much has come since the last.
+/// Seconds between two saves, however quick they are; and if memory has grown much since the last.
 const SAVE_INTERVAL_S: f64 = 60.0;
 const SHORT_SAVE_INTERVAL_S: f64 = 15.0;
-/// Seconds from the wall at which a save is the last that can be had,
+/// Seconds before the wall at which a save is the last that is possible,
 const LAST_CALL_S: f64 = 2.0;
 /// and for which it counts as such.
 const FRESH_S: f64 = 3.0;
 
-/// A save that was asked for and may still come.
+/// Whether a requested save may still complete.
 pub(super) fn pending(assessment: &Assessment) -> bool {
     match assessment.acts().save {
         Save::Asked { at } => assessment.age(at) <= (3.0 * assessment.save_time()).max(10.0),
@@ -21,7 +21,7 @@ pub(super) fn pending(assessment: &Assessment) -> bool {
     }
 }
 
-/// A save would help: there is none, or the last one is old or far behind.
+/// Whether a save would help: there is none, or the last one is old or far behind.
 pub(super) fn wanted(assessment: &Assessment) -> bool {
     let long_ago = |at| assessment.age(at) > (10.0 * assessment.save_time()).max(SAVE_INTERVAL_S);
     assessment.config.can_save
@@ -37,16 +37,15 @@ pub(super) fn wanted(assessment: &Assessment) -> bool {
         }
 }
 
-/// The run is saved and goes on growing beyond the wall, bit by bit, out of what is kept for
-/// small requests. The next refusal would fall on any line, where nobody catches it; to end
-/// now loses nothing.
+/// Whether the run is saved and continues to grow beyond the wall, out of the reserve for small requests. The next
+/// refusal would hit any line, where nothing catches it; ending now loses nothing.
 pub(super) fn is_all_there_is_to_do(assessment: &Assessment) -> bool {
     let refused_lately = assessment
         .acts()
         .walled_at
         .is_some_and(|at| assessment.age(at) < FRESH_S);
-    // The wall of a budget stands a little later until the slow worker has seen which data are files: the next large request
-    // meets it. Half of what is kept for small ones is still there.
+    // The wall of a budget stands later until the slow worker has found out which data are files: the next large
+    // request meets it. Half of the reserve for small requests is still there.
     let later = match assessment.now.bound {
         Bound::Budget => assessment.now.kept_back as f64 / 2.0,
         Bound::Machine | Bound::Cgroup => 0.0,
@@ -65,14 +64,14 @@ pub(super) fn comes_first(assessment: &Assessment) -> bool {
     pending(assessment) || (wanted(assessment) && time_left(assessment) >= assessment.save_time())
 }
 
-/// Seconds until the machine is critical, at the present fall.
+/// Seconds until the machine is critical, at the present rate.
 fn time_left(assessment: &Assessment) -> f64 {
     let left = assessment.available() - assessment.reserve() / 4.0;
-    // No fall leaves all the time there is.
+    // Without a fall the time is unlimited.
     left / assessment.signals.available_fall.max(f64::MIN_POSITIVE)
 }
 
-/// The next request may be the one that is refused. Who cannot survive that is ended before.
+/// Whether the next request may be the one that is refused. A trainer that cannot survive that is ended earlier.
 pub(super) fn is_last_call(assessment: &Assessment) -> bool {
     if assessment.config.dies_at_wall {
         return false;
@@ -84,7 +83,7 @@ pub(super) fn is_last_call(assessment: &Assessment) -> bool {
         || (assessment.signals.growing && assessment.signals.tree_grew && soon)
 }
 
-/// Another tenth of the total was taken since.
+/// Whether the tree has taken another tenth of the total since then.
 fn grew_since(assessment: &Assessment, at: u64) -> bool {
     let then = assessment
         .history

@@ -1,4 +1,4 @@
-//! What the recent past says besides the forecast: storms, stalls, who grew, what is low.
+//! Computes the signals other than the forecast from the recent past: swap storms, stalls, which side grew, low space.
 //!
 //! Every signal that depends on how much memory is left gets weaker when more is left.
 
@@ -8,51 +8,51 @@ use super::trend::seconds;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Swap-in is judged over pieces of at least this length: single looks are too bursty.
+/// Swap-in is measured over at least this length: single samples are too bursty.
 const PIECE_NS: u64 = SECOND_NS * 2 / 5;
 /// Pages a second that come back from swap in a storm.
 const STORM_RATE: f64 = 1000.0;
-/// A start-up burst is shorter than this.
+/// Seconds after which swap-in is a storm; a start-up burst is shorter.
 const STORM_AFTER: f64 = 1.0;
-/// Share of the time in which everything waits for memory.
+/// Share of time in which all processes wait for memory that counts as stalling.
 pub(super) const STALL_SHARE: f64 = 0.15;
-/// Pages scanned a second that count as reclaim going on.
+/// Pages scanned a second that count as reclaim.
 const RECLAIM_RATE: f64 = 1000.0;
-/// How far back we look for who grew, and what of it counts as now.
+/// How far back growth is measured, and what part of it counts as now.
 const GROWTH_WINDOW_NS: u64 = 30 * SECOND_NS;
 const GROWTH_NOW_NS: u64 = SECOND_NS;
-/// Room counts as regained or lost for good when it lasted this long.
+/// Room counts as regained or lost once it has lasted this long.
 pub(super) const SETTLED_NS: u64 = 2 * SECOND_NS;
 /// Free space below these is low. A container's /dev/shm is often 64 MB in all.
 const DISK_LOW_BYTES: u64 = 1 << 30;
 const SHM_LOW_BYTES: u64 = 16 << 20;
-/// Space also counts as low when it would be gone within this time.
+/// Space is also low if it would be gone within this many seconds.
 const SPACE_SOON: f64 = 10.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Signals {
     /// Seconds for which pages have come back from swap at storm rate without a break.
     pub storm_for: f64,
-    /// Seconds since that last happened.
+    /// Seconds since the last storm.
     pub quiet_for: f64,
-    /// Share of the last second or so in which everything waited, while reclaim went on.
+    /// Share of about the last second in which all processes waited for memory, while reclaim went on.
     pub stalled: f64,
-    /// Bytes by which the others and the tree rose lately.
+    /// Bytes by which the others and the tree rose recently.
     pub others_rise: f64,
     pub tree_rise: f64,
-    /// What rises and falls all the time, bytes.
+    /// Bytes that rise and fall all the time.
     pub noise: f64,
-    /// The footprint rises, be it slowly.
+    /// The footprint rises, even if slowly.
     pub growing: bool,
-    /// The tree has a share in what happened that cannot be noise.
+    /// The tree grew by more than noise, and is part of the cause.
     pub tree_grew: bool,
     /// The footprint falls.
     pub shrinking: bool,
-    /// How fast the available memory fell lately, bytes a second.
+    /// How fast available memory fell recently, bytes a second.
     pub available_fall: f64,
-    /// How fast the others took memory lately, bytes a second.
+    /// How fast the others grew recently, bytes a second.
     pub others_growth: f64,
-    /// The worst and the best of the last two seconds.
+    /// The extremes of the last two seconds.
     pub least_room: i64,
     pub least_available: u64,
     pub most_available: u64,
@@ -95,19 +95,18 @@ impl Signals {
         }
     }
 
-    /// Pages come back from swap as fast as they go, and not just for a moment.
+    /// Whether pages keep coming back from swap as fast as they go.
     pub fn storm(&self) -> bool {
         self.storm_for >= STORM_AFTER
     }
 
-    /// Somebody else grew, more than the tree, and by more than the coming and going of
-    /// small programs.
+    /// Whether other programs grew more than the tree, and by more than the noise of small programs.
     pub fn others_grew(&self) -> bool {
         self.others_rise > self.tree_rise && self.others_rise > self.noise
     }
 }
 
-/// Seconds of storm up to now, and seconds since the last piece of one.
+/// Seconds of storm up to now, and seconds since the last storm.
 fn storm(history: &History) -> (f64, f64) {
     let mut inputs = history.recent(u64::MAX);
     let Some(mut end) = inputs.next() else {
@@ -125,7 +124,7 @@ fn storm(history: &History) -> (f64, f64) {
             break;
         };
         let rate = late.saturating_sub(early) as f64 / seconds(length);
-        // Pages also come back when there is plenty again; that is recovery, not a storm.
+        // Pages also come back when memory is plentiful again; that is recovery, not a storm.
         let hot = rate > STORM_RATE && end.available < end.reserve.saturating_mul(2);
         match (hot, hot_until) {
             (true, None) => {
@@ -153,8 +152,8 @@ fn measured(now: u64, until: u64, from: u64, pieces: u32) -> (f64, f64) {
     (lasted, seconds(now.saturating_sub(until)))
 }
 
-/// Share of the time in which everything waited for memory while pages were scanned.
-/// A compressed swap reports waiting in plenty, so waiting without reclaim is nothing.
+/// Share of time in which all processes waited for memory while pages were scanned. A compressed swap reports waiting
+/// while memory is plentiful, so waiting without reclaim does not count.
 fn stalled(history: &History, now: &PolicyInput) -> f64 {
     let waited = change(history, now, |input| input.stalled_us) / 1e6;
     let reclaiming = match now.scanned {
@@ -164,8 +163,7 @@ fn stalled(history: &History, now: &PolicyInput) -> f64 {
     if reclaiming { waited.max(0.0) } else { 0.0 }
 }
 
-/// How much a value changed per second over the last second or a little more; 0 when
-/// nothing that old is remembered.
+/// Change of a value per second over about the last second; 0 if nothing that old is remembered.
 fn change(
     history: &History,
     now: &PolicyInput,
@@ -181,16 +179,16 @@ fn change(
     (i128::from(late) - i128::from(early)) as f64 / seconds(now.at.saturating_sub(before.at))
 }
 
-/// Which edge of a series tells growth apart from coming and going.
+/// Which edge of a series shows growth rather than fluctuation.
 #[derive(Clone, Copy)]
 enum Edge {
-    /// The trainer's peaks: it returns to old ones at every step.
+    /// The peaks of the tree: it returns to old ones at every step.
     High,
-    /// What the others never let go of.
+    /// The lows of the others: what they never free.
     Low,
 }
 
-/// How much a series rose from the past half minute to now, at comparable heights.
+/// How much an edge rose from the past half minute to now.
 fn rise(history: &History, edge: Edge, value: impl Fn(&PolicyInput) -> u64) -> f64 {
     let now = history.last().map_or(0, |input| input.at);
     let is_now = |input: &&PolicyInput| now.saturating_sub(input.at) < GROWTH_NOW_NS;
@@ -206,7 +204,7 @@ fn rise(history: &History, edge: Edge, value: impl Fn(&PolicyInput) -> u64) -> f
     let early = inputs()
         .skip_while(is_now)
         .fold(None, |best, input| pick(best, value(input)))
-        // All that is remembered is a second: then its beginning is the past.
+        // If only a second is remembered, its beginning is the past.
         .or_else(|| inputs().last().map(&value));
     match (late, early) {
         (Some(late), Some(early)) => late.saturating_sub(early) as f64,

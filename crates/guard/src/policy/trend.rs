@@ -1,20 +1,19 @@
-//! How the peaks of a series rise: a straight line that outliers cannot bend.
+//! Fits a straight line to the peaks of a series, so that outliers cannot bend it.
 //!
-//! Training allocates and frees at every step, so the height of one look means little.
-//! The window is cut into equal spans of time and only the highest look of each counts;
-//! through those peaks goes the median of all pairwise slopes (Theil–Sen). A sawtooth of
-//! steady height is flat by this measure, whatever its period below a span, and looks may
-//! come at any spacing. Adding a constant to every value changes nothing.
+//! Training allocates and frees at every step, so the value of one sample means little. The window is cut into equal
+//! spans of time and only the highest sample of each counts; through those peaks goes the median of all pairwise slopes
+//! (Theil–Sen). A sawtooth of steady height is flat by this measure if its period is below a span, and samples may come
+//! at any spacing. Adding a constant to every value changes nothing.
 
 /// Spans a window is cut into. 66 pairs keep a trend far below the 50 µs it may cost.
 const SPANS: usize = 12;
 const PAIRS: usize = SPANS * (SPANS - 1) / 2;
-/// Fewer looks than this say nothing.
+/// Fewer samples than this give no trend.
 const MIN_SAMPLES: usize = 4;
-/// From here on more looks do not add trust. Fewer can fall together with the trainer's
-/// steps so that a sawtooth seems to climb slowly.
+/// More samples than this add no quality. Fewer can coincide with the steps of the trainer so that a sawtooth seems to
+/// rise slowly.
 const ENOUGH_SAMPLES: f64 = 16.0;
-/// A trend that is over loses this much of its trust.
+/// The quality of a trend that has ended is multiplied by this.
 const ENDED_TRUST: f64 = 0.3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,8 +24,8 @@ pub(super) struct Trend {
     pub rise: f64,
     /// Length of the window in seconds.
     pub span: f64,
-    /// 0 to 1: agreement of the slopes, the share of change that the line explains,
-    /// and whether there were enough looks.
+    /// 0 to 1: agreement of the slopes, the share of change that the line explains, and whether there were enough
+    /// samples.
     pub quality: f64,
     /// The highest value of the window.
     pub top: i64,
@@ -48,8 +47,8 @@ impl Peak {
     }
 }
 
-/// The trend of `(nanoseconds, value)`, newest first with stamps that never rise.
-/// None when there are too few looks or no time passed between them.
+/// The trend of `(nanoseconds, value)`, newest first with times that never rise. None if there are too few samples or
+/// no time passed between them.
 pub(super) fn of_peaks(points: impl Iterator<Item = (u64, i64)> + Clone) -> Option<Trend> {
     let (newest, _) = points.clone().next()?;
     let (oldest, looks) = points
@@ -106,7 +105,7 @@ pub(super) fn of_peaks(points: impl Iterator<Item = (u64, i64)> + Clone) -> Opti
     })
 }
 
-/// The highest look of each span, newest span first.
+/// The highest sample of each span, newest span first.
 fn peaks(
     points: impl Iterator<Item = (u64, i64)>,
     newest: u64,
@@ -146,8 +145,7 @@ fn spread(peaks: &[Option<Peak>; SPANS], first: Peak, slope: f64) -> f64 {
     median(rests).unwrap_or(0.0)
 }
 
-/// Whether the newest quarter goes on as the line says: a cache that has filled up leaves
-/// a rise behind in the window that is over.
+/// Whether the newest quarter continues the line: a cache that has filled up leaves a rise behind that is over.
 fn still_going(peaks: &[Option<Peak>; SPANS], slope: f64, span: f64) -> bool {
     let quarter = SPANS / 4;
     let highest = |from: usize| {

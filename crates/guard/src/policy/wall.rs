@@ -1,38 +1,38 @@
-//! What the wall remembers of one process, and what a changed limit means.
+//! Keeps what the wall knows about one process, and interprets a limit that was changed.
 //!
-//! The limit counts what a process has mapped (VmData); the machine feels what it has
-//! touched. The difference, its slack, is mostly harmless: libraries, stacks, arenas. Only
-//! slack that came lately is charged, because it may be about to be filled.
+//! The limit counts what a process has mapped (VmData); the machine only notices what it has touched. The difference,
+//! the slack, is mostly harmless: libraries, stacks, arenas. Only recent slack is charged, because it may be about to
+//! be filled.
 
-/// Length of one of the two buckets over which slack is remembered, nanoseconds.
+/// Length of each of the two buckets over which slack is remembered.
 const BUCKET_NS: u64 = 15_000_000_000;
 /// What a thread maps for its stack.
 const THREAD_STACK_BYTES: u64 = 8 << 20;
-/// Zeroed memory counts as used as far as it will be filled within so many seconds: the ladder needs less time to act.
+/// Zeroed memory counts as used as far as it will be filled within this time, the least the ladder needs to act.
 const FILLED_SECONDS: u64 = 4;
-/// A process younger than this may still be taking the limit it was born with, so that a
-/// limit other than ours is nobody's choice yet. Nanoseconds.
+/// A younger process may still be receiving the limit it was born with, so an unknown limit is not yet a choice of the
+/// program.
 const YOUNG_NS: u64 = 300_000_000;
 
-/// What the cushion inside a process says of its own limit.
+/// What the cushion of a process reports about its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnLimit {
-    /// The soft limit it gave itself last; 0 when it never did.
+    /// The soft limit that the process set itself last; 0 if it never did.
     pub limit: u64,
     /// The landing strip is open.
     pub landed: bool,
 }
 
-/// What the limit found on a process says.
+/// What a limit found on a process means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WallSign {
-    /// It is as it was set.
+    /// It is unchanged.
     None,
     /// A request was refused and the strip was opened.
     Landed,
     /// Small requests or thread starts drew on the reserve.
     DrewSmall,
-    /// The program itself, or somebody else, chose another limit.
+    /// The program or another process chose a different limit.
     Foreign,
 }
 
@@ -41,7 +41,7 @@ pub fn detect(found: u64, set: u64, own: OwnLimit) -> WallSign {
     if found == set {
         return WallSign::None;
     }
-    // The cushion may move on between the two readings, and only upwards.
+    // The cushion may raise its limit between the two readings, but never lower it.
     let by_cushion = own.limit == found || (found > set && own.limit > found);
     match (by_cushion, own.landed) {
         (true, true) => WallSign::Landed,
@@ -50,7 +50,7 @@ pub fn detect(found: u64, set: u64, own: OwnLimit) -> WallSign {
     }
 }
 
-/// A total that rises, and how much it has risen over the same two buckets as slack is remembered.
+/// A rising total, and how much it rose over the two buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Lately {
     total: u64,
@@ -63,7 +63,7 @@ impl Lately {
         self.total.saturating_sub(self.at_start[1])
     }
 
-    /// A bucket is over, and nothing was seen in the one before unless `continues`.
+    /// Starts a new bucket. Nothing was seen in the one before unless `continues`.
     fn next_bucket(&mut self, continues: bool) {
         let [current, before] = &mut self.at_start;
         *before = if continues { *current } else { self.total };
@@ -71,8 +71,7 @@ impl Lately {
     }
 }
 
-/// A limit that the process raised itself, by its strip or its small reserve, and what it
-/// had mapped then.
+/// A limit that the process raised itself, by its strip or its small reserve, and what it had mapped then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Opening {
     vm_data: u64,
@@ -80,17 +79,17 @@ struct Opening {
     strip: u64,
 }
 
-/// One process as the wall knows it. Bytes.
+/// What the wall knows about one process, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WallState {
     first_seen: Option<u64>,
     last_seen: u64,
     vm_data: u64,
-    /// Bytes of files that were told of: in all, since the last look, and before it but not seen at it.
+    /// Bytes of files that were reported: in all, since the last sample, and before it but not yet mapped in it.
     files: u64,
     files_new: u64,
     files_awaited: u64,
-    /// How far the limit may have been moved for files and libraries since the last look.
+    /// How far the limit may have moved for files and libraries since the last sample.
     moved_for_files: u64,
     reserved: Lately,
     zeroed: Lately,
@@ -98,10 +97,10 @@ pub struct WallState {
     growth: u64,
     shrank: bool,
     slack: u64,
-    /// What it held when it was last seen at another moment, and how much more a second since.
+    /// Resident memory and swap at the last sample of another time, and the growth per second since.
     held: u64,
     filled_a_second: u64,
-    /// The least slack of this bucket and of the one before.
+    /// The least slack of the present bucket and of the one before.
     floors: [Option<u64>; 2],
     bucket_since: u64,
     set: Option<u64>,
@@ -111,8 +110,8 @@ pub struct WallState {
 }
 
 impl WallState {
-    /// A process that was forked and runs the same program: what its parent chose for
-    /// itself holds for it too, and the slack it was born with is its parent's.
+    /// The state of a fork that runs the same program: the limit that its parent chose applies to it too, and the slack
+    /// it was born with belongs to the parent.
     pub fn child_of(parent: &WallState) -> WallState {
         WallState {
             chosen: parent.chosen,
@@ -122,31 +121,31 @@ impl WallState {
         }
     }
 
-    /// Slack is forgiven to a program that starts: it maps its libraries. A fork has them
-    /// already, and what it maps it means to use.
+    /// Whether slack is forgiven: a program that starts maps its libraries. A fork has them already and uses what it
+    /// maps.
     pub fn is_forgiven(&self) -> bool {
         !self.forked
     }
 
-    /// Forked a moment ago: it may be about to take what it was given at its birth.
+    /// Whether it was forked just now and may be about to take the head-room it got at birth.
     pub fn is_new_born(&self) -> bool {
         self.forked && self.young()
     }
 
-    /// Takes in what the cushion has told of so far: bytes of files that were mapped to be written to privately,
-    /// each a moment before it was mapped. They are no growth.
+    /// Records the bytes of files mapped for private writing that the cushion has reported, each before it was mapped.
+    /// They do not count as growth.
     pub fn exclude_file_growth(&mut self, files: u64) {
         self.files_new = files.saturating_sub(self.files);
         self.files = files;
     }
 
-    /// Takes in how much the cushion says that was reserved and allocated zeroed so far.
+    /// Records how much the cushion has reported as reserved and as allocated zeroed.
     pub fn exclude_untouched(&mut self, reserved: u64, zeroed: u64) {
         self.reserved.total = reserved;
         self.zeroed.total = zeroed;
     }
 
-    /// Takes in one look at the process. A second one of the same moment goes on with the first.
+    /// Records one sample of the process. A second sample of the same time continues the first.
     pub fn observe(&mut self, now_ns: u64, vm_data: u64, rss_anon: u64, swap: u64, threads: u64) {
         let (grown, shrank) = match self.last_seen == now_ns {
             true => (self.growth, self.shrank),
@@ -181,8 +180,8 @@ impl WallState {
             .saturating_sub(swap)
             .saturating_sub(stacks);
         self.remember_slack(now_ns);
-        // Closing the strip while the handler still runs on it made Python segfault, and
-        // moving the limit renews the small reserve, which a leak would drink in sips.
+        // Closing the strip while the error handler still runs on it made Python segfault. Moving the limit also renews
+        // the small reserve, which a leak would use up bit by bit.
         self.opening = self
             .opening
             .filter(|opening| vm_data.saturating_add(opening.strip / 2) >= opening.vm_data);
@@ -204,8 +203,8 @@ impl WallState {
         *current = Some(current.map_or(self.slack, |floor| floor.min(self.slack)));
     }
 
-    /// Takes in the soft limit found on the process, and what its cushion says. `strip` is the size of a landing
-    /// strip, and `small` that of the reserve for small requests.
+    /// Records the soft limit found on the process, and what its cushion reports. `strip` is the size of a landing
+    /// strip, `small` that of the reserve for small requests.
     pub fn notice(&mut self, found: u64, own: OwnLimit, strip: u64, small: u64) -> WallSign {
         let Some(set) = self.set else {
             return WallSign::None;
@@ -214,7 +213,7 @@ impl WallState {
         if sign == WallSign::Foreign && self.young() {
             sign = WallSign::None;
         }
-        // Not drawn, but moved by the size of a file: nothing of it may be used for anything else.
+        // Raised by the size of a file and not drawn: none of it may be used for anything else.
         let of_files = found.saturating_sub(set) <= self.moved_for_files;
         if self.moved_for_files > 0
             && of_files
@@ -224,8 +223,8 @@ impl WallState {
         }
         match sign {
             WallSign::Landed | WallSign::DrewSmall => {
-                // A limit that was raised to load a library may be found before the cushion says why. The cushion hands
-                // out no more than strip and reserve, so no more than that stays open.
+                // A limit that was raised to load a library may be found before the cushion reports why. The cushion
+                // hands out at most strip and reserve, so no more than that stays open.
                 let most = self.vm_data.saturating_add(strip).saturating_add(small);
                 self.opening = Some(Opening {
                     vm_data: self.vm_data,
@@ -240,8 +239,7 @@ impl WallState {
         sign
     }
 
-    /// What a process without a cushion says by the limit that is found on it: the shim in its
-    /// interpreter opens a strip as a cushion would.
+    /// What the limit found on a process without a cushion means: the shim opens a strip as a cushion would.
     pub fn own_opening(&self, found: u64, strip: u64) -> OwnLimit {
         let opened = self
             .set
@@ -252,7 +250,7 @@ impl WallState {
         }
     }
 
-    /// Remembers a limit the program had chosen before the wall stood, such as `ulimit -d`.
+    /// Remembers a limit that the program chose before the wall was set, such as `ulimit -d`.
     pub fn respect(&mut self, limit: u64) {
         self.chosen = Some(limit);
     }
@@ -262,7 +260,7 @@ impl WallState {
         self.set = Some(limit);
     }
 
-    /// Forgets the limit that was set: the process has none now, and the next plan sets one.
+    /// Forgets the limit: the process has none now, and the next plan sets one.
     pub fn was_lifted(&mut self) {
         self.set = None;
     }
@@ -281,17 +279,17 @@ impl WallState {
         self.high_water
     }
 
-    /// What it mapped more between the last two looks.
+    /// Growth of mapped memory between the last two samples.
     pub fn growth(&self) -> u64 {
         self.growth
     }
 
-    /// It has given some back since the look before.
+    /// Whether mapped memory has shrunk since the sample before.
     pub fn shrank(&self) -> bool {
         self.shrank
     }
 
-    /// Slack that came within the last half minute.
+    /// Slack that appeared within the last half minute.
     pub fn recent_slack(&self) -> u64 {
         let [current, before] = self.floors;
         let floor = match (current, before) {
@@ -302,35 +300,35 @@ impl WallState {
         self.slack.saturating_sub(floor)
     }
 
-    /// How much of the recent slack was reserved and is not meant to be filled.
+    /// How much of the recent slack was reserved and will not be filled.
     pub fn reserved_lately(&self) -> u64 {
         self.reserved.bytes()
     }
 
-    /// How much of the recent slack was allocated zeroed, less what the process would fill of it in the next seconds
-    /// at the rate at which it has filled memory since the last look.
+    /// How much of the recent slack was allocated zeroed, less what the process will fill of it in the next seconds at
+    /// its present rate.
     pub fn zeroed_lately(&self) -> u64 {
         let soon = self.filled_a_second.saturating_mul(FILLED_SECONDS);
         self.zeroed.bytes().saturating_sub(soon)
     }
 
-    /// The limit as it stands, as far as we know.
+    /// The limit that was last set or found.
     pub fn limit(&self) -> Option<u64> {
         self.set
     }
 
-    /// The limit must not fall below this while what it was opened for is in use.
+    /// The limit must not fall below this while what it was raised for is in use.
     pub fn opened(&self) -> Option<u64> {
         self.opening.map(|opening| opening.limit)
     }
 
-    /// Whether so many bytes more are beyond the limit that the program chose for itself, if it did.
+    /// Whether this many more bytes exceed the limit that the program chose itself; None if it chose none.
     pub fn beyond_chosen(&self, bytes: u64) -> Option<bool> {
         let chosen = self.chosen?;
         Some(self.vm_data.saturating_add(bytes) > chosen)
     }
 
-    /// The limit the program chose for itself; ours is never above it.
+    /// The limit that the program chose itself; ours is never above it.
     pub fn chosen(&self) -> Option<u64> {
         self.chosen
     }

@@ -1,28 +1,26 @@
-//! Where the wall stands: the RLIMIT_DATA soft limit of every process of the tree.
+//! Computes the wall: the RLIMIT_DATA soft limit of every process of the tree.
 //!
-//! Limit = what a process has mapped + what the tree may still take. A limit is never
-//! below what is mapped already, never above what the program chose for itself, and the
-//! hard limit is not our business.
+//! The limit is what a process has mapped plus what the tree may still take. It is never below what is mapped already
+//! and never above what the program chose itself. The hard limit is not changed.
 
 use super::history::Bound;
 use super::wall::WallState;
 
-/// Slack of a program that is never charged: importing torch maps about 480 MB untouched, 400 MB
-/// of them the data of libraries.
+/// Slack that is never charged to a program: importing torch maps about 480 MB untouched, 400 MB of them library data.
 const FORGIVEN_SLACK_BYTES: u64 = 512 << 20;
-/// Limits this close to each other are the same: a syscall saved.
+/// Limits this close to each other count as equal, which saves a system call.
 const MIN_LIMIT_CHANGE_BYTES: u64 = 1 << 20;
-/// Of threatened head-room, what goes to processes that do not grow: one part in this.
+/// One part in this many of threatened head-room goes to processes that do not grow.
 const IDLE_PART: u64 = 8;
-/// So much is promised to each of many, so that not every little thing has to be asked for.
+/// Each of many processes is promised this much, so that small requests need not be asked for.
 const MIN_SHARE_BYTES: u64 = 16 << 20;
 /// What an allocator takes from the kernel beyond a request.
 const ALLOCATOR_SPARE_BYTES: u64 = 1 << 20;
 
-/// What the tree as a whole has and may still take. Bytes.
+/// What the tree as a whole uses and may still take, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WallRoom {
-    /// Limits are kept at all.
+    /// Whether limits are set at all.
     pub wall: bool,
     pub room: i64,
     pub bound: Bound,
@@ -34,24 +32,24 @@ pub struct WallRoom {
     pub peak: u64,
     /// The room shrinks because the tree grows, not because others do.
     pub tree_grows: bool,
-    /// The tree was paused lately and has to run now, room or no room.
+    /// The tree was paused recently and has to run now, whatever the room.
     pub resumed: bool,
-    /// What the tree has in swap beyond what it was allowed.
+    /// Swap used by the tree beyond what it was allowed.
     pub swap_beyond: u64,
-    /// It saves or ends, because it was asked to: what that takes is not refused.
+    /// It was asked to save or to end; what that takes is not refused.
     pub leaving: bool,
-    /// What every process gets beyond its share, where no cushion hands it out when it is needed.
+    /// What every process without a cushion gets beyond its share.
     pub handed_out: u64,
 }
 
 impl WallRoom {
-    /// What a steady tree may take back of its own peak although the room says no: others
-    /// took it, and failing the next step of an innocent helps nobody. Half the reserve
-    /// may go for that; from there on the ladder pauses the tree. Of a budget nobody else takes.
+    /// What a steady tree may take back up to its own peak without room: others took the memory, and failing the next
+    /// step of an innocent tree helps nobody. At most half the reserve; beyond that the ladder pauses the tree. A
+    /// budget is not shared with others.
     fn returning(&self) -> u64 {
         let deepest = match self.bound {
             Bound::Budget => return 0,
-            // Where no pause may come, the next that helps is a stop, at a quarter.
+            // Where no pause is possible, a stop comes next, at a quarter of the reserve.
             Bound::Machine | Bound::Cgroup if self.resumed => -signed(self.reserve / 4 * 3),
             Bound::Machine | Bound::Cgroup => -signed(self.reserve / 2),
         };
@@ -62,8 +60,7 @@ impl WallRoom {
         }
     }
 
-    /// What the tree may take. What was pushed to swap to make room for others is no room
-    /// for more of the same.
+    /// What the tree may take. Memory that was pushed to swap is no room for more growth.
     fn left(&self) -> i64 {
         let swapped = if self.tree_grows { self.swap_beyond } else { 0 };
         self.room
@@ -71,14 +68,14 @@ impl WallRoom {
             .saturating_add(self.lent())
     }
 
-    /// What was taken of it already is gone: handed out anew at every look, it would be no wall at all.
+    /// What was used already is gone: handed out again at every tick, it would make the wall useless.
     fn still_handed_out(&self) -> u64 {
         let taken = u64::try_from(self.left().saturating_neg()).unwrap_or(0);
         self.handed_out.saturating_sub(taken)
     }
 
-    /// What a program may have mapped and never touched. Should it be filled after all, half
-    /// the reserve is still there; a budget hurts nobody when it is passed by a quarter.
+    /// What a program may have mapped without touching it. If it is filled after all, half the reserve is still there;
+    /// a budget may be exceeded by a quarter without harm.
     fn forgiven(&self) -> u64 {
         FORGIVEN_SLACK_BYTES.min(match self.bound {
             Bound::Budget => self.total / 4,
@@ -86,8 +83,7 @@ impl WallRoom {
         })
     }
 
-    /// What is lent to a tree that saves or ends: out of the reserve, or a little more than
-    /// the budget.
+    /// What a tree that saves or ends may borrow: part of the reserve, or a little more than the budget.
     fn lent(&self) -> i64 {
         let part = match self.bound {
             Bound::Budget => self.total / 32,
@@ -107,35 +103,34 @@ pub struct Candidate {
     pub state: WallState,
     /// The size of a request that waits for an answer; 0 when none does.
     pub wants: u64,
-    /// It asks before it fails: its cushion is at work.
+    /// It has a working cushion, which asks before a request fails.
     pub asks: bool,
-    /// What it may take without asking, as its limit stands; 0 while it waits for an answer.
+    /// What it may take without asking, by its present limit; 0 while it waits for an answer.
     pub open: u64,
-    /// What of its data comes from files, its libraries' most of all: next to nothing of it is ever written to. Of a
-    /// fork, what it mapped itself.
+    /// Data mapped from files, mostly of libraries; almost none of it is ever written to. For a fork, only what it
+    /// mapped itself.
     pub files: u64,
 }
 
-/// What a plan leaves.
+/// The result of [`plan`] besides the limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Planned {
-    /// What is left for those who did not ask.
+    /// Head-room left for processes that did not ask.
     pub left: u64,
-    /// What those who ask are to get lies open to the others, who may have taken it since they were looked
-    /// at. Only once the others have the limits of this plan is it known.
+    /// What was granted lies within the present limits of other processes, which may have taken it since they were
+    /// read. That is known only after they have the limits of this plan.
     pub contested: bool,
 }
 
-/// Decides each process's limit: `limits[i]` for `candidates[i]`, None where the limit
-/// that stands needs no change.
+/// Computes the limit of each process: `limits[i]` for `candidates[i]`, None if the present limit needs no change.
 pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>]) -> Planned {
     limits.fill(None);
     if !room.wall {
         return Planned::default();
     }
     let shares = Shares::new(room, candidates);
-    // Those who ask are answered one after the other, each from what the ones before it
-    // left: one look may answer many, and must not promise the same twice.
+    // Requests are answered in order, each from what the ones before left: one tick may answer many and must not
+    // promise the same memory twice.
     let alone = candidates.iter().filter(|asker| asker.wants > 0).count() == 1;
     let mut left = shares.pool;
     for (limit, candidate) in limits.iter_mut().zip(candidates) {
@@ -173,8 +168,8 @@ pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>
                 (false, false) => share.min(left),
             };
             let planned = shares.limit(state, share);
-            // While memory is given back, what is mapped and what is used are not of the same
-            // moment. Whoever cannot ask is not held to that: the limit stood a look ago as well.
+            // While memory is freed, mapped and used memory are not of the same time. A process that cannot ask keeps
+            // the limit that it had at the last tick.
             let least = match state.limit() {
                 Some(stands) if state.shrank() && !candidate.asks => stands,
                 _ => 0,
@@ -195,15 +190,15 @@ pub fn plan(room: &WallRoom, candidates: &[Candidate], limits: &mut [Option<u64>
 struct Shares {
     /// What the tree may take beyond what it has.
     head: u64,
-    /// The same, with what it may take back of its own peak.
+    /// The same, including what it may take back up to its own peak.
     pool: u64,
     growth: u64,
-    /// How many share the head-room because they can ask for more.
+    /// How many processes share the head-room because they can ask for more.
     asking: u64,
     idle: u64,
-    /// The growth of two more looks like the last would use the pool up.
+    /// The growth of two more ticks like the last would use up the pool.
     threatened: bool,
-    /// To each of them, beyond its share.
+    /// What each process gets beyond its share.
     handed_out: u64,
 }
 
@@ -252,11 +247,10 @@ impl Shares {
         limit_with(state, share.saturating_add(self.handed_out))
     }
 
-    /// What one process may take without a word. Those that ask before they fail share: six
-    /// that each had been promised all of it could take it six times in one moment. Those
-    /// that cannot ask get everything until the growth of all could use it up before the
-    /// next look: divided by their number, a main process among sixteen idle loaders would
-    /// be failed with a seventeenth.
+    /// What one process may take without asking. Processes that ask share it: six that were each promised all of it
+    /// could take it six times at once. Processes that cannot ask get all of it until their growth could use it up
+    /// before the next tick: divided by their number, a main process among sixteen idle loaders would fail at a
+    /// seventeenth.
     fn head_room(&self, candidate: &Candidate) -> u64 {
         let state = &candidate.state;
         let to_high_water = state.high_water().saturating_sub(state.vm_data());
@@ -283,7 +277,7 @@ impl Shares {
     }
 }
 
-/// The limit that leaves a process nothing to take without asking, save what it was opened for.
+/// The limit that leaves a process no head-room, apart from what it was opened for.
 pub fn closed(state: &WallState) -> u64 {
     limit_with(state, 0)
 }
@@ -292,11 +286,11 @@ fn limit_with(state: &WallState, share: u64) -> u64 {
     let vm_data = state.vm_data();
     let wanted = vm_data.saturating_add(share);
     let opened = wanted.max(state.opened().unwrap_or(0));
-    // Somebody's own limit holds as far as it leaves the present legal.
+    // The program's own limit applies as long as it does not go below what is mapped.
     opened.min(state.chosen().unwrap_or(u64::MAX)).max(vm_data)
 }
 
-/// The new limit, unless the one that stands will do.
+/// The new limit, or None if the present one suffices.
 fn changed(state: &WallState, limit: u64) -> Option<u64> {
     let Some(stands) = state.limit() else {
         return Some(limit);
