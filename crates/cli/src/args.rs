@@ -36,7 +36,8 @@ pub enum Command {
     Resume(ResumeArguments),
     /// Read the metrics of NVIDIA GPUs for a run
     #[command(hide = true)]
-    ProbeCards {
+    #[command(name = "probe-cards")]
+    ProbeGpus {
         /// The descriptor of the page
         page: i32,
         /// The descriptor of the run's state
@@ -393,7 +394,7 @@ fn process_id(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| {
         format!(
             "a PID is a number such as 4711; {}",
-            crate::run::attach_policy::FIND
+            crate::run::attach_policy::FIND_PID_HINT
         )
     })
 }

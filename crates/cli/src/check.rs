@@ -1,8 +1,8 @@
 //! `antifreeze check`: reads training code and says what will freeze the machine.
 
 use crate::args::CheckArguments;
-use crate::card;
 use crate::config::Settings;
+use crate::gpu_memory;
 use crate::output::complain;
 use crate::output::print;
 use crate::run;
@@ -168,10 +168,11 @@ pub fn cores() -> Option<u32> {
 
 /// The machine the code is to run on: this one, where no other was named.
 fn target_machine(arguments: &CheckArguments, folder: &Path) -> TargetMachine {
-    let memory = || Some(run::memory_of(&run::first_look(folder))).filter(|memory| *memory > 0);
+    let memory =
+        || Some(run::memory_of(&run::read_first_sample(folder))).filter(|memory| *memory > 0);
     TargetMachine {
         ram_bytes: arguments.ram.or_else(memory),
-        vram_bytes: arguments.vram.or_else(card::memory),
+        vram_bytes: arguments.vram.or_else(gpu_memory::read_largest),
         cores: arguments.cores.or_else(cores),
     }
 }

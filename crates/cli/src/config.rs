@@ -115,8 +115,8 @@ impl Settings {
             let own = folder.join("antifreeze.toml");
             if let Some(text) = trusted_text(&own, start) {
                 return match toml::from_str::<Settings>(&text) {
-                    Ok(settings) => Ok(settings.of(own)),
-                    Err(error) => Err(explained(&own, &error)),
+                    Ok(settings) => Ok(settings.with_file(own)),
+                    Err(error) => Err(explain_error(&own, &error)),
                 };
             }
             let project = folder.join("pyproject.toml");
@@ -129,8 +129,8 @@ impl Settings {
                             Some(Tool {
                                 antifreeze: Some(settings),
                             }),
-                    }) => return Ok(settings.of(project)),
-                    Err(error) if mentions_us => return Err(explained(&project, &error)),
+                    }) => return Ok(settings.with_file(project)),
+                    Err(error) if mentions_us => return Err(explain_error(&project, &error)),
                     _ => {}
                 }
             }
@@ -138,7 +138,7 @@ impl Settings {
         Ok(Settings::default())
     }
 
-    fn of(mut self, file: PathBuf) -> Settings {
+    fn with_file(mut self, file: PathBuf) -> Settings {
         self.file = Some(file);
         self
     }
@@ -195,7 +195,7 @@ fn trusted_text(path: &Path, start: &Path) -> Option<String> {
 }
 
 /// The error quotes the file, which may hold anything.
-fn explained(path: &Path, error: &toml::de::Error) -> String {
+fn explain_error(path: &Path, error: &toml::de::Error) -> String {
     let error: Vec<String> =
         sanitize::visible_lines(error.to_string().trim_end().as_bytes()).collect();
     format!(

@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Of a log, its end is what matters.
-const LONGEST_LOG: u64 = 8 << 20;
+const MAX_LOG_BYTES: u64 = 8 << 20;
 
 pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
     if let Some(code) = arguments.cause {
@@ -31,7 +31,7 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
     let mut unexplained = None;
     let (report, own_page) = match &arguments.log {
         Some(path) => (
-            Report::of_output(read_log(path)?, given.unwrap_or_default()),
+            Report::from_output(read_log(path)?, given.unwrap_or_default()),
             None,
         ),
         None => {
@@ -52,8 +52,8 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
             .map_err(|error| format!("writing {}: {error}", page.display()))?;
     }
     if let Some(path) = arguments.share {
-        let report =
-            report.sifted(&sieve().ok_or("the patterns that find secrets could not be compiled")?);
+        let report = report
+            .redacted(&sieve().ok_or("the patterns that find secrets could not be compiled")?);
         return share::bundle(&report, path, &style);
     }
     if arguments.json {
@@ -141,8 +141,8 @@ fn read_log(path: &Path) -> Result<Vec<u8>, String> {
             return last_of(file);
         }
         let mut text = Vec::new();
-        file.seek(SeekFrom::Start(about.len().saturating_sub(LONGEST_LOG)))?;
-        file.take(LONGEST_LOG).read_to_end(&mut text)?;
+        file.seek(SeekFrom::Start(about.len().saturating_sub(MAX_LOG_BYTES)))?;
+        file.take(MAX_LOG_BYTES).read_to_end(&mut text)?;
         Ok(text)
     };
     read().map_err(|error| format!("reading {}: {error}", path.display()))
@@ -150,9 +150,9 @@ fn read_log(path: &Path) -> Result<Vec<u8>, String> {
 
 /// The end of what may be of any length.
 fn last_of(mut source: impl Read) -> io::Result<Vec<u8>> {
-    let longest = LONGEST_LOG as usize;
+    let longest = MAX_LOG_BYTES as usize;
     let mut text = Vec::new();
-    while source.by_ref().take(LONGEST_LOG).read_to_end(&mut text)? > 0 {
+    while source.by_ref().take(MAX_LOG_BYTES).read_to_end(&mut text)? > 0 {
         text.drain(..text.len().saturating_sub(longest));
     }
     Ok(text)

@@ -1,13 +1,13 @@
 //! The binary `antifreeze`: the argument tree and the wiring.
 
 mod args;
-mod card;
 mod check;
 mod code_folder;
 mod config;
 mod demo;
 mod embed;
 mod explain;
+mod gpu_memory;
 mod lint_evidence;
 mod output;
 mod probe;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Runs(arguments) => runs::runs(arguments),
         Command::Resume(arguments) => runs::resume(arguments.run.as_deref()),
-        Command::ProbeCards { page, state } => probe::probe([page, state]),
+        Command::ProbeGpus { page, state } => probe::probe([page, state]),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

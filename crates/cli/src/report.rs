@@ -21,7 +21,7 @@ pub struct Report {
 }
 
 impl Report {
-    fn of(run: Run) -> Report {
+    fn from_run(run: Run) -> Report {
         let record = run.facts.record.clone();
         Report { run, record }
     }
@@ -42,20 +42,20 @@ impl Report {
             is_here: run.is_here,
         };
         Run::open_with(&run.folder, last_output(&run.folder), now, log)
-            .map(Report::of)
+            .map(Report::from_run)
             .map_err(|error| format!("reading {error}"))
     }
 
     /// From what a run printed, and nothing else.
-    pub fn of_output(output: Vec<u8>, log: Log) -> Report {
-        Report::of(Run::from_output(output, log))
+    pub fn from_output(output: Vec<u8>, log: Log) -> Report {
+        Report::from_run(Run::from_output(output, log))
     }
 
     /// From what the front knows itself, where the record has no end: nothing could be
     /// written, or a slow disk has not taken the last of it yet.
-    pub fn by_front(facts: Facts, events: Vec<Event>) -> Report {
+    pub fn from_front(facts: Facts, events: Vec<Event>) -> Report {
         let record = Record::open(&facts.record).ok();
-        Report::of(Run::diagnose(
+        Report::from_run(Run::diagnose(
             facts,
             record.iter().flat_map(Record::samples),
             events,
@@ -111,7 +111,7 @@ impl Report {
     }
 
     /// Without what is nobody's business.
-    pub fn sifted(&self, sieve: &Redactor) -> Report {
+    pub fn redacted(&self, sieve: &Redactor) -> Report {
         let run = &self.run;
         let facts = sieve.redact_facts(&run.facts);
         let record = Record::open(&self.record).ok();

@@ -34,7 +34,7 @@ pub enum Size {
 }
 
 impl Size {
-    pub fn of(self, whole: u64) -> u64 {
+    pub fn bytes_of(self, whole: u64) -> u64 {
         match self {
             Size::Bytes(bytes) => bytes,
             Size::Share(share) => (whole as f64 * share) as u64,
@@ -199,7 +199,7 @@ impl Fault {
         match self {
             Fault::Empty => "the size is empty; write one such as 8GB, 512MB or 8GiB".to_owned(),
             Fault::IsFlag => format!("a size is missing before `{shown}`; write one such as 8GB"),
-            Fault::Negative => match meant(text.trim_start_matches('-')) {
+            Fault::Negative => match suggest_size(text.trim_start_matches('-')) {
                 Some(size) => format!("`{shown}` is negative; did you mean {size}?"),
                 None => format!("`{shown}` is negative; write a size such as 8GB"),
             },
@@ -214,7 +214,7 @@ impl Fault {
                 Some(size) => format!("`{shown}` is not a size; did you mean {size}?"),
                 None => not_a_size(&shown),
             },
-            Fault::NoNumber | Fault::UnknownUnit => match meant(text) {
+            Fault::NoNumber | Fault::UnknownUnit => match suggest_size(text) {
                 Some(size) => format!("`{shown}` is not a size; did you mean {size}?"),
                 None => not_a_size(&shown),
             },
@@ -245,7 +245,7 @@ fn exponent_written_out(text: &str) -> Option<String> {
 }
 
 /// The size that a text with a small mistake in it stands for, written so that it is accepted.
-fn meant(text: &str) -> Option<String> {
+fn suggest_size(text: &str) -> Option<String> {
     let text = decimal_comma(text);
     let (number, unit) = split(&text);
     let unit = unit.trim().trim_end_matches('.').to_ascii_lowercase();

@@ -188,7 +188,7 @@ proptest! {
     fn a_percentage_is_a_share_of_the_whole(percent in 0u32..=100, whole in 0u64..=1 << 50) {
         let size: Size = format!("{percent}%").parse().unwrap();
         let exact = u128::from(whole) * u128::from(percent) / 100;
-        prop_assert!(size.of(whole).abs_diff(exact as u64) <= 1 + whole / (1 << 50));
+        prop_assert!(size.bytes_of(whole).abs_diff(exact as u64) <= 1 + whole / (1 << 50));
     }
 
     #[test]
@@ -201,7 +201,7 @@ proptest! {
     fn what_antifreeze_prints_can_be_pasted(bytes in MIN_BUDGET..=MAX_BYTES / 2) {
         let printed = units::bytes(bytes);
         for text in [printed.replace(' ', ""), printed] {
-            let size = budget(&text).unwrap().of(0);
+            let size = budget(&text).unwrap().bytes_of(0);
             // Two digits of it are printed at least.
             prop_assert!(size.abs_diff(bytes) <= bytes / 19, "{text} is {size}");
         }

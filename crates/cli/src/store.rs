@@ -16,13 +16,13 @@ use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
 /// How many runs are kept. One takes 24 MB at most, and most of them less than one.
-const KEEP_RUNS: usize = 50;
+const MAX_KEPT_RUNS: usize = 50;
 
 /// The checkpoints of this many of the newest runs are kept in any case. A model may be large.
-const KEEP_SAVES: usize = 3;
+const RUNS_WITH_KEPT_SAVES: usize = 3;
 
 /// A disk gets this long to take the rest of a record.
-const WRITING: Duration = Duration::from_secs(20);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The name of the file that says which process guards a run.
 pub const GUARD_FILE: &str = "guard";
@@ -67,7 +67,7 @@ impl SavedCommands {
             .ok()
             .and_then(|record| record.head());
         let Some(head) = head else {
-            return self.count <= KEEP_SAVES;
+            return self.count <= RUNS_WITH_KEPT_SAVES;
         };
         let newer = self
             .kinds
@@ -82,7 +82,7 @@ impl SavedCommands {
             Some(newer) => newer.extend(kinds),
             None => {}
         }
-        !is_superseded || self.count <= KEEP_SAVES
+        !is_superseded || self.count <= RUNS_WITH_KEPT_SAVES
     }
 }
 
@@ -251,7 +251,7 @@ impl Store {
                 needed.push(run.id.clone());
             }
         }
-        let surplus = runs.len().saturating_sub(KEEP_RUNS);
+        let surplus = runs.len().saturating_sub(MAX_KEPT_RUNS);
         for run in runs.iter().take(surplus) {
             if !needed.contains(&run.id) && !run.is_guarded() {
                 let _ = std::fs::remove_dir_all(&run.folder);
@@ -339,7 +339,7 @@ impl Run {
         };
         let began = Instant::now();
         let has_ended = || page.head().root_status.load(Acquire) != 0;
-        while has_ended() && self.is_guarded() && began.elapsed() < WRITING {
+        while has_ended() && self.is_guarded() && began.elapsed() < WRITE_TIMEOUT {
             std::thread::sleep(Duration::from_millis(50));
         }
     }

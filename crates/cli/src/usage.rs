@@ -17,7 +17,7 @@ use std::path::Path;
 pub fn parse() -> Arguments {
     let words = args::words();
     Arguments::try_parse_from(&words).unwrap_or_else(|error| {
-        let error = explained(error, &words, &Surroundings::real());
+        let error = explain_error(error, &words, &Surroundings::real());
         // Python reads what was wrong from the tether, and raises it.
         if error.use_stderr() && words.iter().any(|word| word == "--tether") {
             attach::Tether::fail(&first_line(&error));
@@ -132,7 +132,7 @@ fn is_assignment(word: &OsStr) -> bool {
 }
 
 /// The error with what was meant.
-fn explained(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error {
+fn explain_error(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error {
     match error.kind() {
         ErrorKind::MissingRequiredArgument if subcommand(words) == Some("run") => needs_command(),
         ErrorKind::MissingRequiredArgument if subcommand(words) == Some("attach") => with_tip(
@@ -140,10 +140,12 @@ fn explained(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error
             "find the PID with `pgrep -a python`, then run: antifreeze attach 4711",
         ),
         ErrorKind::InvalidSubcommand if subcommand(words).is_none() => {
-            wants_run(similar(error, words), words, here)
+            suggest_run(suggest_subcommand(error, words), words, here)
         }
-        ErrorKind::UnknownArgument if subcommand(words).is_none() => flag_of_run(error, words),
-        ErrorKind::UnknownArgument => match long_flag_meant(&error, words) {
+        ErrorKind::UnknownArgument if subcommand(words).is_none() => {
+            suggest_flag_position(error, words)
+        }
+        ErrorKind::UnknownArgument => match suggest_long_flag(&error, words) {
             Some(meant) => with_tip(error, &format!("a similar argument exists: '{meant}'")),
             None => {
                 let mut error = error;
@@ -153,7 +155,7 @@ fn explained(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error
                 error
             }
         },
-        ErrorKind::ValueValidation => from_variable(error, words, here),
+        ErrorKind::ValueValidation => name_variable(error, words, here),
         _ => error,
     }
 }
@@ -179,7 +181,7 @@ fn needs_command() -> Error {
 }
 
 /// With the subcommands that are one slip away from what was typed: clap's measure misses `run` for `rn`.
-fn similar(mut error: Error, words: &[OsString]) -> Error {
+fn suggest_subcommand(mut error: Error, words: &[OsString]) -> Error {
     let typed = words.get(1).and_then(|word| word.to_str());
     let program = Arguments::command();
     let names: Vec<String> = program
@@ -212,7 +214,7 @@ fn is_one_slip_away(one: &str, other: &str) -> bool {
 }
 
 /// `antifreeze python train.py` and `antifreeze train.py`.
-fn wants_run(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error {
+fn suggest_run(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error {
     let Some((first, rest)) = words.get(1..).and_then(<[OsString]>::split_first) else {
         return error;
     };
@@ -247,7 +249,7 @@ fn wants_run(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error
 }
 
 /// `antifreeze --budget 8GB python train.py`.
-fn flag_of_run(error: Error, words: &[OsString]) -> Error {
+fn suggest_flag_position(error: Error, words: &[OsString]) -> Error {
     let is_flag_of_run = |word: &str| {
         let name = word.split('=').next().unwrap_or(word);
         let program = Arguments::command();
@@ -272,7 +274,7 @@ fn flag_of_run(error: Error, words: &[OsString]) -> Error {
 }
 
 /// The long flag for `-budget` and `-budget=8GB`, of which the error names the first letter that is no flag.
-fn long_flag_meant(error: &Error, words: &[OsString]) -> Option<String> {
+fn suggest_long_flag(error: &Error, words: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
@@ -296,7 +298,7 @@ fn has_flag(command: &Command, name: &str) -> bool {
 }
 
 /// A wrong value that was not typed comes from a variable, and its name has to be said.
-fn from_variable(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error {
+fn name_variable(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
@@ -345,7 +347,7 @@ fn first_line(error: &Error) -> String {
 mod tests {
     use super::*;
 
-    fn said(line: &str, variables: &[(&str, &str)]) -> String {
+    fn error_message(line: &str, variables: &[(&str, &str)]) -> String {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let here = Surroundings {
             is_program: &|word| word == "python" || word == "torchrun",
@@ -356,7 +358,7 @@ mod tests {
         };
         match Arguments::try_parse_from(&words) {
             Ok(_) => panic!("{line} is accepted"),
-            Err(error) => explained(error, &words, &here).to_string(),
+            Err(error) => explain_error(error, &words, &here).to_string(),
         }
     }
 
@@ -470,7 +472,7 @@ mod tests {
                 "`150%` is more than all of the memory",
             ),
         ] {
-            let message = said(typed, &[]);
+            let message = error_message(typed, &[]);
             assert!(
                 message.contains(expected),
                 "{typed}\n{message}\nhas no\n{expected}"
@@ -555,7 +557,15 @@ mod tests {
             Ok(_) => panic!("it is accepted"),
             Err(error) => error,
         };
-        assert!(explained(error(), &words, &here).to_string().contains(tip));
-        assert!(!explained(error(), &typed, &here).to_string().contains(tip));
+        assert!(
+            explain_error(error(), &words, &here)
+                .to_string()
+                .contains(tip)
+        );
+        assert!(
+            !explain_error(error(), &typed, &here)
+                .to_string()
+                .contains(tip)
+        );
     }
 }

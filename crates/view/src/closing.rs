@@ -15,7 +15,7 @@ use unicode_width::UnicodeWidthStr;
 
 const SPARK_POINTS: usize = 24;
 /// Delays below this are not felt as a stall.
-const FELT: Duration = Duration::from_millis(500);
+const NOTICEABLE_DELAY: Duration = Duration::from_millis(500);
 
 /// The closing words, without a line break at the end.
 pub fn closing(
@@ -101,7 +101,7 @@ pub(crate) fn block(
     let mut sheet = Sheet::new(style);
     sheet.rule();
     sheet.text("ended", &ended(verdict, summary, style));
-    for (label, text) in reasons(verdict) {
+    for (label, text) in cause_lines(verdict) {
         sheet.text(label, &text);
     }
     memory(&mut sheet, facts, summary);
@@ -185,12 +185,16 @@ pub(crate) fn add_code(missing: &MissingCode) -> String {
 
 pub(crate) fn ended(verdict: &Verdict, summary: &RunSummary, style: &TermStyle) -> String {
     let mut sentences = vec![verdict.end.detail.clone()];
-    sentences.extend(besides(verdict, summary, style));
+    sentences.extend(extra_sentences(verdict, summary, style));
     format!("{}.", sentences.join(". "))
 }
 
 /// What else is worth a sentence about how it ended, each without its full stop.
-pub(crate) fn besides(verdict: &Verdict, summary: &RunSummary, style: &TermStyle) -> Vec<String> {
+pub(crate) fn extra_sentences(
+    verdict: &Verdict,
+    summary: &RunSummary,
+    style: &TermStyle,
+) -> Vec<String> {
     let mut sentences = Vec::new();
     if verdict.end.kind == EndKind::MachineDied
         && let Some(until) = summary.until()
@@ -219,7 +223,7 @@ pub(crate) fn besides(verdict: &Verdict, summary: &RunSummary, style: &TermStyle
     }
     if let Some(worst) = summary.worst_delay() {
         let delay = units::duration(worst);
-        sentences.push(if worst < FELT {
+        sentences.push(if worst < NOTICEABLE_DELAY {
             format!("Nothing stalled: worst delay {delay}")
         } else {
             format!("Worst delay {delay}")
@@ -228,12 +232,15 @@ pub(crate) fn besides(verdict: &Verdict, summary: &RunSummary, style: &TermStyle
     sentences
 }
 
-fn reasons(verdict: &Verdict) -> Vec<(&'static str, String)> {
+fn cause_lines(verdict: &Verdict) -> Vec<(&'static str, String)> {
     match verdict.causes.as_slice() {
         [] if is_bad(verdict) => vec![("why", unexplained(verdict))],
         [] => Vec::new(),
-        [only] => vec![("why", told(only, true))],
-        [first, second, ..] => vec![("why", told(first, true)), ("or", told(second, false))],
+        [only] => vec![("why", cause_line(only, true))],
+        [first, second, ..] => vec![
+            ("why", cause_line(first, true)),
+            ("or", cause_line(second, false)),
+        ],
     }
 }
 
@@ -262,7 +269,7 @@ pub(crate) fn sureness(confidence: f64) -> &'static str {
     }
 }
 
-pub(crate) fn told(cause: &Cause, with_place: bool) -> String {
+pub(crate) fn cause_line(cause: &Cause, with_place: bool) -> String {
     let sure = sureness(cause.confidence);
     let place = match &cause.location {
         Some(location) if with_place => format!(" ({})", location.place()),

@@ -1,7 +1,7 @@
 //! Everything that is known of why: each cause with what speaks for it, what it was not, what could not be
 //! seen, and all that can be done.
 
-use crate::closing::{do_this, ended, go_on, is_bad, memory, told};
+use crate::closing::{cause_line, do_this, ended, go_on, is_bad, memory};
 use crate::sheet::Sheet;
 use antifreeze_diagnose::run::stacks::{Call, Thread, innermost_user_call};
 use antifreeze_diagnose::time::timestamp;
@@ -11,11 +11,11 @@ use antifreeze_diagnose::{Facts, Run};
 use antifreeze_text::{TermStyle, sanitize, units};
 
 /// Causes that are told, at most.
-const CAUSES: usize = 4;
+const MAX_CAUSES: usize = 4;
 /// Threads whose place is written, at most.
-const THREADS: usize = 16;
+const MAX_THREADS: usize = 16;
 /// A cause this sure needs nobody to look further.
-const SURE: f64 = 0.8;
+const SURE_CONFIDENCE: f64 = 0.8;
 
 /// The whole of it, without a line break at the end.
 pub fn explain(run: &Run, style: &TermStyle) -> String {
@@ -49,7 +49,7 @@ pub fn explain(run: &Run, style: &TermStyle) -> String {
     let is_sure = verdict
         .causes
         .first()
-        .is_some_and(|cause| cause.confidence >= SURE);
+        .is_some_and(|cause| cause.confidence >= SURE_CONFIDENCE);
     if !is_sure && (is_bad(verdict) || !verdict.causes.is_empty()) {
         for what in &verdict.unseen {
             sheet.text("unseen", what);
@@ -81,7 +81,7 @@ fn causes(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, is_stuck: boo
         };
         sheet.text("why", why);
     }
-    for (number, cause) in verdict.causes.iter().take(CAUSES).enumerate() {
+    for (number, cause) in verdict.causes.iter().take(MAX_CAUSES).enumerate() {
         let label = match number {
             _ if cause.code.slows_run() => "slow",
             0 => "why",
@@ -89,7 +89,7 @@ fn causes(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, is_stuck: boo
             _ if cause.confidence >= 0.5 => "also",
             _ => "or",
         };
-        sheet.text(label, &told(cause, true));
+        sheet.text(label, &cause_line(cause, true));
         // The first of them is what was just said.
         for evidence in cause
             .evidence
@@ -109,12 +109,12 @@ fn stacks(sheet: &mut Sheet<'_>, run: &Run) {
         return;
     }
     let threads = &run.facts.stacks.threads;
-    for (number, thread) in threads.iter().take(THREADS).enumerate() {
+    for (number, thread) in threads.iter().take(MAX_THREADS).enumerate() {
         let label = if number == 0 { "threads" } else { "" };
         sheet.text(label, &at(thread, run));
     }
-    if threads.len() > THREADS {
-        let more = units::count((threads.len() - THREADS) as u64, "more thread");
+    if threads.len() > MAX_THREADS {
+        let more = units::count((threads.len() - MAX_THREADS) as u64, "more thread");
         sheet.text("", &format!("{more}: all stacks are in the report"));
     }
 }
@@ -156,7 +156,7 @@ fn ruled_out(sheet: &mut Sheet<'_>, verdict: &Verdict) {
 
 fn remedies(sheet: &mut Sheet<'_>, causes: &[Cause]) {
     let mut label = "do";
-    for (number, cause) in causes.iter().take(CAUSES).enumerate() {
+    for (number, cause) in causes.iter().take(MAX_CAUSES).enumerate() {
         // Of what is likeliest all, of the others the best.
         let many = if number == 0 { usize::MAX } else { 1 };
         for remedy in cause.remedies.iter().take(many) {

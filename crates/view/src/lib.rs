@@ -2,9 +2,9 @@
 //! verdict at the end, the table of runs, the report in a file. Reads a record and decides nothing.
 
 mod closing;
+mod degradations;
 mod explain;
 mod interleave;
-mod lacks;
 mod live;
 mod opening;
 mod report;

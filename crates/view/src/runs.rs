@@ -16,9 +16,9 @@ use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 /// How much of the last output `runs show` repeats.
-const OUTPUT_LINES: usize = 15;
+const MAX_OUTPUT_LINES: usize = 15;
 /// How many events it lists; a long run's first ones matter less than its last.
-const EVENT_LINES: usize = 40;
+const MAX_EVENT_LINES: usize = 40;
 /// The time before each of them, with its margins.
 const TIME_COLUMNS: usize = 12;
 
@@ -135,13 +135,13 @@ fn happenings(
     events: impl IntoIterator<Item = Event>,
     style: &TermStyle,
 ) -> Option<String> {
-    let mut kept = std::collections::VecDeque::with_capacity(EVENT_LINES);
+    let mut kept = std::collections::VecDeque::with_capacity(MAX_EVENT_LINES);
     let mut left_out = 0u64;
     for event in events {
         let Some(text) = sentence(&event, facts, Detail::Verbose) else {
             continue;
         };
-        if kept.len() == EVENT_LINES {
+        if kept.len() == MAX_EVENT_LINES {
             kept.pop_front();
             left_out += 1;
         }
@@ -278,7 +278,7 @@ fn output(facts: &Facts) -> Option<String> {
     let end = facts.last_output.trim_ascii_end();
     let mut list: Vec<String> = sanitize::visible_lines(end)
         .rev()
-        .take(OUTPUT_LINES)
+        .take(MAX_OUTPUT_LINES)
         .map(|line| format!("  {line}"))
         .collect();
     list.reverse();

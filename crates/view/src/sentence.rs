@@ -2,7 +2,7 @@
 //! Silence where nothing is worth a line at the level asked for, and never a second line
 //! for what another event already tells.
 
-use crate::lacks;
+use crate::degradations;
 use antifreeze_diagnose::verdict::phrases::{process, reason};
 use antifreeze_diagnose::verdict::place::user_place;
 use antifreeze_diagnose::{Facts, ShimReport};
@@ -25,12 +25,12 @@ pub enum Detail {
 
 /// The sentence for an event; None when it deserves none at this level.
 pub fn sentence(event: &Event, facts: &Facts, detail: Detail) -> Option<String> {
-    let (level, text) = told(event, facts)?;
+    let (level, text) = sentence_with_level(event, facts)?;
     (detail >= level).then_some(text)
 }
 
 /// The sentence, and the level from which on it is said.
-pub(crate) fn told(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
+pub(crate) fn sentence_with_level(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
     use Detail::{Normal, Quiet, Verbose};
     // What the trainer had said by then: the sentence is the same while the run lasts and ever after.
     let known = || facts.shim.known_at(event.at);
@@ -151,8 +151,8 @@ pub(crate) fn told(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
         EventKind::Degraded {
             degradation,
             detail,
-        } => lacks::missing(degradation, detail),
-        EventKind::Recovered { degradation } => lacks::regained(degradation),
+        } => degradations::describe_loss(degradation, detail),
+        EventKind::Recovered { degradation } => degradations::describe_recovery(degradation),
         EventKind::GuardRestored => (
             Normal,
             "the guard died and was replaced; the run was not affected".into(),

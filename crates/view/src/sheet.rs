@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 const LABEL_COLUMNS: usize = 9;
 /// No one reads lines much longer than this, however wide the screen is.
-const WIDEST: usize = 100;
+const MAX_COLUMNS: usize = 100;
 
 /// One labelled line.
 pub fn labelled(label: &str, text: &str, style: &TermStyle) -> String {
@@ -26,7 +26,7 @@ impl<'a> Sheet<'a> {
     pub fn new(style: &'a TermStyle) -> Sheet<'a> {
         Sheet {
             style,
-            width: style.width.min(WIDEST),
+            width: style.width.min(MAX_COLUMNS),
             lines: Vec::new(),
         }
     }

@@ -24,7 +24,7 @@ pub struct Speaker {
     braked: bool,
     /// Steps that had been made when it was last said that it stands still.
     still_at: Option<u64>,
-    lacks_said: Vec<Degradation>,
+    degradations_said: Vec<Degradation>,
 }
 
 impl Speaker {
@@ -37,16 +37,16 @@ impl Speaker {
             warned: None,
             braked: false,
             still_at: None,
-            lacks_said: Vec::new(),
+            degradations_said: Vec::new(),
         }
     }
 
     /// The line for an event, if it deserves one now.
-    pub fn hear(&mut self, event: &Event, facts: &Facts) -> Option<String> {
+    pub fn line_for(&mut self, event: &Event, facts: &Facts) -> Option<String> {
         let is_news = match event.kind {
             EventKind::RequestRefused { .. } if self.refusal_said.is_some() => {
                 self.refused_since += 1;
-                return self.overdue(event.at);
+                return self.due_refusals(event.at);
             }
             EventKind::RequestRefused { .. } => {
                 self.refusal_said = Some(event.at);
@@ -60,11 +60,13 @@ impl Speaker {
             EventKind::Braked { .. } => !std::mem::replace(&mut self.braked, true),
             EventKind::Released { high: 0 } => std::mem::replace(&mut self.braked, false),
             EventKind::NoProgress { steps } => self.still_at.replace(steps) != Some(steps),
-            EventKind::Degraded { degradation, .. } if self.lacks_said.contains(&degradation) => {
+            EventKind::Degraded { degradation, .. }
+                if self.degradations_said.contains(&degradation) =>
+            {
                 false
             }
             EventKind::Degraded { degradation, .. } => {
-                self.lacks_said.push(degradation);
+                self.degradations_said.push(degradation);
                 true
             }
             _ => true,
@@ -76,18 +78,18 @@ impl Speaker {
     }
 
     /// The summary of refusals that is due by now, if any; ask from time to time.
-    pub fn overdue(&mut self, now: Stamp) -> Option<String> {
+    pub fn due_refusals(&mut self, now: Stamp) -> Option<String> {
         let said = self.refusal_said?;
         if between(said, now) < REFUSAL_GAP {
             return None;
         }
-        let line = self.rest()?;
+        let line = self.remaining_refusals()?;
         self.refusal_said = Some(now);
         Some(line)
     }
 
     /// What was held back, at the end of the run.
-    pub fn rest(&mut self) -> Option<String> {
+    pub fn remaining_refusals(&mut self) -> Option<String> {
         match std::mem::take(&mut self.refused_since) {
             0 => None,
             number => Some(format!("refused {}", units::count(number, "more request"))),
@@ -158,46 +160,56 @@ mod tests {
         let (mut speaker, facts) = (speaker(), Facts::default());
         assert!(
             speaker
-                .hear(&refusal(0), &facts)
+                .line_for(&refusal(0), &facts)
                 .unwrap()
                 .starts_with("refused 42 MB to python")
         );
         for second in 1..10 {
-            assert_eq!(speaker.hear(&refusal(second), &facts), None);
+            assert_eq!(speaker.line_for(&refusal(second), &facts), None);
         }
         assert_eq!(
-            speaker.hear(&refusal(10), &facts).unwrap(),
+            speaker.line_for(&refusal(10), &facts).unwrap(),
             "refused 10 more requests"
         );
-        assert_eq!(speaker.hear(&refusal(11), &facts), None);
-        assert_eq!(speaker.overdue(at(15)), None);
-        assert_eq!(speaker.overdue(at(20)).unwrap(), "refused 1 more request");
-        assert_eq!(speaker.overdue(at(40)), None);
-        assert_eq!(speaker.rest(), None);
+        assert_eq!(speaker.line_for(&refusal(11), &facts), None);
+        assert_eq!(speaker.due_refusals(at(15)), None);
+        assert_eq!(
+            speaker.due_refusals(at(20)).unwrap(),
+            "refused 1 more request"
+        );
+        assert_eq!(speaker.due_refusals(at(40)), None);
+        assert_eq!(speaker.remaining_refusals(), None);
     }
 
     #[test]
     fn what_was_held_back_is_told_at_the_end() {
         let (mut speaker, facts) = (speaker(), Facts::default());
-        speaker.hear(&refusal(0), &facts);
-        speaker.hear(&refusal(1), &facts);
-        assert_eq!(speaker.rest().unwrap(), "refused 1 more request");
-        assert_eq!(speaker.rest(), None);
+        speaker.line_for(&refusal(0), &facts);
+        speaker.line_for(&refusal(1), &facts);
+        assert_eq!(
+            speaker.remaining_refusals().unwrap(),
+            "refused 1 more request"
+        );
+        assert_eq!(speaker.remaining_refusals(), None);
     }
 
     #[test]
     fn a_warning_is_given_again_only_when_time_passed_or_ran_short() {
         let (mut speaker, facts) = (speaker(), Facts::default());
-        assert!(speaker.hear(&warning(0, 100_000), &facts).is_some());
-        assert!(speaker.hear(&warning(5, 90_000), &facts).is_none());
-        assert!(speaker.hear(&warning(9, 50_000), &facts).is_some());
-        assert!(speaker.hear(&warning(70, 50_000), &facts).is_some());
+        assert!(speaker.line_for(&warning(0, 100_000), &facts).is_some());
+        assert!(speaker.line_for(&warning(5, 90_000), &facts).is_none());
+        assert!(speaker.line_for(&warning(9, 50_000), &facts).is_some());
+        assert!(speaker.line_for(&warning(70, 50_000), &facts).is_some());
     }
 
     #[test]
     fn the_brake_is_told_once_on_and_once_off() {
         let (mut speaker, facts) = (speaker(), Facts::default());
-        let mut heard = |kind| speaker.hear(&Event { at: at(0), kind }, &facts).is_some();
+        let mut heard = |kind| {
+            speaker
+                .line_for(&Event { at: at(0), kind }, &facts)
+                .is_some()
+        };
         assert!(!heard(EventKind::Released { high: 0 }));
         assert!(heard(EventKind::Braked { high: 5 }));
         assert!(!heard(EventKind::Braked { high: 4 }));
@@ -209,7 +221,9 @@ mod tests {
         let (mut speaker, facts) = (speaker(), Facts::default());
         let mut heard = |steps| {
             let kind = EventKind::NoProgress { steps };
-            speaker.hear(&Event { at: at(0), kind }, &facts).is_some()
+            speaker
+                .line_for(&Event { at: at(0), kind }, &facts)
+                .is_some()
         };
         // Nobody knows whether it should work.
         assert!(!heard(0));
@@ -228,7 +242,7 @@ mod tests {
                 detail: 0,
             },
         };
-        assert!(speaker.hear(&event, &facts).is_some());
-        assert!(speaker.hear(&event, &facts).is_none());
+        assert!(speaker.line_for(&event, &facts).is_some());
+        assert!(speaker.line_for(&event, &facts).is_none());
     }
 }

@@ -21,22 +21,22 @@ use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
 /// Between two looks. Asking ten times a second was seen to slow cards down.
-const PACE: Duration = Duration::from_secs(2);
+const READ_INTERVAL: Duration = Duration::from_secs(2);
 /// While nothing is done on a card that may fall asleep: asking would keep it awake.
-const REST: Duration = Duration::from_secs(20);
+const IDLE_READ_INTERVAL: Duration = Duration::from_secs(20);
 /// Looks in a row at which nothing was done on any card, before it may sleep.
-const IDLE_LOOKS: u32 = 5;
+const READS_BEFORE_IDLE: u32 = 5;
 /// How often somebody who died without a word is noticed.
-const WATCH: rustix::time::Timespec = rustix::time::Timespec {
+const WATCH_INTERVAL: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
 /// As far back as the command.
-const NICE: i32 = 10;
+const NICENESS: i32 = 10;
 
 /// Whether there is a driver to ask.
-pub fn is_worth_it() -> bool {
-    nvidia::is_there()
+pub fn has_driver() -> bool {
+    nvidia::has_driver()
 }
 
 /// Reads until the guard is gone.
@@ -49,9 +49,9 @@ pub fn probe(memory: [RawFd; 2]) -> Result<(), String> {
     let _ = rustix::thread::set_name(c"af-probe");
     process_title::set(b"af-probe");
     // SAFETY: a system call on a number.
-    unsafe { libc::nice(NICE) };
+    unsafe { libc::nice(NICENESS) };
     std::thread::Builder::new()
-        .spawn(move || read_cards(shared))
+        .spawn(move || read_gpus(shared))
         .map_err(|error| format!("starting a thread: {error}"))?;
     watch(shared);
     // Not by `exit`: the driver's library would be asked to clean up, and may hang.
@@ -71,11 +71,16 @@ fn watch(shared: Shared) {
         if head.closed.load(Acquire) != 0 || is_unguarded && getppid() != front {
             return;
         }
-        let _ = futex::wait(&head.closed, futex::Flags::empty(), 0, Some(&WATCH));
+        let _ = futex::wait(
+            &head.closed,
+            futex::Flags::empty(),
+            0,
+            Some(&WATCH_INTERVAL),
+        );
     }
 }
 
-fn read_cards(shared: Shared) {
+fn read_gpus(shared: Shared) {
     let slots = Slots::open(std::path::Path::new("/sys"));
     let mut driver = None;
     let mut idle = 0;
@@ -83,23 +88,23 @@ fn read_cards(shared: Shared) {
         if slots.are_all_asleep() {
             driver = None;
             gpu_readings::publish(shared, Gpus::unavailable(Reason::Absent), monotonic_ns());
-            std::thread::sleep(PACE);
+            std::thread::sleep(READ_INTERVAL);
             continue;
         }
-        let looked = match driver.take() {
+        let loaded = match driver.take() {
             Some(known) => Ok(known),
             None => Driver::load(),
         };
-        let pause = match looked {
+        let pause = match loaded {
             Ok(mut known) => {
-                let look = known.look();
-                gpu_readings::publish(shared, look, monotonic_ns());
-                idle = if is_idle(&look) { idle + 1 } else { 0 };
-                if idle >= IDLE_LOOKS && slots.may_sleep() {
-                    REST
+                let gpus = known.read();
+                gpu_readings::publish(shared, gpus, monotonic_ns());
+                idle = if is_idle(&gpus) { idle + 1 } else { 0 };
+                if idle >= READS_BEFORE_IDLE && slots.may_sleep() {
+                    IDLE_READ_INTERVAL
                 } else {
                     driver = Some(known);
-                    PACE
+                    READ_INTERVAL
                 }
             }
             Err(Unusable::ForEver(reason)) => {
@@ -111,7 +116,7 @@ fn read_cards(shared: Shared) {
             }
             Err(Unusable::Now(reason)) => {
                 gpu_readings::publish(shared, Gpus::unavailable(reason), monotonic_ns());
-                REST
+                IDLE_READ_INTERVAL
             }
         };
         std::thread::sleep(pause);
@@ -119,6 +124,6 @@ fn read_cards(shared: Shared) {
 }
 
 /// Nothing is computed on any of them.
-fn is_idle(look: &Gpus) -> bool {
-    look.busy_percent.value() == Some(0)
+fn is_idle(gpus: &Gpus) -> bool {
+    gpus.busy_percent.value() == Some(0)
 }

@@ -1,4 +1,4 @@
-//! NVIDIA's cards, read through the driver's own library (NVML).
+//! NVIDIA's gpus, read through the driver's own library (NVML).
 
 use antifreeze_sense::gpu::memory_permille;
 use antifreeze_sense::{Gpus, Reading, Reason};
@@ -10,18 +10,19 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Another library in its place, for tests.
-const LIBRARY: &str = "ANTIFREEZE_NVML";
+const LIBRARY_VARIABLE: &str = "ANTIFREEZE_NVML";
 
 /// Where there is one of these, there is a driver: of the kernel, in a container, under WSL.
-const SIGNS: [&str; 3] = [
+const DRIVER_FILES: [&str; 3] = [
     "/proc/driver/nvidia/version",
     "/dev/nvidiactl",
     "/usr/lib/wsl/lib/libnvidia-ml.so.1",
 ];
 
 /// Whether there is a driver that could be asked.
-pub fn is_there() -> bool {
-    std::env::var_os(LIBRARY).is_some() || SIGNS.iter().any(|sign| Path::new(sign).exists())
+pub fn has_driver() -> bool {
+    std::env::var_os(LIBRARY_VARIABLE).is_some()
+        || DRIVER_FILES.iter().any(|sign| Path::new(sign).exists())
 }
 
 /// Why the driver cannot be asked.
@@ -37,9 +38,9 @@ pub struct Driver {
     lost: BTreeSet<u32>,
 }
 
-/// One card.
+/// The readings of one GPU.
 #[derive(Clone, Copy, Debug)]
-struct Card {
+struct Gpu {
     /// All that is not free: the driver keeps some for itself, which is as good as used.
     used: Reading<u64>,
     total: Reading<u64>,
@@ -52,8 +53,8 @@ struct Card {
 
 impl Driver {
     pub fn load() -> Result<Driver, Unusable> {
-        let library =
-            std::env::var_os(LIBRARY).unwrap_or_else(|| OsString::from("libnvidia-ml.so.1"));
+        let library = std::env::var_os(LIBRARY_VARIABLE)
+            .unwrap_or_else(|| OsString::from("libnvidia-ml.so.1"));
         match Nvml::builder().lib_path(&library).init() {
             Ok(nvml) => Ok(Driver {
                 nvml,
@@ -63,27 +64,29 @@ impl Driver {
                 Err(Unusable::ForEver(Reason::Absent))
             }
             // The driver was updated under the running system: it needs a restart.
-            Err(error @ NvmlError::LibRmVersionMismatch) => Err(Unusable::ForEver(why(&error))),
-            Err(error) => Err(Unusable::Now(why(&error))),
+            Err(error @ NvmlError::LibRmVersionMismatch) => {
+                Err(Unusable::ForEver(reason_of(&error)))
+            }
+            Err(error) => Err(Unusable::Now(reason_of(&error))),
         }
     }
 
-    /// One look at every card.
-    pub fn look(&mut self) -> Gpus {
+    /// Reads every GPU.
+    pub fn read(&mut self) -> Gpus {
         let count = match self.nvml.device_count() {
             Ok(count) => count,
-            Err(error) => return Gpus::unavailable(why(&error)),
+            Err(error) => return Gpus::unavailable(reason_of(&error)),
         };
         let mut all = Vec::new();
         for index in 0..count {
             match self
                 .nvml
                 .device_by_index(index)
-                .and_then(|device| Card::read(&device))
+                .and_then(|device| Gpu::read(&device))
             {
-                Ok(card) => {
+                Ok(gpu) => {
                     self.lost.remove(&index);
-                    all.push(card);
+                    all.push(gpu);
                 }
                 Err(NvmlError::GpuLost) => {
                     self.lost.insert(index);
@@ -92,15 +95,15 @@ impl Driver {
                 Err(_) => {}
             }
         }
-        together(&all, self.lost.len() as u64)
+        combine(&all, self.lost.len() as u64)
     }
 }
 
-impl Card {
+impl Gpu {
     /// What it tells; an error only where it is not there any more.
-    fn read(device: &Device<'_>) -> Result<Card, NvmlError> {
+    fn read(device: &Device<'_>) -> Result<Gpu, NvmlError> {
         let memory = device.memory_info();
-        let card = Card {
+        let gpu = Gpu {
             used: known(&memory, |memory| memory.total.saturating_sub(memory.free))?,
             total: known(&memory, |memory| memory.total)?,
             busy: known(&device.utilization_rates(), |rates| rates.gpu.into())?,
@@ -115,22 +118,22 @@ impl Card {
             })?,
             throttle: known(&device.current_throttle_reasons(), |reasons| reasons.bits())?,
         };
-        Ok(card)
+        Ok(gpu)
     }
 }
 
 fn known<T>(
-    told: &Result<T, NvmlError>,
+    answer: &Result<T, NvmlError>,
     value: impl Fn(&T) -> u64,
 ) -> Result<Reading<u64>, NvmlError> {
-    match told {
-        Ok(told) => Ok(Reading::Value(value(told))),
+    match answer {
+        Ok(answer) => Ok(Reading::Value(value(answer))),
         Err(NvmlError::GpuLost) => Err(NvmlError::GpuLost),
-        Err(error) => Ok(Reading::Unavailable(why(error))),
+        Err(error) => Ok(Reading::Unavailable(reason_of(error))),
     }
 }
 
-fn why(error: &NvmlError) -> Reason {
+fn reason_of(error: &NvmlError) -> Reason {
     match error {
         NvmlError::NotSupported
         | NvmlError::NotFound
@@ -146,26 +149,26 @@ fn why(error: &NvmlError) -> Reason {
 
 /// Memory and power of all together; of the rest the highest. What some tell and others do not is that of those
 /// that do.
-fn together(all: &[Card], lost: u64) -> Gpus {
-    let join = |of: fn(&Card) -> Reading<u64>, with: fn(u64, u64) -> u64| {
+fn combine(all: &[Gpu], lost: u64) -> Gpus {
+    let join = |of: fn(&Gpu) -> Reading<u64>, with: fn(u64, u64) -> u64| {
         let without = all.first().map(of).filter(|first| first.value().is_none());
         let without = without.unwrap_or(Reading::Unavailable(match lost {
             0 => Reason::Absent,
             _ => Reason::Gone,
         }));
-        let told = all.iter().filter_map(|card| of(card).value()).reduce(with);
-        told.map_or(without, Reading::Value)
+        let answer = all.iter().filter_map(|gpu| of(gpu).value()).reduce(with);
+        answer.map_or(without, Reading::Value)
     };
-    let full = |card: &Card| memory_permille(card.used.value()?, card.total.value()?);
-    let used = join(|card| card.used, u64::saturating_add);
+    let full = |gpu: &Gpu| memory_permille(gpu.used.value()?, gpu.total.value()?);
+    let used = join(|gpu| gpu.used, u64::saturating_add);
     Gpus {
         memory_used: used,
-        memory_total: join(|card| card.total, u64::saturating_add),
-        busy_percent: join(|card| card.busy, u64::max),
-        hottest_millidegrees: join(|card| card.hottest, u64::max),
-        power_microwatts: join(|card| card.draw, u64::saturating_add),
-        power_limit_microwatts: join(|card| card.limit, u64::saturating_add),
-        throttle_bits: join(|card| card.throttle, std::ops::BitOr::bitor),
+        memory_total: join(|gpu| gpu.total, u64::saturating_add),
+        busy_percent: join(|gpu| gpu.busy, u64::max),
+        hottest_millidegrees: join(|gpu| gpu.hottest, u64::max),
+        power_microwatts: join(|gpu| gpu.draw, u64::saturating_add),
+        power_limit_microwatts: join(|gpu| gpu.limit, u64::saturating_add),
+        throttle_bits: join(|gpu| gpu.throttle, std::ops::BitOr::bitor),
         fullest_permille: match (all.iter().filter_map(full).max(), used) {
             (Some(fullest), _) => Reading::Value(fullest),
             (None, Reading::Unavailable(reason)) => Reading::Unavailable(reason),
@@ -181,8 +184,8 @@ mod tests {
     use super::*;
     use Reading::{Unavailable, Value};
 
-    fn card(used: u64) -> Card {
-        Card {
+    fn gpu(used: u64) -> Gpu {
+        Gpu {
             used: Value(used),
             total: Value(24_000),
             busy: Value(97),
@@ -195,50 +198,50 @@ mod tests {
 
     #[test]
     fn several_cards_are_told_together() {
-        let idle = Card {
+        let idle = Gpu {
             busy: Value(0),
             throttle: Value(0x1),
-            ..card(600)
+            ..gpu(600)
         };
-        let cards = together(&[card(18_000), idle], 0);
+        let gpus = combine(&[gpu(18_000), idle], 0);
         assert_eq!(
-            (cards.memory_used, cards.memory_total),
+            (gpus.memory_used, gpus.memory_total),
             (Value(18_600), Value(48_000))
         );
         assert_eq!(
-            (cards.power_microwatts, cards.power_limit_microwatts),
+            (gpus.power_microwatts, gpus.power_limit_microwatts),
             (Value(880_000_000), Value(900_000_000))
         );
         assert_eq!(
-            (cards.busy_percent, cards.throttle_bits),
+            (gpus.busy_percent, gpus.throttle_bits),
             (Value(97), Value(0x5))
         );
         assert_eq!(
-            (cards.fullest_permille, cards.count, cards.lost),
+            (gpus.fullest_permille, gpus.count, gpus.lost),
             (Value(750), Value(2), Value(0))
         );
     }
 
     #[test]
     fn what_a_card_does_not_tell_is_unavailable_and_never_zero() {
-        let unified = Card {
+        let unified = Gpu {
             used: Unavailable(Reason::Absent),
             total: Unavailable(Reason::Absent),
             limit: Unavailable(Reason::Denied),
-            ..card(0)
+            ..gpu(0)
         };
-        let cards = together(&[unified], 0);
-        assert_eq!(cards.memory_used, Unavailable(Reason::Absent));
-        assert_eq!(cards.fullest_permille, Unavailable(Reason::Absent));
-        assert_eq!(cards.power_limit_microwatts, Unavailable(Reason::Denied));
-        assert_eq!(cards.busy_percent, Value(97));
+        let gpus = combine(&[unified], 0);
+        assert_eq!(gpus.memory_used, Unavailable(Reason::Absent));
+        assert_eq!(gpus.fullest_permille, Unavailable(Reason::Absent));
+        assert_eq!(gpus.power_limit_microwatts, Unavailable(Reason::Denied));
+        assert_eq!(gpus.busy_percent, Value(97));
     }
 
     #[test]
     fn a_lost_card_leaves_the_others_and_nothing_where_there_are_none() {
-        let others = together(&[card(6_000)], 1);
+        let others = combine(&[gpu(6_000)], 1);
         assert_eq!((others.memory_used, others.lost), (Value(6_000), Value(1)));
-        let alone = together(&[], 1);
+        let alone = combine(&[], 1);
         assert_eq!(
             (alone.memory_used, alone.lost),
             (Unavailable(Reason::Gone), Value(1))

@@ -12,18 +12,18 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Descriptors of a front, or a guard that follows a few processes.
-const LEAST_FILES: u64 = 64;
+const MIN_OPEN_FILES: u64 = 64;
 /// Processes and threads of front, guard, keeper and probe, and as many again for the command.
-const LEAST_PROCESSES: u64 = 64;
+const MIN_PROCESSES: u64 = 64;
 
 /// The limit that leaves the guard no room, as a sentence; None where it can be tried. Limits were raised as far as
 /// possible before.
 pub fn obstacle() -> Option<String> {
     let file_bytes = shared::BYTES.max(crate::embed::guard_bytes()) as u64;
     let below = |resource, least| getrlimit(resource).current.filter(|limit| *limit < least);
-    if let Some(files) = below(Resource::Nofile, LEAST_FILES) {
+    if let Some(files) = below(Resource::Nofile, MIN_OPEN_FILES) {
         return Some(format!(
-            "`ulimit -n` allows {files} open files, and the guard needs {LEAST_FILES}"
+            "`ulimit -n` allows {files} open files, and the guard needs {MIN_OPEN_FILES}"
         ));
     }
     if let Some(bytes) = below(Resource::Fsize, file_bytes) {
@@ -33,10 +33,10 @@ pub fn obstacle() -> Option<String> {
         ));
     }
     // The kernel does not count the processes of root.
-    let processes = below(Resource::Nproc, LEAST_PROCESSES);
+    let processes = below(Resource::Nproc, MIN_PROCESSES);
     if let Some(number) = processes.filter(|_| !rustix::process::geteuid().is_root()) {
         return Some(format!(
-            "`ulimit -u` allows {number} processes, and the guard needs {LEAST_PROCESSES}"
+            "`ulimit -u` allows {number} processes, and the guard needs {MIN_PROCESSES}"
         ));
     }
     None

@@ -2,7 +2,7 @@
 //! (`antifreeze.guard()` in Python), a tether is between us: standard output tells it where the page is,
 //! and a byte on standard input that it wants to be guarded no more.
 
-use super::attach_policy::{FIND, Request, refusal};
+use super::attach_policy::{FIND_PID_HINT, Request, refusal};
 use super::front::Front;
 use super::target::{Target, user_name};
 use super::{OWN_FAILURE, Prepared, prepare};
@@ -82,7 +82,7 @@ fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
 /// The process, where it may be attached to; else why not.
 fn admitted(arguments: &AttachArguments) -> Result<Target, String> {
     let pid = arguments.pid;
-    let none = || format!("there is no process {pid}; {FIND}");
+    let none = || format!("there is no process {pid}; {FIND_PID_HINT}");
     let target = Target::open(pid).map_err(|errno| match errno {
         Errno::SRCH => none(),
         _ => format!("process {pid} cannot be read: {errno}"),
@@ -142,7 +142,7 @@ impl Tether {
         let _ = out.flush();
     }
 
-    pub fn hear(&self) -> Word {
+    pub fn receive(&self) -> Word {
         let mut ready = [PollFd::new(self, PollFlags::IN)];
         if !matches!(poll(&mut ready, Some(&NOW)), Ok(1..)) {
             return Word::Nothing;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStringExt;
 
 /// A larger tree is attached to only with `--yes`. Eight ranks with sixteen loaders each are 137 processes.
-const MAX_TREE: usize = 200;
+const MAX_TREE_PROCESSES: usize = 200;
 /// Processes of a tree that are named as ones to attach to instead.
 const MAX_NAMED: usize = 3;
 
@@ -241,7 +241,7 @@ pub fn refusal(request: &Request, name_of: impl Fn(u32) -> String) -> Option<Ref
         return Some(Refusal::SessionBelow(session.pid));
     }
     let count = request.descendants.len() + 1;
-    (count > MAX_TREE).then_some(Refusal::TooMany(count))
+    (count > MAX_TREE_PROCESSES).then_some(Refusal::TooMany(count))
 }
 
 fn is_manager(process: &Process) -> bool {
@@ -302,16 +302,16 @@ impl Refusal {
         let below = training_below(request);
         let instead = || match &below {
             Some(lines) => format!("Attach to the training itself, such as: {lines}"),
-            None => format!("Attach to the training itself: {FIND}"),
+            None => format!("Attach to the training itself: {FIND_PID_HINT}"),
         };
         match self {
-            Refusal::Ended => format!("{who} has ended already; {FIND}"),
+            Refusal::Ended => format!("{who} has ended already; {FIND_PID_HINT}"),
             Refusal::First => format!(
                 "{who} is the first process of this machine or container, and every other process is below it. {}",
                 instead()
             ),
             Refusal::KernelThread => {
-                format!("{who} is a kernel thread, which cannot be limited; {FIND}")
+                format!("{who} is a kernel thread, which cannot be limited; {FIND_PID_HINT}")
             }
             Refusal::Antifreeze => format!(
                 "{who} is a part of antifreeze itself, and what it runs is guarded already; `antifreeze runs` lists it"
@@ -374,7 +374,7 @@ impl Refusal {
                 text
             }
             Refusal::TooMany(count) => format!(
-                "{who} is a tree of {count} processes, more than the {MAX_TREE} that a training may have. To guard \
+                "{who} is a tree of {count} processes, more than the {MAX_TREE_PROCESSES} that a training may have. To guard \
                  all of them: antifreeze attach --yes {pid}"
             ),
         }
@@ -382,7 +382,7 @@ impl Refusal {
 }
 
 /// How to find the process that was meant.
-pub const FIND: &str = "`pgrep -a python` lists the Python processes with their PIDs";
+pub const FIND_PID_HINT: &str = "`pgrep -a python` lists the Python processes with their PIDs";
 
 /// The flags that name the users, with one more.
 fn user_flags(request: &Request, owner: &str) -> String {

@@ -6,6 +6,7 @@ use self::job::Early;
 use super::attach::{Tether, Word};
 use super::group_signals::GroupListener;
 use super::guard_process::{Equipment, GuardProcess};
+use super::hang_snapshot;
 use super::inherited;
 use super::notify;
 use super::outcome;
@@ -14,7 +15,6 @@ use super::relays::Relays;
 use super::screen::Screen;
 use super::settle::Settling;
 use super::signals::Signals;
-use super::standing;
 use super::streams::Streams;
 use super::target::Target;
 use crate::report::Report;
@@ -46,23 +46,23 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 /// A guard that dies this often has something wrong with it.
-const MOST_RESTARTS: u32 = 5;
+const MAX_GUARD_RESTARTS: u32 = 5;
 /// What is left of the tree when the root has ended gets this long to end too.
-const LEFTOVERS: Duration = Duration::from_millis(500);
+const LEFTOVERS_TIMEOUT: Duration = Duration::from_millis(500);
 /// The record gets this long to be closed, on a disk that may be slow.
-const CLOSING: Duration = Duration::from_secs(15);
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(15);
 /// A reader that has read nothing for this long is not waited for, where a signal has ended the command.
 const READER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Signals are looked for this often while our last lines are written.
 const FINISH_WAIT: Duration = Duration::from_millis(20);
 /// Events kept for the verdict of a run that could not be recorded.
-const MOST_REMEMBERED: usize = 1000;
+const MAX_REMEMBERED_EVENTS: usize = 1000;
 const AT_ONCE: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 0,
     tv_nsec: 0,
 };
 /// How often the status line is drawn.
-const LIVE_EVERY: Duration = Duration::from_millis(500);
+const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
 pub struct Front {
     guard_args: GuardArgs,
@@ -165,8 +165,8 @@ impl Front {
         let lives = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(tried("making a pipe"))?;
         streams.announce(shared.page());
-        let settling = Settling::of(&streams, shared)
-            .and_then(|settling| Settling::of(&streams, shared)?.serve().map(|()| settling))
+        let settling = Settling::open(&streams, shared)
+            .and_then(|settling| Settling::open(&streams, shared)?.serve().map(|()| settling))
             .map_err(|error| format!("opening the output: {error}"))?;
         shared.head().front_pid.store(std::process::id(), Release);
         if let Some(listener) = &listener {
@@ -181,7 +181,7 @@ impl Front {
             let _ = facts.terms().write(&facts.record);
         }
         // Before the guard, which has to know that it is none of the command's.
-        let probe = crate::probe::is_worth_it()
+        let probe = crate::probe::has_driver()
             .then(|| ProbeProcess::start(&memory, signals.before()).ok())
             .flatten();
         if let Some(probe) = probe {
@@ -343,7 +343,7 @@ impl Front {
             self.wait(None);
             self.signals_arrived();
             self.heed_target();
-            self.hear();
+            self.receive_events();
         }
         if self.unguarded && self.shared.head().root_pid.load(Acquire) == 0 {
             return Err("the guard could not start".to_owned());
@@ -351,7 +351,7 @@ impl Front {
         if self.detail > Detail::Quiet && self.shared.head().exec_errno.load(Acquire) == 0 {
             self.say(&opening(&self.facts, self.means(), self.style.glyphs));
         }
-        self.tell_all();
+        self.print_events();
         self.deliver_earlier();
         if let Some(tether) = &self.tether {
             let guard = self.shared.head().guard_pid.load(Acquire);
@@ -382,19 +382,19 @@ impl Front {
     }
 
     fn turn(&mut self, at_most: Option<Duration>) {
-        let timeout = self.live.as_ref().map(|_| LIVE_EVERY);
+        let timeout = self.live.as_ref().map(|_| STATUS_INTERVAL);
         self.wait(timeout.into_iter().chain(at_most).min());
         self.signals_arrived();
         self.heed();
         self.heed_target();
-        self.hear();
-        self.tell_all();
+        self.receive_events();
+        self.print_events();
         for (index, broken) in self.shared.head().broken.iter().enumerate() {
             if broken.load(Relaxed) == STREAM_OVER {
                 self.streams.give_up(index);
             }
         }
-        if let Some(line) = self.speaker.overdue(Stamp::now()) {
+        if let Some(line) = self.speaker.due_refusals(Stamp::now()) {
             self.say(&line);
         }
         self.draw_status();
@@ -419,7 +419,7 @@ impl Front {
 
     /// Does what the process that has us guard it says.
     fn heed(&mut self) {
-        match self.tether.as_ref().map(Tether::hear) {
+        match self.tether.as_ref().map(Tether::receive) {
             None | Some(Word::Nothing) => {}
             // It has ended, or has become another program; the guard sees which.
             Some(Word::Gone) => self.tether = None,
@@ -455,7 +455,7 @@ impl Front {
     }
 
     /// Takes the guard's new words out of the page.
-    fn hear(&mut self) {
+    fn receive_events(&mut self) {
         let written = self.shared.head().events.load(Acquire);
         let mut bytes = [0; EVENT_BYTES];
         // Older ones were overwritten.
@@ -478,9 +478,9 @@ impl Front {
         }
     }
 
-    fn tell_all(&mut self) {
+    fn print_events(&mut self) {
         for event in std::mem::take(&mut self.events) {
-            if self.told.len() < MOST_REMEMBERED {
+            if self.told.len() < MAX_REMEMBERED_EVENTS {
                 self.told.push(event);
             }
             if let EventKind::Rung { .. }
@@ -490,16 +490,16 @@ impl Front {
                 self.facts.shim = ShimReport::read(&self.facts.record);
             }
             if let EventKind::NoProgress { .. } = event.kind {
-                self.look_where_it_stands();
+                self.record_hang_snapshot();
             }
             if self.is_told_there(&event.kind) {
                 continue;
             }
-            let Some(sentence) = self.speaker.hear(&event, &self.facts) else {
+            let Some(sentence) = self.speaker.line_for(&event, &self.facts) else {
                 continue;
             };
             self.say(&sentence);
-            if notify::is_worth_it(&event.kind) {
+            if notify::deserves_notification(&event.kind) {
                 notify::notify(&sentence);
             }
         }
@@ -515,10 +515,10 @@ impl Front {
         self.tersely && is_it
     }
 
-    fn look_where_it_stands(&self) {
+    fn record_hang_snapshot(&self) {
         let root = self.shared.head().root_pid.load(Acquire);
         if root > 0 && !self.facts.record.as_os_str().is_empty() {
-            standing::look(root, self.facts.record.clone());
+            hang_snapshot::record_in_background(root, self.facts.record.clone());
         }
     }
 
@@ -564,7 +564,7 @@ impl Front {
             shim: None,
         };
         let replaced = Pid::from_raw(root as i32)
-            .filter(|_| self.restarts <= MOST_RESTARTS)
+            .filter(|_| self.restarts <= MAX_GUARD_RESTARTS)
             .and_then(|root| GuardProcess::start(&equipment, Some(root)).ok());
         self.unguarded = replaced.is_none();
         match replaced {
@@ -603,7 +603,7 @@ impl Front {
         let Some(live) = &mut self.live else {
             return;
         };
-        if live.drawn.elapsed() < LIVE_EVERY {
+        if live.drawn.elapsed() < STATUS_INTERVAL {
             return;
         }
         let head = self.shared.head();
@@ -629,9 +629,9 @@ impl Front {
         if let Some(probe) = self.probe.take().filter(|_| self.all_gone()) {
             probe.collect();
         }
-        self.hear();
-        self.tell_all();
-        if let Some(line) = self.speaker.rest() {
+        self.receive_events();
+        self.print_events();
+        if let Some(line) = self.speaker.remaining_refusals() {
             self.say(&line);
         }
         self.let_screen_finish();
@@ -650,7 +650,7 @@ impl Front {
         let (status, signal) = match self.root_status() {
             _ if self.guard_args.attach != 0 => (0, None),
             _ if self.ended_by_guard => (75, None),
-            Some(status) => outcome::of(status as i32, cut_off, self.relays.loss()),
+            Some(status) => outcome::exit_status(status as i32, cut_off, self.relays.loss()),
             None => (super::OWN_FAILURE, None),
         };
         Closed {
@@ -680,10 +680,10 @@ impl Front {
         let head = self.shared.head();
         let began = Instant::now();
         let mut asked_at = None;
-        while head.closed.load(Acquire) == 0 && began.elapsed() < CLOSING {
+        while head.closed.load(Acquire) == 0 && began.elapsed() < CLOSING_TIMEOUT {
             let tick = head.tick.load(Acquire);
-            self.hear();
-            if !self.tree_ended && began.elapsed() > LEFTOVERS {
+            self.receive_events();
+            if !self.tree_ended && began.elapsed() > LEFTOVERS_TIMEOUT {
                 // The guard may only be late. One look of its own that began after this, and it knows.
                 let asked_at = *asked_at.get_or_insert(tick);
                 if tick.wrapping_sub(asked_at) >= 2 {
@@ -734,7 +734,7 @@ impl Front {
         let report = Report::read(&run)
             .ok()
             .filter(Report::has_end)
-            .unwrap_or_else(|| Report::by_front(self.facts.clone(), self.told.clone()))
+            .unwrap_or_else(|| Report::from_front(self.facts.clone(), self.told.clone()))
             .linked();
         let closing = report.closing(&self.style, self.detail);
         if let Some(text) = closing.filter(|_| !self.tersely) {

@@ -7,6 +7,7 @@ pub mod attach_policy;
 mod front;
 mod group_signals;
 mod guard_process;
+mod hang_snapshot;
 mod inherited;
 mod notify;
 mod outcome;
@@ -18,7 +19,6 @@ mod screen;
 mod script;
 mod settle;
 mod signals;
-mod standing;
 mod streams;
 mod target;
 
@@ -188,11 +188,12 @@ struct Prepared {
 }
 
 fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepared, String> {
-    let sample = first_look(folder);
+    let sample = read_first_sample(folder);
     let total = memory_of(&sample);
-    let reserve = terms
-        .reserve
-        .map_or_else(|| size::default_reserve(total), |reserve| reserve.of(total));
+    let reserve = terms.reserve.map_or_else(
+        || size::default_reserve(total),
+        |reserve| reserve.bytes_of(total),
+    );
     if reserve >= total && total > 0 {
         return Err(String::from(
             "--reserve keeps all of the memory; nothing is left for the command",
@@ -200,7 +201,7 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
     }
     let available = sample.memory.available.value();
     let swap_free = sample.memory.swap_free.value().unwrap_or(0);
-    let budget = terms.budget.map(|budget| budget.of(total));
+    let budget = terms.budget.map(|budget| budget.bytes_of(total));
     let (store, run, trouble) = run_folder();
     let mut notes: Vec<String> = trouble.into_iter().collect();
     if let Some(half) = available.map(|available| available / 2)
@@ -301,7 +302,7 @@ fn run_folder() -> (Option<Store>, Run, Option<String>) {
     }
 }
 
-pub fn first_look(folder: &Path) -> Sample {
+pub fn read_first_sample(folder: &Path) -> Sample {
     let mut sample = Sample::default();
     MachineSensors::open(folder).read(&mut sample);
     let location = antifreeze_sense::cgroup::CgroupLocation::of_self();

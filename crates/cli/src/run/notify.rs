@@ -4,7 +4,7 @@
 use antifreeze_record::event::EventKind;
 use std::process::{Command, Stdio};
 
-pub fn is_worth_it(kind: &EventKind) -> bool {
+pub fn deserves_notification(kind: &EventKind) -> bool {
     matches!(
         kind,
         EventKind::Paused { .. } | EventKind::StopSent { .. } | EventKind::KillSent { .. }

@@ -9,7 +9,7 @@ const OUTPUT_LOST: u8 = 74;
 /// What `run` exits with, and the signal that it ends by as the command did, if any. `cut_off` is a signal that came
 /// while output was waited for that the command would have written itself, and `loss` the reason why output did not
 /// arrive.
-pub fn of(status: i32, cut_off: Option<i32>, loss: Option<Errno>) -> (u8, Option<i32>) {
+pub fn exit_status(status: i32, cut_off: Option<i32>, loss: Option<Errno>) -> (u8, Option<i32>) {
     outcome(status, cut_off, loss, inherited::ignored_sigpipe() != 0)
 }
 

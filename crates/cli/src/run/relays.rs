@@ -164,7 +164,7 @@ impl Gate {
     }
 
     /// Tells the other side that something has moved.
-    fn tell(&self, change: impl FnOnce(&mut Closed)) {
+    fn update(&self, change: impl FnOnce(&mut Closed)) {
         change(&mut self.lock());
         self.moved.notify_all();
     }
@@ -199,20 +199,20 @@ impl Filling {
                 break false;
             }
             match source.fill(output) {
-                Ok(Flow::Open) => gate.tell(|_| {}),
+                Ok(Flow::Open) => gate.update(|_| {}),
                 // Read to the last byte: only now is it worth waiting.
                 Err(Errno::AGAIN) => match self.wait() {
                     Waited::Output => {}
                     Waited::Silence => break false,
                     Waited::ReaderGone => {
-                        gate.tell(|closed| closed.output = true);
+                        gate.update(|closed| closed.output = true);
                         break false;
                     }
                 },
                 Ok(Flow::Closed) | Err(_) => break true,
             }
         };
-        gate.tell(|closed| {
+        gate.update(|closed| {
             closed.input = true;
             closed.is_over = is_over;
         });
@@ -281,19 +281,19 @@ impl Passing {
                 }
                 if errno != Errno::PIPE && errno != Errno::IO && !complained {
                     complained = true;
-                    self.complain(errno);
+                    self.report_write_error(errno);
                 }
                 // What the command prints from now on ends it, or fails, as it would without us.
                 if errno == Errno::PIPE || errno == Errno::FBIG {
-                    gate.tell(|closed| closed.output = true);
+                    gate.update(|closed| closed.output = true);
                     return self.give_up();
                 }
             }
-            gate.tell(|_| {});
+            gate.update(|_| {});
         }
     }
 
-    fn complain(&self, errno: Errno) {
+    fn report_write_error(&self, errno: Errno) {
         let stream = match self.index {
             0 => "standard output",
             _ => "standard error",

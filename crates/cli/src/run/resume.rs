@@ -41,24 +41,24 @@ impl Source {
                 let run = store
                     .find(Some(name))
                     .map_err(|error| format!("--resume: {error}"))?;
-                Source::of(run).map_err(|run| {
+                Source::from_run(run).map_err(|run| {
                     format!(
                         "--resume: run {} has no checkpoint that can be loaded; see: antifreeze runs show {}",
                         run.id, run.id
                     )
                 })
             }
-            None => Source::last_of(store, command, folder),
+            None => Source::from_last_run(store, command, folder),
         }
     }
 
-    fn last_of(store: &Store, command: &[OsString], folder: &Path) -> Result<Source, String> {
+    fn from_last_run(store: &Store, command: &[OsString], folder: &Path) -> Result<Source, String> {
         let mut last = None;
         for run in store.runs().into_iter().rev() {
             if !run.is_of(command, folder) || run.is_guarded() {
                 continue;
             }
-            match Source::of(run) {
+            match Source::from_run(run) {
                 Ok(source) => return Ok(source),
                 Err(run) => last = last.or(Some(run.id)),
             }
@@ -78,13 +78,13 @@ impl Source {
     }
 
     /// Returns the run as the error where it has no checkpoint that can be loaded.
-    fn of(run: Run) -> Result<Source, Run> {
-        let told = ShimReport::read(&run.folder);
+    fn from_run(run: Run) -> Result<Source, Run> {
+        let report = ShimReport::read(&run.folder);
         let mut saves = vec![run.saves()];
         saves.extend(ancestors(&run.folder));
         let found = saves.iter().find_map(|folder| {
             let checkpoints = checkpoints::scan(folder);
-            Checkpoint::newest(&checkpoints, &told.accepted_kinds).cloned()
+            Checkpoint::newest(&checkpoints, &report.accepted_kinds).cloned()
         });
         match found {
             Some(checkpoint) => Ok(Source {

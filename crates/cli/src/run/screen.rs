@@ -18,11 +18,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Texts of ours that wait to be written, at most. Beyond it the oldest is dropped, and their number is written.
-const MAX_QUEUED: usize = 256;
+const MAX_QUEUED_LINES: usize = 256;
 /// Bytes that are examined at a time.
 const PIECE_BYTES: usize = 4096;
 /// Nothing is due before another thread says so.
-const IDLE: Duration = Duration::from_secs(3600);
+const IDLE_WAIT: Duration = Duration::from_secs(3600);
 
 /// What is to be written, and where the output stands. Locked for moments only, never while something is written.
 #[derive(Default)]
@@ -51,7 +51,7 @@ struct State {
 impl State {
     /// How long the first text has to wait, as things stand.
     fn wait(&self, now: Instant) -> Duration {
-        if self.is_over || self.queue.len() >= MAX_QUEUED {
+        if self.is_over || self.queue.len() >= MAX_QUEUED_LINES {
             return Duration::ZERO;
         }
         let since = |moment: Option<Instant>| {
@@ -225,7 +225,7 @@ impl Screen {
     /// Writes whole lines of our own, as soon as there is a place for them.
     pub fn write(&self, text: &str) {
         let mut state = self.lock();
-        if state.queue.len() >= MAX_QUEUED {
+        if state.queue.len() >= MAX_QUEUED_LINES {
             state.queue.pop_front();
             state.dropped += 1;
         }
@@ -304,7 +304,7 @@ impl Screen {
         loop {
             let wait = match state.queue.is_empty() {
                 true if state.status.is_some() => Duration::ZERO,
-                true => IDLE,
+                true => IDLE_WAIT,
                 false => state.wait(Instant::now()),
             };
             if wait.is_zero() {
@@ -370,7 +370,9 @@ mod tests {
         waiting.is_over = true;
         assert!(waiting.wait(now).is_zero());
         waiting.is_over = false;
-        waiting.queue.extend((1..MAX_QUEUED).map(|_| String::new()));
+        waiting
+            .queue
+            .extend((1..MAX_QUEUED_LINES).map(|_| String::new()));
         assert!(waiting.wait(now).is_zero());
     }
 }

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Lines that are said before the run; the last says where the rest is.
-const LINES: usize = 3;
+const MAX_LINES: usize = 3;
 
 /// The Python script that a command starts, if that can be told from its words:
 /// `python train.py`, `python -u -X dev train.py`, `torchrun --nproc-per-node 2 train.py`,
@@ -44,12 +44,12 @@ pub fn warnings(
     let examined =
         antifreeze_check::parallel::map_items(&[()], |()| check_file::check_file(&file, &options));
     match examined.as_deref() {
-        Ok([report]) => told(report, script),
+        Ok([report]) => warning_lines(report, script),
         _ => Vec::new(),
     }
 }
 
-fn told(report: &FileReport, script: &Path) -> Vec<String> {
+fn warning_lines(report: &FileReport, script: &Path) -> Vec<String> {
     let Some(positions) = &report.positions else {
         return Vec::new();
     };
@@ -64,10 +64,10 @@ fn told(report: &FileReport, script: &Path) -> Vec<String> {
         let place = positions.position_of(finding.range.start());
         format!("{name}:{}: {}", place.line, finding.message)
     };
-    if serious.len() <= LINES {
+    if serious.len() <= MAX_LINES {
         return serious.iter().map(line).collect();
     }
-    let mut lines: Vec<String> = serious.iter().take(LINES - 1).map(line).collect();
+    let mut lines: Vec<String> = serious.iter().take(MAX_LINES - 1).map(line).collect();
     let rest = serious.len() - lines.len();
     lines.push(format!("and {rest} more: antifreeze check {name}"));
     lines

@@ -12,8 +12,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// A reader that does not read keeps nobody waiting for longer.
-const TIMEOUT: Duration = Duration::from_millis(500);
-const PAUSE: Duration = Duration::from_micros(200);
+const READER_TIMEOUT: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 const AT_ONCE: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 0,
     tv_nsec: 0,
@@ -26,7 +26,7 @@ pub struct Settling {
 }
 
 impl Settling {
-    pub fn of(streams: &Streams, shared: Shared) -> io::Result<Settling> {
+    pub fn open(streams: &Streams, shared: Shared) -> io::Result<Settling> {
         let terminals = streams.each().filter(|(_, stream)| stream.terminal);
         let ptys = terminals.map(|(index, stream)| Ok((index, stream.read.try_clone()?)));
         Ok(Settling {
@@ -40,13 +40,13 @@ impl Settling {
         let began = Instant::now();
         // A relay may have read something that it has not counted yet, hence twice.
         while !(self.is_settled() && {
-            sleep(PAUSE);
+            sleep(POLL_INTERVAL);
             self.is_settled()
         }) {
-            if began.elapsed() > TIMEOUT {
+            if began.elapsed() > READER_TIMEOUT {
                 return;
             }
-            sleep(PAUSE);
+            sleep(POLL_INTERVAL);
         }
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn chart(html: &mut Html, shown: &Shown<'_>, rules: &[Rule], marks: &
     let tracks = || shown.lines.iter().map(|(_, track)| *track);
     let over = |of: fn(&Track) -> Option<f64>| tracks().filter_map(of);
     let highest = over(Track::highest).chain(rules.iter().map(|rule| rule.to.1));
-    let scale = Scale::of(
+    let scale = Scale::fit(
         shown.chart.unit,
         over(Track::lowest).fold(f64::INFINITY, f64::min),
         highest.fold(0.0, f64::max),
@@ -74,7 +74,8 @@ pub(crate) fn chart(html: &mut Html, shown: &Shown<'_>, rules: &[Rule], marks: &
             "text",
             &[("class", "tick".into()), ("x", 2.0.into()), ("y", y.into())],
         );
-        html.text(&shown.chart.unit.said(*tick)).close("text");
+        html.text(&shown.chart.unit.format_value(*tick))
+            .close("text");
     }
     labels(html, shown, &scale, &frame);
     html.close("svg").close("figure");
@@ -144,7 +145,7 @@ fn caption(html: &mut Html, shown: &Shown<'_>, rules: &[Rule]) {
     for (index, (line, track)) in shown.lines.iter().enumerate() {
         let extreme = extreme(line.measure, track);
         let extreme =
-            extreme.map(|(word, value)| format!("{word} {}", shown.chart.unit.said(value)));
+            extreme.map(|(word, value)| format!("{word} {}", shown.chart.unit.format_value(value)));
         entry(
             html,
             STROKES[index % STROKES.len()],
@@ -180,7 +181,7 @@ fn described(shown: &Shown<'_>) -> String {
         Some(format!(
             "{}: {word} {}",
             line.name,
-            shown.chart.unit.said(value)
+            shown.chart.unit.format_value(value)
         ))
     });
     let lines: Vec<String> = lines.collect();

@@ -11,30 +11,30 @@ use antifreeze_text::{TermStyle, units};
 use std::time::Duration;
 
 /// A long run's first events matter less than its last.
-const ROWS: usize = 300;
-const COLUMNS: usize = 600;
+const MAX_ROWS: usize = 300;
+const MAX_COLUMNS: usize = 600;
 /// In longer runs a time of day does not tell which day.
-const DAY: Duration = Duration::from_secs(20 * 60 * 60);
+const SHOW_DATE_AFTER: Duration = Duration::from_secs(20 * 60 * 60);
 
 pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
-    let told = |event: &'_ Event| Some((*event, sentence::told(event, &run.facts)?));
+    let told = |event: &'_ Event| Some((*event, sentence::sentence_with_level(event, &run.facts)?));
     let events: Vec<_> = run
         .events
         .iter()
         .rev()
         .filter_map(told)
-        .take(ROWS)
+        .take(MAX_ROWS)
         .collect();
     if events.is_empty() {
         return;
     }
-    let long = run.summary.duration() > DAY;
+    let long = run.summary.duration() > SHOW_DATE_AFTER;
     html.raw("<section id=\"events\"><h2>What happened</h2>");
-    if run.events.len() > events.len() && events.len() == ROWS {
+    if run.events.len() > events.len() && events.len() == MAX_ROWS {
         html.leaf(
             "p",
             "",
-            &format!("The last {ROWS} of {} events.", run.events.len()),
+            &format!("The last {MAX_ROWS} of {} events.", run.events.len()),
         );
     }
     html.raw("<table><caption>Every event and change of the guard's rung, oldest first</caption>");
@@ -54,7 +54,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
         html.leaf("td", "time", &time);
         let into = between(run.summary.begin(), event.at);
         html.leaf("td", "time", &units::duration(into));
-        html.raw("<td>").prose(&cut(&text, COLUMNS));
+        html.raw("<td>").prose(&cut(&text, MAX_COLUMNS));
         html.raw("</td></tr>");
     }
     html.raw("</tbody></table>");

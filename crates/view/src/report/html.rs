@@ -7,12 +7,12 @@ use antifreeze_text::sanitize;
 use std::fmt::Write;
 
 /// No piece of text is longer, in characters; a list of lines may have many pieces.
-const LONGEST: usize = 2_000;
+const MAX_TEXT_CHARS: usize = 2_000;
 /// No code to copy has more lines, or lines that are indented further.
-const MOST_LINES: usize = 100;
-const LONGEST_INDENT: usize = 200;
+const MAX_CODE_LINES: usize = 100;
+const MAX_INDENT_COLUMNS: usize = 200;
 /// All text together, in bytes. What comes after it is cut to nothing.
-const ALL: usize = 600_000;
+const MAX_TOTAL_BYTES: usize = 600_000;
 
 #[derive(Default)]
 pub(crate) struct Html {
@@ -88,20 +88,20 @@ impl Html {
 
     /// Anybody's text, on one line.
     pub fn text(&mut self, anyones: &str) -> &mut Html {
-        self.limited(anyones, LONGEST);
+        self.limited(anyones, MAX_TEXT_CHARS);
         self
     }
 
     /// Lines of code to copy, each escaped by itself.
     pub fn code(&mut self, code: &str) -> &mut Html {
         self.raw("<code>");
-        for (number, line) in code.split('\n').take(MOST_LINES).enumerate() {
+        for (number, line) in code.split('\n').take(MAX_CODE_LINES).enumerate() {
             if number > 0 {
                 self.raw("\n");
             }
             let rest = line.trim_start_matches([' ', '\t']);
             let indent = line.strip_suffix(rest).unwrap_or_default();
-            if indent.len() <= LONGEST_INDENT {
+            if indent.len() <= MAX_INDENT_COLUMNS {
                 self.page.push_str(indent);
                 self.strangers += indent.len();
             }
@@ -137,7 +137,7 @@ impl Html {
                 Value::Percent(share) => write!(self.page, "{}%", hundredths(share * 100.0)),
                 Value::Drawn(drawn) => self.page.write_str(&drawn.0),
                 Value::Text(text) => {
-                    self.limited(text, LONGEST);
+                    self.limited(text, MAX_TEXT_CHARS);
                     Ok(())
                 }
             };
@@ -189,7 +189,7 @@ impl Html {
 
     fn limited(&mut self, text: &str, longest: usize) {
         let before = self.page.len();
-        let room = ALL.saturating_sub(self.strangers);
+        let room = MAX_TOTAL_BYTES.saturating_sub(self.strangers);
         let cut = match text.char_indices().nth(longest) {
             Some((end, _)) => text.get(..end).unwrap_or_default(),
             None => text,
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_and_marked_and_all_text_is_bounded() {
         let long = written(|html| html.text(&"é".repeat(9_000)));
-        assert_eq!(long.chars().count(), LONGEST + 1);
+        assert_eq!(long.chars().count(), MAX_TEXT_CHARS + 1);
         assert!(long.ends_with('…'));
         let page = written(|html| {
             for _ in 0..10_000 {
@@ -290,7 +290,11 @@ mod tests {
             }
             html
         });
-        assert!(page.len() < ALL + 10_000 * 7 + 10, "{}", page.len());
+        assert!(
+            page.len() < MAX_TOTAL_BYTES + 10_000 * 7 + 10,
+            "{}",
+            page.len()
+        );
     }
 
     proptest! {

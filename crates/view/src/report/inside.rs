@@ -11,9 +11,9 @@ use antifreeze_diagnose::verdict::place::{user_file, user_place};
 use antifreeze_text::{TermStyle, sanitize, units};
 
 /// The smaller holders explain nothing.
-const HOLDERS: usize = 20;
+const MAX_HOLDERS: usize = 20;
 /// How much of the last output is repeated.
-const LINES: usize = 200;
+const MAX_OUTPUT_LINES: usize = 200;
 
 pub(crate) fn memory(html: &mut Html, run: &Run, style: &TermStyle) {
     let peak = run
@@ -37,7 +37,7 @@ pub(crate) fn memory(html: &mut Html, run: &Run, style: &TermStyle) {
         html.raw("<thead><tr><th scope=\"col\">Name</th><th scope=\"col\">Where</th><th scope=\"col\">Holds</th><th scope=\"col\">Grew</th></tr></thead><tbody>");
         let mut names: Vec<&Holder> = holders.names.iter().collect();
         names.sort_by_key(|holder| std::cmp::Reverse(holder.bytes));
-        names.truncate(HOLDERS);
+        names.truncate(MAX_HOLDERS);
         for holder in &names {
             html.raw("<tr><td>").leaf("code", "", &holder.name);
             html.raw("</td><td>").leaf("code", "", &place(holder, run));
@@ -228,7 +228,10 @@ fn printed(html: &mut Html, id: &'static str, title: &str, bytes: &[u8]) {
         "pre",
         &[("class", "output".into()), ("tabindex", "0".into())],
     );
-    let mut lines: Vec<String> = sanitize::visible_lines(bytes).rev().take(LINES).collect();
+    let mut lines: Vec<String> = sanitize::visible_lines(bytes)
+        .rev()
+        .take(MAX_OUTPUT_LINES)
+        .collect();
     lines.reverse();
     for line in lines {
         html.text(&line).raw("\n");

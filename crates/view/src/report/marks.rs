@@ -5,7 +5,7 @@ use super::draw::{WIDTH, stroke};
 use super::html::{Html, Value};
 use super::reduce::Axis;
 use super::timeline::{PHASES, Shares};
-use crate::sentence::{Detail, told};
+use crate::sentence::{Detail, sentence_with_level};
 use antifreeze_diagnose::Facts;
 use antifreeze_record::event::Event;
 use antifreeze_sense::Phase;
@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 /// A title is read at a glance; the table has the whole sentence.
 const TITLE_COLUMNS: usize = 120;
 /// Of more than this in one bucket, the rest is counted.
-const TOLD: usize = 2;
+const MAX_TEXTS_PER_MARK: usize = 2;
 /// Of more than this, nobody asks which matters most.
-const WEIGHED: usize = 20;
+const MAX_EVENTS_PER_MARK: usize = 20;
 /// The last ones matter most.
-const MOST: usize = 150;
+const MAX_MARKS: usize = 150;
 
 pub(crate) struct Marks {
     marks: Vec<Mark>,
@@ -43,7 +43,7 @@ struct Shade {
 }
 
 impl Marks {
-    pub fn of(
+    pub fn from_events(
         events: &[Event],
         facts: &Facts,
         axis: &Axis,
@@ -55,11 +55,11 @@ impl Marks {
                 by_bucket.entry(bucket).or_default().push(event);
             }
         }
-        let surplus = by_bucket.len().saturating_sub(MOST);
+        let surplus = by_bucket.len().saturating_sub(MAX_MARKS);
         let kept = by_bucket.into_values().skip(surplus);
         Marks {
             marks: kept
-                .filter_map(|events| Mark::of(&events, facts, axis))
+                .filter_map(|events| Mark::from_events(&events, facts, axis))
                 .collect(),
             shades: shades(phases.unwrap_or_default()),
         }
@@ -96,27 +96,27 @@ impl Marks {
     }
 
     /// For the script: seconds and words.
-    pub fn told(&self) -> Vec<(f64, String)> {
+    pub fn labels(&self) -> Vec<(f64, String)> {
         let told = |mark: &Mark| ((mark.seconds * 1e3).round() / 1e3, mark.text());
         self.marks.iter().map(told).collect()
     }
 }
 
 impl Mark {
-    fn of(events: &[&Event], facts: &Facts, axis: &Axis) -> Option<Mark> {
+    fn from_events(events: &[&Event], facts: &Facts, axis: &Axis) -> Option<Mark> {
         let told: Vec<(Detail, String)> = events
             .iter()
-            .take(WEIGHED)
-            .filter_map(|event| told(event, facts))
+            .take(MAX_EVENTS_PER_MARK)
+            .filter_map(|event| sentence_with_level(event, facts))
             .collect();
         let seconds = axis.since(events.first()?.at);
-        let texts = told.iter().take(TOLD);
+        let texts = told.iter().take(MAX_TEXTS_PER_MARK);
         Some(Mark {
             seconds,
             place: seconds / axis.seconds(),
             level: told.iter().map(|(level, _)| *level).min()?,
             texts: texts.map(|(_, text)| cut(text, TITLE_COLUMNS)).collect(),
-            more: events.len().saturating_sub(TOLD),
+            more: events.len().saturating_sub(MAX_TEXTS_PER_MARK),
         })
     }
 
@@ -165,10 +165,10 @@ mod tests {
 
     fn drawn(events: &[Event]) -> (Vec<(f64, String)>, String) {
         let axis = Axis::over(0, 600_000_000_000, 600);
-        let marks = Marks::of(events, &Facts::default(), &axis, None);
+        let marks = Marks::from_events(events, &Facts::default(), &axis, None);
         let mut html = Html::default();
         marks.lines(&mut html, 100.0);
-        (marks.told(), html.into_page())
+        (marks.labels(), html.into_page())
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
     fn of_very_many_marks_the_last_are_kept() {
         let events: Vec<Event> = (0..600).map(|at| event(at, EventKind::TreeEnded)).collect();
         let (told, _) = drawn(&events);
-        assert_eq!(told.len(), MOST);
+        assert_eq!(told.len(), MAX_MARKS);
         assert_eq!(told.last().map(|(at, _)| *at), Some(599.0));
     }
 

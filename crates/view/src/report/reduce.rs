@@ -5,13 +5,13 @@
 use antifreeze_sense::Stamp;
 
 /// More than this no screen shows side by side.
-pub(crate) const MOST: u64 = 600;
+pub(crate) const MAX_BUCKETS: u64 = 600;
 /// The guard looks no more often.
-const SHORTEST_NS: u64 = 100_000_000;
+const MIN_BUCKET_NS: u64 = 100_000_000;
 /// A gap is a gap when it is longer than this, and than several times the pace before it:
 /// older looks are kept more sparsely.
 const GAP_SECONDS: f64 = 15.0;
-const GAP_PACES: usize = 5;
+const GAP_INTERVALS: usize = 5;
 
 /// The time that all charts share, in buckets.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ impl Axis {
         Axis {
             begin,
             span,
-            count: span.div_ceil(SHORTEST_NS).min(most.clamp(1, MOST)) as usize,
+            count: span.div_ceil(MIN_BUCKET_NS).min(most.clamp(1, MAX_BUCKETS)) as usize,
         }
     }
 
@@ -60,7 +60,9 @@ impl Axis {
         // Of the first two looks nobody knows how far apart they should be.
         let Some(pace) = pace else { return usize::MAX };
         let long = GAP_SECONDS / self.seconds() * self.count as f64;
-        (long as usize).max(pace.saturating_mul(GAP_PACES)).max(2)
+        (long as usize)
+            .max(pace.saturating_mul(GAP_INTERVALS))
+            .max(2)
     }
 }
 
@@ -206,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_day_of_looks_fits_and_keeps_its_one_short_peak() {
-        let mut track = Track::new(Axis::over(0, 86_400_000_000_000, MOST));
+        let mut track = Track::new(Axis::over(0, 86_400_000_000_000, MAX_BUCKETS));
         for look in 0..864_000u32 {
             let value = if look == 400_000 { 9.0 } else { 1.0 };
             track.see(at(f64::from(look) / 10.0), value);
@@ -218,13 +220,13 @@ mod tests {
 
     #[test]
     fn a_short_run_has_no_more_buckets_than_looks() {
-        assert_eq!(Axis::over(0, 1_000_000_000, MOST).count, 10);
-        assert_eq!(Axis::over(5, 5, MOST).count, 1);
+        assert_eq!(Axis::over(0, 1_000_000_000, MAX_BUCKETS).count, 10);
+        assert_eq!(Axis::over(5, 5, MAX_BUCKETS).count, 1);
     }
 
     #[test]
     fn a_mean_counts_by_the_time_it_lasted() {
-        let mut track = Track::new(Axis::over(0, 600_000_000_000, MOST));
+        let mut track = Track::new(Axis::over(0, 600_000_000_000, MAX_BUCKETS));
         track.spread(at(0.0), at(0.75), 1.0);
         track.spread(at(0.75), at(10.0), 0.0);
         let first = track.buckets()[0].unwrap();
@@ -235,7 +237,7 @@ mod tests {
 
     #[test]
     fn lines_go_on_over_sparse_looks_and_break_at_gaps() {
-        let mut track = Track::new(Axis::over(0, 6_000_000_000_000, MOST));
+        let mut track = Track::new(Axis::over(0, 6_000_000_000_000, MAX_BUCKETS));
         for seconds in (0..1_000)
             .step_by(100)
             .chain(2_000..2_100)
@@ -254,7 +256,7 @@ mod tests {
             end in any::<u64>(),
             looks in proptest::collection::vec((0.0..=1.0f64, any::<u64>()), 1..200),
         ) {
-            let axis = Axis::over(0, end, MOST);
+            let axis = Axis::over(0, end, MAX_BUCKETS);
             let (mut moments, mut stretches) = (Track::new(axis), Track::new(axis));
             let mut before = Stamp::default();
             for (share, value) in &looks {

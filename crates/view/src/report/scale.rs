@@ -26,7 +26,7 @@ impl Unit {
         }
     }
 
-    pub fn said(self, value: f64) -> String {
+    pub fn format_value(self, value: f64) -> String {
         use antifreeze_text::units;
         match self {
             Unit::Bytes => units::bytes(value as u64),
@@ -62,7 +62,7 @@ pub(crate) struct Scale {
 
 impl Scale {
     /// For values within these bounds, in about so many parts. Amounts begin at 0; degrees do not, for 0 °C means nothing.
-    pub fn of(unit: Unit, smallest: f64, largest: f64, parts: f64) -> Scale {
+    pub fn fit(unit: Unit, smallest: f64, largest: f64, parts: f64) -> Scale {
         let largest = largest.clamp(0.0, 1e25);
         let low = match unit {
             Unit::Celsius => (smallest.clamp(0.0, largest) / 10.0).floor() * 10.0,
@@ -188,11 +188,15 @@ mod tests {
                 vec!["0.0/s", "5.0/s", "10/s", "15/s"],
             ),
         ] {
-            let scale = Scale::of(unit, 0.0, largest, 4.0);
-            let ticks: Vec<String> = scale.ticks.iter().map(|tick| unit.said(*tick)).collect();
+            let scale = Scale::fit(unit, 0.0, largest, 4.0);
+            let ticks: Vec<String> = scale
+                .ticks
+                .iter()
+                .map(|tick| unit.format_value(*tick))
+                .collect();
             assert_eq!(ticks, said);
         }
-        let heat = Scale::of(Unit::Celsius, 47.0, 83.0, 3.0);
+        let heat = Scale::fit(Unit::Celsius, 47.0, 83.0, 3.0);
         assert_eq!(heat.ticks, [40.0, 60.0, 80.0, 100.0]);
     }
 
@@ -215,7 +219,7 @@ mod tests {
         #[test]
         fn every_value_has_a_place_below_a_few_marks(largest in 0.0..1e30f64, part in 0.0..1.0f64) {
             for unit in [Unit::Bytes, Unit::Share, Unit::Celsius, Unit::Watts, Unit::PerSecond] {
-                let scale = Scale::of(unit, largest * part, largest, 4.0);
+                let scale = Scale::fit(unit, largest * part, largest, 4.0);
                 prop_assert!((2..=6).contains(&scale.ticks.len()), "{:?}", scale);
                 prop_assert!((0.0..=1.0).contains(&scale.place(largest * part)), "{:?}", scale);
             }

@@ -8,15 +8,15 @@ use antifreeze_sense::{Phase, Reading, Sample, Stamp};
 use jiff::tz::TimeZone;
 
 /// Rates over less than this are mostly noise.
-const SECOND: f64 = 1.0;
+const MIN_RATE_SECONDS: f64 = 1.0;
 /// No rate is waited for longer than this.
-const PATIENCE: f64 = 30.0;
+const MAX_RATE_SECONDS: f64 = 30.0;
 /// What is left at the end of a run may be shorter.
-const REST: f64 = 0.2;
+const MIN_LAST_RATE_SECONDS: f64 = 0.2;
 /// The clock was set, or the machine slept, when it moved by this much against the other.
-const MOVED_SECONDS: f64 = 1.0;
+const CLOCK_MOVE_SECONDS: f64 = 1.0;
 /// How often that may happen; what comes later goes by the last.
-const MOVES: usize = 64;
+const MAX_CLOCK_MOVES: usize = 64;
 
 pub(crate) const PHASES: [(Phase, &str); 6] = [
     (Phase::Data, "waiting for data"),
@@ -30,8 +30,8 @@ pub(crate) const PHASES: [(Phase, &str); 6] = [
 /// A share for each of them.
 pub(crate) type Shares = [f64; PHASES.len()];
 /// In so many parts the shares of the phases are shown, or in fewer that have some looks each.
-const PARTS: usize = 120;
-const LOOKS: usize = 4;
+const MAX_PHASE_PARTS: usize = 120;
+const SAMPLES_PER_PHASE_PART: usize = 4;
 
 pub(crate) struct Timeline {
     pub axis: Axis,
@@ -82,7 +82,7 @@ impl Timeline {
         }
     }
 
-    pub fn look(&mut self, sample: &Sample) {
+    pub fn add_sample(&mut self, sample: &Sample) {
         let Some(bucket) = self.axis.bucket(sample.at.monotonic_ns) else {
             return;
         };
@@ -91,7 +91,7 @@ impl Timeline {
             self.set_clock(sample.at);
         }
         for gathered in self.charts.iter_mut().flat_map(|(_, lines)| lines) {
-            gathered.look(sample);
+            gathered.add_sample(sample);
         }
         let trains = sample.tree.steps.value().is_some_and(|steps| steps > 0);
         let phase = sample.tree.phase.value().filter(|_| trains);
@@ -110,8 +110,8 @@ impl Timeline {
         let zone = self.zone.to_offset(time).seconds();
         let since = self.axis.since(at);
         let local = at.realtime_ns as f64 / 1e9 + f64::from(zone) - since;
-        let moved = |(_, before): &(f64, f64)| (local - before).abs() >= MOVED_SECONDS;
-        if self.clock.len() < MOVES && self.clock.last().is_none_or(moved) {
+        let moved = |(_, before): &(f64, f64)| (local - before).abs() >= CLOCK_MOVE_SECONDS;
+        if self.clock.len() < MAX_CLOCK_MOVES && self.clock.last().is_none_or(moved) {
             self.clock.push((since, local));
         }
     }
@@ -171,7 +171,7 @@ impl Timeline {
             .flatten()
             .map(|count| *count as usize)
             .sum();
-        let parts = (looks / LOOKS).clamp(1, PARTS);
+        let parts = (looks / SAMPLES_PER_PHASE_PART).clamp(1, MAX_PHASE_PARTS);
         let wide = self.phases.len().div_ceil(parts).max(1);
         let known: Vec<_> = self.phases.chunks(wide).map(shares).collect();
         known.iter().any(Option::is_some).then_some(known)
@@ -185,7 +185,7 @@ pub(crate) struct Shown<'a> {
 }
 
 impl Gathered {
-    fn look(&mut self, sample: &Sample) {
+    fn add_sample(&mut self, sample: &Sample) {
         match self.line.measure {
             Measure::High(_) | Measure::Low(_) => {
                 if let Reading::Value(value) = self.line.measure.reading(sample) {
@@ -216,7 +216,9 @@ impl Gathered {
         if amount < earlier || sample.at.monotonic_ns < from.monotonic_ns {
             self.before = Some(now);
             self.now = None;
-        } else if seconds >= SECOND && (amount - earlier >= rate.enough || seconds >= PATIENCE) {
+        } else if seconds >= MIN_RATE_SECONDS
+            && (amount - earlier >= rate.enough || seconds >= MAX_RATE_SECONDS)
+        {
             self.settle(rate);
         }
     }
@@ -236,7 +238,8 @@ impl Gathered {
     fn close(&mut self) {
         if let Measure::Rate(rate) = self.line.measure
             && let (Some((from, ..)), Some((to, ..))) = (self.before, self.now)
-            && to.monotonic_ns.saturating_sub(from.monotonic_ns) as f64 / 1e9 >= REST
+            && to.monotonic_ns.saturating_sub(from.monotonic_ns) as f64 / 1e9
+                >= MIN_LAST_RATE_SECONDS
         {
             self.settle(rate);
         }
@@ -262,12 +265,12 @@ mod tests {
         let mut timeline = Timeline::new(Axis::over(0, 60_000_000_000, 600), 0.0, &TimeZone::UTC);
         samples
             .into_iter()
-            .for_each(|sample| timeline.look(&sample));
+            .for_each(|sample| timeline.add_sample(&sample));
         timeline.close();
         timeline
     }
 
-    fn of<'a>(shown: &'a [Shown<'_>], title: &str, name: &str) -> &'a Track {
+    fn find_track<'a>(shown: &'a [Shown<'_>], title: &str, name: &str) -> &'a Track {
         let chart = shown
             .iter()
             .find(|shown| shown.chart.title == title)
@@ -300,7 +303,7 @@ mod tests {
             // The rest at the end has half a step too few.
             ("Steps", "steps", 0.5, 0.25),
         ] {
-            for seen in of(&shown, title, name).buckets().iter().flatten() {
+            for seen in find_track(&shown, title, name).buckets().iter().flatten() {
                 let is_near = (seen.mean() / expected - 1.0).abs() < off;
                 assert!(is_near, "{name} {seen:?}");
             }
@@ -316,7 +319,7 @@ mod tests {
             sample
         }));
         let shown = timeline.charts();
-        let track = of(&shown, "CPU", "this run");
+        let track = find_track(&shown, "CPU", "this run");
         assert_eq!((track.lowest(), track.highest()), (Some(0.0), Some(1.0)));
     }
 

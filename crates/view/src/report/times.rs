@@ -17,15 +17,15 @@ use serde::Serialize;
 use std::time::Duration;
 
 /// Runs longer than this are shown at their end once more,
-const LONG: Duration = Duration::from_secs(30 * 60);
+const SHOW_END_AFTER: Duration = Duration::from_secs(30 * 60);
 /// so many seconds of it,
 const END_SECONDS: u64 = 5 * 60;
 /// a second in each bucket.
 const END_BUCKETS: u64 = 300;
 /// Labels of the axis, until the script knows the page's width.
-const TICKS: f64 = 4.0;
+const AXIS_LABELS: f64 = 4.0;
 /// The shim's own errors, of which the first tells most.
-const FAULTS: usize = 5;
+const MAX_FAULTS: usize = 5;
 
 pub(crate) struct Times {
     whole: Timeline,
@@ -46,8 +46,8 @@ impl Times {
             summary.begin().monotonic_ns,
             events.chain(last).fold(until, u64::max),
         );
-        let axis = Axis::over(begin, end, reduce::MOST);
-        let long = Duration::from_nanos(end.saturating_sub(begin)) > LONG;
+        let axis = Axis::over(begin, end, reduce::MAX_BUCKETS);
+        let long = Duration::from_nanos(end.saturating_sub(begin)) > SHOW_END_AFTER;
         let late = end.saturating_sub(END_SECONDS * 1_000_000_000);
         let mut times = Times {
             whole: Timeline::new(axis, 0.0, &style.zone),
@@ -57,8 +57,8 @@ impl Times {
             }),
         };
         for sample in samples {
-            times.whole.look(&sample);
-            times.end.iter_mut().for_each(|end| end.look(&sample));
+            times.whole.add_sample(&sample);
+            times.end.iter_mut().for_each(|end| end.add_sample(&sample));
         }
         times.whole.close();
         times.end.iter_mut().for_each(Timeline::close);
@@ -67,11 +67,11 @@ impl Times {
 
     pub fn section(&self, html: &mut Html, run: &Run) {
         html.raw("<section id=\"timeline\"><h2>The run over time</h2>");
-        drawn(html, run, &self.whole, "the run");
+        draw_charts(html, run, &self.whole, "the run");
         html.raw("</section>");
         if let Some(end) = &self.end {
             html.raw("<section id=\"end\"><h2>Its last 5 minutes</h2>");
-            drawn(html, run, end, "the run's last minutes");
+            draw_charts(html, run, end, "the run's last minutes");
             html.raw("</section>");
         }
     }
@@ -82,23 +82,23 @@ impl Times {
         let mut list: Vec<String> = Vec::new();
         for chart in &CHARTS {
             if !shown.iter().any(|shown| shown.chart.title == chart.title) {
-                list.push(format!("{}: {}", chart.title, missing(chart, run)));
+                list.push(format!("{}: {}", chart.title, describe_missing(chart, run)));
             }
         }
         list.push("GPUs other than NVIDIA and AMD: not supported by this version".into());
-        let mut lacks: Vec<Degradation> = Vec::new();
+        let mut degradations: Vec<Degradation> = Vec::new();
         for event in &run.events {
             if let EventKind::Degraded {
                 degradation,
                 detail,
             } = event.kind
-                && !lacks.contains(&degradation)
+                && !degradations.contains(&degradation)
             {
-                lacks.push(degradation);
-                list.push(crate::lacks::missing(degradation, detail).1);
+                degradations.push(degradation);
+                list.push(crate::degradations::describe_loss(degradation, detail).1);
             }
         }
-        let faults = run.facts.shim.faults.iter().take(FAULTS);
+        let faults = run.facts.shim.faults.iter().take(MAX_FAULTS);
         list.extend(faults.map(|fault| format!("antifreeze itself failed {fault}")));
         html.raw("<section id=\"unseen\"><h2>What could not be seen</h2><ul class=\"plain\">");
         for text in list {
@@ -108,7 +108,7 @@ impl Times {
     }
 }
 
-fn missing(chart: &Chart, run: &Run) -> &'static str {
+fn describe_missing(chart: &Chart, run: &Run) -> &'static str {
     let reading = |sample: &Sample| chart.lines.first().map(|line| line.measure.reading(sample));
     match run.summary.last.as_deref().and_then(reading) {
         Some(Reading::Unavailable(why)) => why.describe(),
@@ -117,14 +117,14 @@ fn missing(chart: &Chart, run: &Run) -> &'static str {
     }
 }
 
-fn drawn(html: &mut Html, run: &Run, timeline: &Timeline, of: &str) {
+fn draw_charts(html: &mut Html, run: &Run, timeline: &Timeline, of: &str) {
     let charts = timeline.charts();
     if charts.is_empty() {
         html.leaf("p", "", "No sample was recorded.");
         return;
     }
     let phases = timeline.phases();
-    let marks = Marks::of(&run.events, &run.facts, &timeline.axis, phases.as_deref());
+    let marks = Marks::from_events(&run.events, &run.facts, &timeline.axis, phases.as_deref());
     html.raw("<div class=\"timeline\"><div class=\"bar\"><div class=\"tools\">");
     html.leaf(
         "p",
@@ -148,7 +148,7 @@ fn drawn(html: &mut Html, run: &Run, timeline: &Timeline, of: &str) {
     }
     html.data(
         "data",
-        &Data::of(timeline, &charts, phases.as_deref(), &marks),
+        &Data::collect(timeline, &charts, phases.as_deref(), &marks),
     );
     html.raw("</div>");
 }
@@ -168,7 +168,7 @@ fn ruler(html: &mut Html, timeline: &Timeline, of: &str) {
         ],
     );
     let begin = timeline.begin;
-    for tick in time_ticks(begin, begin + span, TICKS) {
+    for tick in time_ticks(begin, begin + span, AXIS_LABELS) {
         let share = (tick - begin) / span;
         let class = match share {
             0.0..0.02 => "first",
@@ -282,7 +282,7 @@ struct LineData {
 }
 
 impl Data {
-    fn of(
+    fn collect(
         timeline: &Timeline,
         charts: &[Shown<'_>],
         phases: Option<&[Option<Shares>]>,
@@ -329,7 +329,7 @@ impl Data {
             clock: timeline.clock.clone(),
             steps: &TIME_STEPS,
             charts: charts.chain(phases).collect(),
-            marks: marks.told(),
+            marks: marks.labels(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::html::{Html, Value};
 use super::inside::thousands;
 use crate::closing::{
-    add_code, besides, is_bad, last_save, peak, resume_command, sureness, unexplained,
+    add_code, extra_sentences, is_bad, last_save, peak, resume_command, sureness, unexplained,
 };
 use antifreeze_diagnose::Run;
 use antifreeze_diagnose::time::timestamp;
@@ -11,7 +11,7 @@ use antifreeze_diagnose::verdict::{Cause, EndKind};
 use antifreeze_text::{TermStyle, units};
 
 /// No verdict of ours has more; one that was read from elsewhere may.
-const MOST: usize = 12;
+const MAX_ITEMS: usize = 12;
 
 pub(crate) fn header(html: &mut Html, run: &Run, title: &str, style: &TermStyle) {
     let Run {
@@ -22,7 +22,7 @@ pub(crate) fn header(html: &mut Html, run: &Run, title: &str, style: &TermStyle)
     } = run;
     html.raw("<header><p class=\"brand\"><b>antifreeze</b> · run ");
     html.text(&verdict.run).raw("</p>").leaf("h1", "", title);
-    let besides = besides(verdict, summary, style);
+    let besides = extra_sentences(verdict, summary, style);
     if !besides.is_empty() {
         html.leaf("p", "lead", &format!("{}.", besides.join(". ")));
     }
@@ -71,7 +71,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
                 &format!("Why it ended is {}.", unexplained(verdict)),
             );
         }
-        for (place, cause) in verdict.causes.iter().take(MOST).enumerate() {
+        for (place, cause) in verdict.causes.iter().take(MAX_ITEMS).enumerate() {
             self::cause(html, cause, place);
         }
         html.raw("</section>");
@@ -79,7 +79,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
     next(html, run, style);
     if !verdict.ruled_out.is_empty() {
         html.raw("<section id=\"ruled-out\"><h2>Ruled out</h2><ul class=\"plain\">");
-        for ruled in verdict.ruled_out.iter().take(2 * MOST) {
+        for ruled in verdict.ruled_out.iter().take(2 * MAX_ITEMS) {
             html.raw("<li>").leaf("b", "", ruled.code.title()).raw(": ");
             html.prose(&ruled.why).raw("</li>");
         }
@@ -127,7 +127,7 @@ fn cause(html: &mut Html, cause: &Cause, place: usize) {
         .collect();
     if !evidence.is_empty() {
         html.raw("<h4>Evidence</h4><ul class=\"plain\">");
-        for sign in evidence.into_iter().take(MOST) {
+        for sign in evidence.into_iter().take(MAX_ITEMS) {
             html.raw("<li>").prose(&sentence(&sign.text)).raw("</li>");
         }
         html.raw("</ul>");
@@ -135,7 +135,7 @@ fn cause(html: &mut Html, cause: &Cause, place: usize) {
     if !cause.remedies.is_empty() {
         html.raw("<h4>What to do</h4>");
         let mut docs: Vec<&String> = Vec::new();
-        for (index, remedy) in cause.remedies.iter().take(MOST).enumerate() {
+        for (index, remedy) in cause.remedies.iter().take(MAX_ITEMS).enumerate() {
             html.raw("<p>").prose(&sentence(&remedy.text)).raw("</p>");
             if let Some(code) = &remedy.code {
                 paste(html, code, &format!("remedy-{place}-{index}"));

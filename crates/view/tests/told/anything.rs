@@ -186,7 +186,7 @@ proptest! {
 
         let mut speaker = Speaker::new(Detail::Verbose, Glyphs::Ascii);
         for event in &events {
-            let line = speaker.hear(event, &facts).unwrap_or_default();
+            let line = speaker.line_for(event, &facts).unwrap_or_default();
             prop_assert!(line.is_ascii() && !line.contains(char::is_control), "{}", line);
         }
         for pair in samples.windows(2) {

@@ -15,20 +15,20 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const LATER: Duration = Duration::from_millis(500);
+const SNAPSHOT_DELAY: Duration = Duration::from_millis(500);
 /// Of a run, that are looked at.
-const MOST: usize = 256;
+const MAX_PROCESSES: usize = 256;
 /// Processes whose stacks are read from outside.
-const MOST_STACKS: usize = 64;
+const MAX_STACKS: usize = 64;
 /// A file of stacks that was written to since this long holds what its process answered just now.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+const MAX_STACK_FILE_AGE: Duration = Duration::from_secs(10);
 
 /// In a thread of its own: it may take a while. What cannot be seen is left out. The stacks of processes that do not
 /// write them themselves, such as the workers of a loader, are read from outside.
-pub fn look(root: u32, folder: PathBuf) {
-    let looks = move || {
+pub fn record_in_background(root: u32, folder: PathBuf) {
+    let record = move || {
         // Those who were asked for their stacks are done with it by then.
-        std::thread::sleep(LATER);
+        std::thread::sleep(SNAPSHOT_DELAY);
         let pids = tree(root);
         let _ = append(
             &folder.join(wait_states::FILE),
@@ -36,7 +36,7 @@ pub fn look(root: u32, folder: PathBuf) {
         );
         write_stacks(&pids, &folder);
     };
-    let _ = spawn_thread("standing", looks);
+    let _ = spawn_thread("hang-snapshot", record);
 }
 
 fn append(path: &Path, text: &str) -> io::Result<()> {
@@ -51,7 +51,7 @@ fn tree(root: u32) -> Vec<u32> {
     while let Some(pid) = pids.get(next).copied() {
         for thread in threads(pid) {
             let children = fs::read_to_string(thread.join("children")).unwrap_or_default();
-            let left = MOST.saturating_sub(pids.len());
+            let left = MAX_PROCESSES.saturating_sub(pids.len());
             pids.extend(
                 children
                     .split_whitespace()
@@ -158,7 +158,7 @@ fn write_stacks(pids: &[u32], folder: &Path) {
     let python = pids
         .iter()
         .filter(|pid| is_python(**pid) && !has_answered(**pid, folder))
-        .take(MOST_STACKS);
+        .take(MAX_STACKS);
     for pid in python {
         // A process that changes while it is read may be read wrong; then it is no evidence either.
         let read = std::panic::catch_unwind(|| stacks_of(*pid));
@@ -175,7 +175,7 @@ fn has_answered(pid: u32, folder: &Path) -> bool {
         .and_then(|file| file.modified())
         .ok()
         .and_then(|at| at.elapsed().ok());
-    since.is_some_and(|since| since < ANSWERED_WITHIN)
+    since.is_some_and(|since| since < MAX_STACK_FILE_AGE)
 }
 
 fn is_python(pid: u32) -> bool {

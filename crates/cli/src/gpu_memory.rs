@@ -8,17 +8,17 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// What a driver that has to wake its card first may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const DRIVER_TIMEOUT: Duration = Duration::from_secs(5);
 /// A card in a processor borrows main memory, and nobody trains on this little.
-const LEAST_OF_AMD: u64 = 2 << 30;
+const MIN_AMD_BYTES: u64 = 2 << 30;
 
 /// Bytes of the largest card that can train; None where there is none, or its driver does not
 /// answer.
-pub fn memory() -> Option<u64> {
-    nvidia().max(amd())
+pub fn read_largest() -> Option<u64> {
+    read_nvidia().max(read_amd())
 }
 
-fn nvidia() -> Option<u64> {
+fn read_nvidia() -> Option<u64> {
     // In a process of its own: a driver that hangs must hang nobody else.
     let child = Command::new("nvidia-smi")
         .args(["--query-gpu=memory.total", "--format=csv,noheader,nounits"])
@@ -27,18 +27,18 @@ fn nvidia() -> Option<u64> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    largest_in(&told_in_time(child, PATIENCE)?)
+    parse_largest(&read_output_within(child, DRIVER_TIMEOUT)?)
 }
 
 /// What a process writes until it ends. One that takes longer is ended, and may be beyond that: it
 /// is not waited for.
-fn told_in_time(child: Child, patience: Duration) -> Option<String> {
+fn read_output_within(child: Child, timeout: Duration) -> Option<String> {
     let pid = Pid::from_child(&child);
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let _ = sender.send(child.wait_with_output());
     });
-    match receiver.recv_timeout(patience) {
+    match receiver.recv_timeout(timeout) {
         Ok(output) => String::from_utf8(output.ok()?.stdout).ok(),
         Err(_) => {
             let _ = kill_process(pid, Signal::KILL);
@@ -48,12 +48,12 @@ fn told_in_time(child: Child, patience: Duration) -> Option<String> {
 }
 
 /// Of lines with a number of MiB each. Cards that share main memory say `[N/A]`.
-fn largest_in(told: &str) -> Option<u64> {
-    let sizes = told.lines().filter_map(|line| line.trim().parse().ok());
+fn parse_largest(output: &str) -> Option<u64> {
+    let sizes = output.lines().filter_map(|line| line.trim().parse().ok());
     sizes.max().and_then(|mib: u64| mib.checked_mul(1 << 20))
 }
 
-fn amd() -> Option<u64> {
+fn read_amd() -> Option<u64> {
     // Without it nothing computes on the card, it only shows pictures.
     if !Path::new("/dev/kfd").exists() {
         return None;
@@ -63,7 +63,7 @@ fn amd() -> Option<u64> {
         let file = card.path().join("device/mem_info_vram_total");
         fs::read_to_string(file).ok()?.trim().parse().ok()
     });
-    sizes.max().filter(|bytes| *bytes >= LEAST_OF_AMD)
+    sizes.max().filter(|bytes| *bytes >= MIN_AMD_BYTES)
 }
 
 #[cfg(test)]
@@ -72,14 +72,14 @@ mod tests {
 
     #[test]
     fn the_largest_card_counts_and_what_is_no_number_does_not() {
-        assert_eq!(largest_in("8192\n 24576\n"), Some(24 << 30));
+        assert_eq!(parse_largest("8192\n 24576\n"), Some(24 << 30));
         for none in [
             "",
             "[N/A]\n",
             "No devices were found\n",
             "99999999999999999999\n",
         ] {
-            assert_eq!(largest_in(none), None, "{none}");
+            assert_eq!(parse_largest(none), None, "{none}");
         }
     }
 
@@ -91,8 +91,8 @@ mod tests {
                 .stdout(Stdio::piped())
                 .spawn()
                 .expect("a shell");
-            let patience = Duration::from_millis(200);
-            assert_eq!(told_in_time(child, patience), None, "{script}");
+            let timeout = Duration::from_millis(200);
+            assert_eq!(read_output_within(child, timeout), None, "{script}");
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::sentence::Detail;
 use antifreeze_record::event::Degradation;
 use antifreeze_text::signal;
 
-pub(crate) fn missing(degradation: Degradation, detail: u32) -> (Detail, String) {
+pub(crate) fn describe_loss(degradation: Degradation, detail: u32) -> (Detail, String) {
     use Detail::{Normal, Verbose};
     let (level, text) = match degradation {
         Degradation::WallRefused => (
@@ -57,7 +57,7 @@ pub(crate) fn missing(degradation: Degradation, detail: u32) -> (Detail, String)
     (level, text.into())
 }
 
-pub(crate) fn regained(degradation: Degradation) -> (Detail, String) {
+pub(crate) fn describe_recovery(degradation: Degradation) -> (Detail, String) {
     let (level, text) = match degradation {
         Degradation::WallRefused | Degradation::WallIgnored => {
             (Detail::Normal, "the wall is on again")
