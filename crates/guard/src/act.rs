@@ -86,7 +86,9 @@ impl Executor {
             trainers::ask_for_memory_report(self.shared, context.tree);
         }
         let steps = trainers::steps(self.shared);
-        let stands = self.standstill.asks(context.now, steps, context.ticks);
+        let stands = self
+            .standstill
+            .should_ask(context.now, steps, context.ticks);
         if stands && rung < Rung::Pause && !self.job_stopped() {
             trainers::ask_for_stacks(self.shared, context.tree);
             let missed = if trainers::makes_no_steps(self.shared) {

@@ -18,7 +18,8 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// Forks one into this process group. One thread only. None where there is no process to spare, or no such group.
+    /// Forks an anchor into this process group. Needs a process with one thread. None if no process can be started, or
+    /// there is no such group.
     pub fn cast(group: Pid) -> Option<Anchor> {
         let (lives, held) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).ok()?;
         let parent = std::process::id();
@@ -33,7 +34,7 @@ impl Anchor {
         }
     }
 
-    /// Whether it was killed; it is collected then.
+    /// Whether it was killed; if so, it is reaped.
     pub fn is_gone(&self) -> bool {
         !matches!(waitpid(Some(self.pid), WaitOptions::NOHANG), Ok(None))
     }
@@ -70,14 +71,14 @@ fn close_all_but(kept: i32) {
     }
 }
 
-/// Stays until it is killed, or its parent has ended.
+/// Runs until it is killed or its parent has ended.
 fn rest(group: Pid, parent: u32, held: &OwnedFd) -> ! {
     let _ = rustix::thread::set_name(c"af-anchor");
     antifreeze_ipc::process_title::set(b"af-anchor");
     // SAFETY: system calls on plain numbers and on a set that lives here.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // What is sent to the group is not for it, such as Ctrl-Z and Ctrl-C.
+        // Signals to the group are not meant for it, such as Ctrl-Z and Ctrl-C.
         let mut all = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
@@ -85,7 +86,7 @@ fn rest(group: Pid, parent: u32, held: &OwnedFd) -> ! {
         if is_orphan || libc::setpgid(0, group.0 as i32) != 0 {
             libc::_exit(1);
         }
-        // Files, pipes and the terminal of the command are not to be held open by it.
+        // It must not hold files, pipes and the terminal of the command open.
         close_all_but(held.as_fd().as_raw_fd());
         libc::chdir(c"/".as_ptr());
         loop {

@@ -1,10 +1,10 @@
-//! The keepers: two small processes that sleep beside the guard, for the case that it dies.
+//! The keepers: two small processes that sleep beside the guard and undo its work if it dies.
 //!
-//! Then a paused trainer must be continued; and should the front be dead as well, its limits must be put back, its output
-//! has to be taken, or its next line would kill it, and its cgroup removed when the last process has left.
+//! They continue a paused trainer. If the front is dead too, they restore its limits, take over its output, since its
+//! next line would kill it otherwise, and remove its cgroup after the last process has left.
 //!
 //! The first keeper acts. The second is its child and does nothing until the first dies: then it takes its place and
-//! starts another second. Each holds an [`Anchor`] in the trainer's process group.
+//! starts another second keeper. Each holds an [`Anchor`] in the process group of the trainer.
 
 use crate::anchor::Anchor;
 use crate::descriptors;
@@ -25,19 +25,19 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 /// A guard that takes over has registered after this long.
-const REPLACED: rustix::time::Timespec = rustix::time::Timespec {
+const TAKEOVER_TIMEOUT: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
 /// How often a cgroup is checked for being empty.
-const CGROUP_POLL: rustix::time::Timespec = rustix::time::Timespec {
+const CGROUP_POLL_INTERVAL: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
 /// How many second keepers and anchors are replaced in all after they were killed.
 const MAX_REPLACEMENTS: u32 = 200;
 /// How long a dismissed second keeper may take to end.
-const LEAVING: rustix::time::Timespec = rustix::time::Timespec {
+const DISMISS_TIMEOUT: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
@@ -49,8 +49,8 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Forks the keepers. Must be called before any thread is started, and in another process group than `group`, the
-    /// trainer's. None when there is no process to spare: all then rests on guard and front.
+    /// Forks the keepers. Must be called before any thread is started, and in another process group than `group`, which
+    /// is that of the trainer. None if no process can be started: then guard and front are not backed up.
     pub fn stand(
         shared: Shared,
         args: &GuardArgs,
@@ -81,7 +81,8 @@ impl Keeper {
                 watch.keep()
             }
             pid => {
-                // Here as well: a guard that takes our place must not count it as the command's.
+                // Stored by the parent as well: a guard that takes over must not count the keeper as part of the
+                // command.
                 shared.head().keeper_pid.store(pid as u32, Release);
                 Some(Keeper {
                     pid: Pid(pid as u32),
@@ -91,14 +92,14 @@ impl Keeper {
         }
     }
 
-    /// Has the keepers close the streams that are over.
+    /// Makes the keepers close the streams that are over.
     pub fn close_broken(&self) {
         let _ = rustix::io::write(&self.guard_lives, &[0]);
     }
 
-    /// Lets the keepers end with us, and collects them. The state must say that all is over.
+    /// Lets the keepers end with us, and reaps them. The state must say that the run is over.
     pub fn dismiss(self, shared: Shared) {
-        // The second has its place where it was killed.
+        // If the first was killed, the second has its place.
         let present = shared.head().keeper_pid.load(Acquire);
         drop(self.guard_lives);
         for pid in [present, self.pid.0] {
@@ -109,15 +110,15 @@ impl Keeper {
     }
 }
 
-/// One of the keepers at work.
+/// A keeper at work.
 struct Watch<'a> {
     shared: Shared,
     args: &'a GuardArgs,
-    /// The guard that it was started by.
+    /// The guard that started it.
     guard: u32,
-    /// A byte means that a stream is over; the end, that the guard is gone.
+    /// A byte means that a stream is over; end of file, that the guard is gone.
     guard_lives: BorrowedFd<'a>,
-    /// The trainer's process group, where it is ours to hold together.
+    /// The process group of the trainer, if it is ours to keep connected.
     group: Option<Pid>,
     anchor: Option<Anchor>,
     second: Option<Second>,
@@ -132,7 +133,7 @@ struct Second {
 }
 
 impl Watch<'_> {
-    /// Stays until the guard has closed the record, or everything was done in its place.
+    /// Runs until the guard has closed the record, or everything was done in its place.
     fn keep(mut self) -> ! {
         name(c"af-keeper");
         descriptors::let_go_of_standard_streams();
@@ -147,7 +148,7 @@ impl Watch<'_> {
         self.leave()
     }
 
-    /// Starts the second and the anchor, where there is none.
+    /// Starts the second keeper and the anchor if they are missing.
     fn set_up(&mut self) {
         if self.anchor.as_ref().is_some_and(Anchor::is_gone) {
             self.anchor = None;
@@ -170,7 +171,7 @@ impl Watch<'_> {
 
     fn start_second(&mut self) -> Option<Second> {
         let (ours, theirs) = UnixStream::pair().ok()?;
-        // Not to wait for one that is stopped.
+        // A second keeper that is stopped must not block us.
         ours.set_nonblocking(true).ok()?;
         let first = std::process::id();
         // SAFETY: the process has one thread, so the child may use everything.
@@ -192,7 +193,7 @@ impl Watch<'_> {
         }
     }
 
-    /// The second's part: waits for the end of the first.
+    /// Runs the second keeper: waits for the end of the first.
     fn stand_by(self, first: u32, mut first_lives: UnixStream) -> ! {
         name(c"af-keeper-2");
         loop {
@@ -205,14 +206,14 @@ impl Watch<'_> {
         let keeper = &self.shared.head().keeper_pid;
         let taken = keeper.compare_exchange(first, std::process::id(), AcqRel, Acquire);
         if taken.is_err() {
-            // All is over, or the keeper of another guard has its place.
+            // The run is over, or the keeper of another guard has the place.
             self.leave()
         }
         takeover::close_broken(self.shared, self.args);
         self.keep()
     }
 
-    /// Returns when the guard has ended. Replaces the second and the anchor when they are killed.
+    /// Returns when the guard has ended. Replaces the second keeper and the anchor if they are killed.
     fn wait_for_guard(&mut self) {
         loop {
             let mut all = vec![PollFd::from_borrowed_fd(self.guard_lives, PollFlags::IN)];
@@ -243,12 +244,12 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits for the front's end. False when the keeper of another guard stands there in our place.
+    /// Waits for the end of the front. False if the keeper of another guard has taken our place.
     fn front_ends(&mut self) -> bool {
         let lives = takeover::front_lives(self.args);
         loop {
             let mut ended = [PollFd::new(&lives, PollFlags::IN)];
-            if matches!(poll(&mut ended, Some(&REPLACED)), Ok(1..)) {
+            if matches!(poll(&mut ended, Some(&TAKEOVER_TIMEOUT)), Ok(1..)) {
                 return true;
             }
             if self.shared.head().keeper_pid.load(Acquire) != std::process::id() {
@@ -258,13 +259,13 @@ impl Watch<'_> {
         }
     }
 
-    /// Front and guard are dead.
+    /// Undoes the work of the guard; both front and guard are dead.
     fn stand_in(&mut self) {
         self.set_up();
         let (shared, head) = (self.shared, self.shared.head());
         let is_over = || head.front_done.load(Acquire) == 1 && head.root_status.load(Acquire) != 0;
         if !is_over() {
-            let _ = rustix::thread::nanosleep(&REPLACED);
+            let _ = rustix::thread::nanosleep(&TAKEOVER_TIMEOUT);
         }
         if somebody_guards(shared, self.guard) {
             return;
@@ -275,7 +276,7 @@ impl Watch<'_> {
         let args = self.args;
         std::thread::scope(|threads| {
             for index in takeover::STREAMS {
-                // Without a thread to spare, one after the other.
+                // If no thread can be started, the streams are relayed in turn.
                 let relay = move || takeover::relay(shared, args, index);
                 if std::thread::Builder::new()
                     .spawn_scoped(threads, relay)
@@ -286,15 +287,15 @@ impl Watch<'_> {
             }
         });
         while cgroup::is_left(root, &self.args.run_id) {
-            let _ = rustix::thread::nanosleep(&CGROUP_POLL);
+            let _ = rustix::thread::nanosleep(&CGROUP_POLL_INTERVAL);
         }
     }
 
     fn leave(self) -> ! {
-        // From here on nobody is to take our place.
+        // From here on the second keeper must not take our place.
         let keeper = &self.shared.head().keeper_pid;
         let _ = keeper.compare_exchange(std::process::id(), 0, AcqRel, Acquire);
-        // They end side by side.
+        // Both end at the same time.
         if let Some(anchor) = &self.anchor {
             anchor.end();
         }
@@ -310,7 +311,7 @@ impl Watch<'_> {
 }
 
 impl Second {
-    /// Whether it was killed; it is collected then.
+    /// Whether it was killed; if so, it is reaped.
     fn is_gone(&self) -> bool {
         !matches!(waitpid(Some(self.pid), WaitOptions::NOHANG), Ok(None))
     }
@@ -321,7 +322,7 @@ impl Second {
 
     fn dismiss(self) {
         let _ = self.lives.shutdown(Shutdown::Write);
-        if poll(&mut [self.ends()], Some(&LEAVING)) == Ok(0) {
+        if poll(&mut [self.ends()], Some(&DISMISS_TIMEOUT)) == Ok(0) {
             let _ = kill_process(self.pid, Signal::KILL);
         }
         let _ = waitpid(Some(self.pid), WaitOptions::empty());

@@ -1,6 +1,5 @@
-//! The sentinel: samples, decides, acts.
-//!
-//! [`policy`] is pure; the hands that carry its decisions out are thin.
+//! The guard of a run: reads samples, decides with the pure functions of [`policy`], and acts through the small modules
+//! of [`hands`].
 
 pub mod act;
 pub mod anchor;

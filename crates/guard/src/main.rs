@@ -1,8 +1,7 @@
-//! antifreeze-guard: started by `antifreeze run`, never by hand.
+//! The program antifreeze-guard, which only `antifreeze run` starts.
 //!
-//! Order matters here. The trainer is forked while there is one thread; everything is
-//! opened and allocated; memory is locked before the other threads start; only then is the
-//! trainer let go.
+//! The order of the steps matters. The trainer is forked while there is one thread; everything is opened and allocated;
+//! memory is locked before the other threads start; only then is the trainer released.
 
 use antifreeze_guard::act::Executor;
 use antifreeze_guard::counting;
@@ -53,7 +52,7 @@ static ALLOCATOR: counting::Counting = counting::Counting;
 mod signals;
 
 fn main() -> ExitCode {
-    // Before anything that takes stack.
+    // Before anything that needs much stack.
     let limits = user_limits::raise();
     match guard(&limits) {
         Ok(()) => ExitCode::SUCCESS,
@@ -71,12 +70,12 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
         .next()
         .and_then(|args| GuardArgs::parse(args.to_str()?))
         .ok_or("this program is started by `antifreeze run`")?;
-    // Some threads may never end (a hung mount), so what they share lives for ever.
+    // Some threads may never end (a hung mount), so what they share is never freed.
     let args: &'static GuardArgs = Box::leak(Box::new(args));
     let folder = PathBuf::from(arguments.next().unwrap_or_default());
     let command: Vec<OsString> = arguments.collect();
 
-    // Executed from memory, we would be called by a descriptor's number.
+    // Executed from a memfd, the process would be named after the number of a descriptor.
     let _ = rustix::thread::set_name(c"antifreeze-guar");
     one_arena();
     keep_descriptors(args);
@@ -100,7 +99,7 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
     };
     let root = held.as_ref().map_or(there, |held| held.pid);
     head.root_pid.store(root.0, Release);
-    // The trainer's as well, unless it was there before us.
+    // The group of the trainer too, unless it was running before us.
     let group = Pid(rustix::process::getpgrp().as_raw_nonzero().get() as u32);
     let group = (args.attach == 0).then_some(group);
     step_aside(args);
@@ -111,7 +110,7 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
     let earlier_keeper = Pid(head.keeper_pid.load(Acquire));
     let keeper = Keeper::stand(shared, args, held.as_ref(), group);
     if args.adopt != 0 {
-        // The keeper may have died together with the guard before us.
+        // The keeper may have died together with the earlier guard.
         undo::continue_paused(shared);
     }
 
@@ -129,7 +128,7 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
     let location = CgroupLocation::of_self();
     let home = make_home(args, root, &location, &mut events);
     let mut sentinel = prepare(args, shared, root, &location, home, events, mailbox)?;
-    // They are none of the command's.
+    // Keepers are not part of the command.
     let keepers = [
         earlier_keeper,
         keeper.as_ref().map_or(Pid(0), |keeper| keeper.pid),
@@ -153,7 +152,7 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
     lock_memory(&mut sentinel.events);
     let ignored = IgnoredFiles {
         outputs: args.pass.map(file_id),
-        // As the kernel names what lies in it.
+        // As the kernel names the files in it.
         folder: match folder.canonicalize() {
             Ok(folder) => folder.into_os_string().into_encoded_bytes().leak(),
             Err(_) => b"",
@@ -161,7 +160,7 @@ fn guard(limits: &user_limits::UserLimits) -> Result<(), String> {
     };
     let swap_is_memory = sentinel.executor.config.swap_is_memory;
     let home = sentinel.executor.home.as_mut();
-    // Pushed into zram, the pages of a paused trainer would take the room they leave.
+    // In zram, the pages of a paused trainer would take up the room that they free.
     let reclaim = home
         .and_then(|home| home.reclaim.take())
         .filter(|_| !swap_is_memory);
@@ -273,10 +272,10 @@ fn prepare<'a>(
     let is_another =
         |tracked: &TrackedProcess<ProcessState>| tracked.process.started != root_started;
     if root_started != 0 && tree.get(root).is_none_or(is_another) {
-        // It has ended, and its number may be another's by now.
+        // It has ended, and its PID may belong to another process by now.
         let _ = tree.exclude(root);
     }
-    // What the guard before us guarded. Below a process that was attached to, orphans do not come to us.
+    // What an earlier guard guarded. Orphans below an attached process are not reparented to us.
     let inherited: Vec<GuardedProcess> = shared.guarded().filter(undo::is_alive).collect();
     for noted in inherited.iter().filter(|_| args.attach != 0) {
         let _ = tree.add_root(noted.pid, monotonic_ns());
@@ -381,7 +380,7 @@ fn make_home(
     events: &mut EventSink<'_>,
 ) -> Option<Home> {
     if args.attach != 0 {
-        // Where it stands it stays: whoever put it there counts on it.
+        // An attached process stays in its cgroup: whoever put it there relies on that.
         if args.adopt == 0 {
             events.emit_degraded(Degradation::NoCgroup, 0);
         }
@@ -404,8 +403,8 @@ fn make_home(
     }
 }
 
-/// Whether a paused tree can be written to swap on a disk. zram is no place for it, because it takes the room that the
-/// tree would leave.
+/// Whether a paused tree can be written to swap on a disk. zram does not help, because it takes up the room that the
+/// tree would free.
 fn swaps_to_disk() -> bool {
     let swaps = std::fs::read("/proc/swaps").unwrap_or_default();
     antifreeze_sense::parse::has_swap(&swaps) && !antifreeze_sense::parse::swap_is_memory(&swaps)
@@ -434,7 +433,7 @@ fn working_folder() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
 }
 
-/// Asked after its status was opened by number, so that the file is the front's.
+/// Checked after its status file was opened by number, so that the file is that of the front.
 fn is_parent(front: Pid) -> bool {
     let parent = rustix::process::getppid();
     parent.is_some_and(|pid| pid.as_raw_nonzero().get() as u32 == front.0)
@@ -447,7 +446,7 @@ fn file_id(fd: i32) -> Option<FileId> {
     Some((stat.st_dev, stat.st_ino))
 }
 
-/// What the front handed us must not reach the trainer, but for what becomes its output.
+/// Descriptors from the front must not reach the trainer, except those that become its output.
 fn keep_descriptors(args: &GuardArgs) {
     for fd in args.kept_descriptors().chain(args.give) {
         // SAFETY: a flag on a number; one that is not open only fails.
@@ -455,8 +454,8 @@ fn keep_descriptors(args: &GuardArgs) {
     }
 }
 
-/// Leaves the trainer alone in the front's process group, so that the terminal's signals
-/// are not ours, and closes our copies of its ends.
+/// Leaves the front's process group to the trainer, so that signals of the terminal do not reach us, and closes our
+/// copies of its output.
 fn step_aside(args: &GuardArgs) {
     // SAFETY: plain system calls; the numbers are ours since the front handed them over,
     // and both streams may share one.
@@ -468,13 +467,13 @@ fn step_aside(args: &GuardArgs) {
     }
 }
 
-/// One arena for all threads: each further one would reserve 64 MB of address space.
+/// Uses one malloc arena for all threads: each further one would reserve 64 MB of address space.
 fn one_arena() {
     // SAFETY: called before any other thread exists.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
-/// Locks every page we have and will have, so that a storm cannot swap the guard out.
+/// Locks all present and future pages, so that a storm cannot swap the guard out.
 fn lock_memory(events: &mut EventSink<'_>) {
     use rustix::mm::{MlockAllFlags, mlockall};
     if let Err(errno) = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE) {

@@ -1,5 +1,5 @@
-//! Who else grew: a look over all processes that are not the tree's, so that a pause can
-//! name its reason. Looks only; nobody outside the tree is ever touched.
+//! Finds which process outside the tree grew, so that a pause can name its cause. Only reads; no process outside the
+//! tree is ever changed.
 
 use antifreeze_sense::file::ProcFile;
 use antifreeze_sense::parse::{self, ProcessStatus};
@@ -8,13 +8,13 @@ use rustix::fs::{Mode, OFlags, RawDir, openat};
 use std::io::Write;
 use std::mem::MaybeUninit;
 
-/// How many processes are remembered between two looks.
-const REMEMBERED: usize = 1024;
+/// How many processes are remembered between two calls.
+const MAX_REMEMBERED: usize = 1024;
 
-/// Less growth than this is nobody's fault.
-const LEAST: u64 = 16 << 20;
+/// Growth below this is ignored.
+const MIN_GROWTH_BYTES: u64 = 16 << 20;
 
-/// A process outside the tree that grew since the look before.
+/// A process outside the tree that grew since the call before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grower {
     pub pid: Pid,
@@ -23,7 +23,7 @@ pub struct Grower {
 }
 
 pub struct Others {
-    /// What each had when it was first seen since the last reset.
+    /// The memory of each process when it was first seen since the last renewal.
     seen: Vec<(Pid, u64)>,
     looks: u32,
 }
@@ -31,17 +31,17 @@ pub struct Others {
 impl Default for Others {
     fn default() -> Self {
         Others {
-            seen: Vec::with_capacity(REMEMBERED),
+            seen: Vec::with_capacity(MAX_REMEMBERED),
             looks: 0,
         }
     }
 }
 
 impl Others {
-    /// The process that grew most over the last looks, if any grew by 16 MB or more.
+    /// The process that grew most over the last calls, if any grew by 16 MB or more.
     pub fn find_grower(&mut self, ours: impl Fn(Pid) -> bool) -> Option<Grower> {
-        // Growth is counted from a fixed moment, renewed now and then: a slow grower is
-        // seen too, and one that stopped growing long ago is forgotten.
+        // Growth is counted from a fixed time that is renewed now and then: this finds a slow grower, and forgets one
+        // that stopped long ago.
         self.looks += 1;
         let renew = self.looks.is_multiple_of(30);
         let mut most: Option<Grower> = None;
@@ -72,8 +72,8 @@ impl Others {
                 .position(|(known, _)| *known == pid)
             {
                 Some(index) => self.seen.swap(kept, kept + index),
-                None if self.seen.len() < REMEMBERED => {
-                    // Born since the last look: all that it holds is growth.
+                None if self.seen.len() < MAX_REMEMBERED => {
+                    // Born since the last call: all of its memory is growth.
                     let before = if self.looks == 1 { bytes } else { 0 };
                     self.seen.push((pid, before));
                     let last = self.seen.len() - 1;
@@ -82,7 +82,7 @@ impl Others {
                 None => continue,
             }
             let grew = bytes.saturating_sub(self.seen[kept].1);
-            if grew >= LEAST && most.is_none_or(|most| most.grew < grew) {
+            if grew >= MIN_GROWTH_BYTES && most.is_none_or(|most| most.grew < grew) {
                 most = Some(Grower { pid, name, grew });
             }
             if renew {
@@ -95,7 +95,7 @@ impl Others {
     }
 }
 
-/// Name and anonymous memory, in memory and in swap. None for kernel threads and the gone.
+/// Name and anonymous memory, including swap. None for kernel threads and ended processes.
 pub fn anonymous(pid: Pid) -> Option<(ProcessName, u64)> {
     let status = status(pid)?;
     let bytes = status.rss_anon.value()? + status.swap.value().unwrap_or(0);

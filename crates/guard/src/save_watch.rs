@@ -1,6 +1,5 @@
-//! Whether a save that was asked for has landed: a file that the tree held open for
-//! writing and then let go, or, when the save was too quick to be seen, bytes that were
-//! written and then stopped.
+//! Finds out whether a requested save is complete: a file that the tree held open for writing and then closed, or, if
+//! the save was too quick to be seen, bytes that were written and then stopped.
 
 use crate::slow_worker::Request;
 use antifreeze_record::event::ShortText;
@@ -10,57 +9,57 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Bytes that were written without an open file in sight count once nothing more came: a
-/// save that no look found open is a quick one.
+/// Bytes written without an open file in sight count after this long without more: such a save was too quick to be seen
+/// open.
 const QUIET_NS: u64 = SECOND_NS / 5;
-/// A file that was let go is given its name a moment later, by a trainer that stands back from the processor.
+/// A closed file may be renamed this much later, by a trainer of low CPU priority.
 const RENAME_DELAY_NS: u64 = SECOND_NS / 10;
-/// Fewer bytes than this are a line of output, not a save.
+/// Fewer bytes are a line of output, not a save.
 const MIN_SAVE_BYTES: u64 = 1024;
 
-/// Files open for writing that are there all the time: logs, event files.
+/// How many files that are always open for writing are remembered: logs, event files.
 const MAX_USUAL_FILES: usize = 16;
 
-/// A file's device and number: its identity, whatever it is called.
+/// Device and inode of a file, which identify it whatever its name.
 pub type FileId = (u64, u64);
 
-/// What a save left behind.
+/// A completed save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved {
-    /// Empty when no file was seen.
+    /// Empty if no file was seen.
     pub file: ShortText,
     pub bytes: u64,
-    /// When it landed, monotonic.
+    /// When it was complete, monotonic.
     pub at: u64,
 }
 
-/// Watches one save after the other.
+/// Watches one save after another.
 #[derive(Default)]
 pub struct SaveWatch {
-    /// The request it watches; a new one begins anew.
+    /// The time of the watched request; a new request starts over.
     asked: u64,
     file: Option<ShortText>,
     bytes: u64,
     open: bool,
-    /// When it was let go.
+    /// When the file was closed.
     closed_at: Option<u64>,
-    /// Bytes that the tree had written when the save was asked for, and lately.
+    /// Bytes that the tree had written when the save was requested, and most recently.
     written_then: u64,
     written: u64,
     quiet_since: u64,
     done: Option<Saved>,
-    /// Bytes that it had written shortly before.
+    /// Bytes written at the last check before the request.
     written_before: Option<u64>,
     usual: [Option<ShortText>; MAX_USUAL_FILES],
     ignored: IgnoredFiles,
 }
 
-/// Files that are written and are no save.
+/// Files that are written to and are not saves.
 #[derive(Clone, Copy, Default)]
 pub struct IgnoredFiles {
-    /// Where the trainer's own output goes on to.
+    /// Where the output of the trainer goes.
     pub outputs: [Option<FileId>; 2],
-    /// The run's folder, in which the shim writes what it has to say; empty where there is none.
+    /// The folder of the run, which the shim writes to; empty if there is none.
     pub folder: &'static [u8],
 }
 
@@ -81,7 +80,7 @@ impl SaveWatch {
         }
     }
 
-    /// Takes note of what is being written while nobody has asked for a save.
+    /// Records which files are being written while no save is requested.
     pub fn note_usual(&mut self, request: &Request, written: u64) {
         self.written_before = Some(written);
         self.usual = [None; MAX_USUAL_FILES];
@@ -95,7 +94,7 @@ impl SaveWatch {
         }
     }
 
-    /// Looks whether the save has landed; `written` is what the tree has written by now.
+    /// Checks whether the save is complete; `written` is what the tree has written by now.
     pub fn check(&mut self, request: &Request, written: u64, now: u64) -> Option<Saved> {
         let asked = request.save_asked?;
         if asked != self.asked {
@@ -161,14 +160,14 @@ impl SaveWatch {
     }
 }
 
-/// When the save was asked for, in seconds since 1970: what files are stamped with.
+/// When the save was requested, in seconds since 1970, as in file times.
 fn asked_at(now: u64, asked: u64) -> i64 {
     let seconds = (antifreeze_sense::clock::realtime_ns() / SECOND_NS) as i64;
     seconds - (now.saturating_sub(asked) / SECOND_NS) as i64 - 1
 }
 
-/// Where a file that was written is now: in its place, or, renamed as every careful save
-/// is, the newest file of its folder.
+/// Where a written file is now: under its name, or, if it was renamed as careful saves are, the newest file of its
+/// folder.
 fn place_of(file: &ShortText, since: i64, outputs: &[Option<FileId>]) -> Option<(ShortText, u64)> {
     let mut path = [0u8; ShortText::MAX_BYTES + 1];
     let bytes = file.as_bytes();
@@ -182,8 +181,7 @@ fn place_of(file: &ShortText, since: i64, outputs: &[Option<FileId>]) -> Option<
     newest_in(CStr::from_bytes_until_nul(&path).ok()?, since, outputs)
 }
 
-/// The newest regular file of a folder that was written since then and is no output; its
-/// name and size.
+/// Name and size of the newest regular file of a folder that was written since then and is not output.
 fn newest_in(folder: &CStr, since: i64, outputs: &[Option<FileId>]) -> Option<(ShortText, u64)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = openat(CWD, folder, flags, Mode::empty()).ok()?;

@@ -19,7 +19,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// How long the start of the command is waited for: it may lie on a slow disk.
-const PATIENCE: Timespec = Timespec {
+const START_TIMEOUT: Timespec = Timespec {
     tv_sec: 4,
     tv_nsec: 0,
 };
@@ -39,7 +39,7 @@ impl Held {
         let _ = self.go.write(&[1]);
         let _ = poll(
             &mut [PollFd::new(&self.started, PollFlags::IN)],
-            Some(&PATIENCE),
+            Some(&START_TIMEOUT),
         );
     }
 }

@@ -1,22 +1,23 @@
-//! Notices that a training makes no more steps, or that a run does nothing at all, and says when to look where it
-//! is: three times in a row, so that whoever reads it can tell one that waits from one that goes on.
+//! Notices that a training makes no more steps, or that a run does nothing at all, and decides when to ask for its
+//! stacks: three times in a row, so that a reader can tell a hang from slow progress.
 
-/// Nanoseconds without a step, or without work, that no training takes for nothing.
-const LONG: u64 = 60_000_000_000;
-/// And times the longest time that it had taken until then.
-const TIMES: u64 = 10;
-/// Nanoseconds of work for each that passes, and in all, that are none: 0.5 % of a core, and two ticks of its clock.
-const IDLE: u64 = 200;
-const LEAST: u64 = 20_000_000;
-/// Of a tick.
-const TICK: u64 = 10_000_000;
-/// Between two times of asking.
-const PACE: u64 = 3_000_000_000;
-/// In a row.
-const OFTEN: u32 = 3;
-/// Before it is asked again, and how often in all.
-const AGAIN: u64 = 300_000_000_000;
-const ROUNDS: u32 = 4;
+/// Time without a step, or without work, below which nothing is suspected,
+const MIN_STANDSTILL_NS: u64 = 60_000_000_000;
+/// and the same as a multiple of the longest step so far.
+const LONGEST_STEP_FACTOR: u64 = 10;
+/// CPU time that does not count as work: one part in this many of the time that passes (0.5 % of a core), and this much
+/// in all, two ticks of its clock.
+const IDLE_PART: u64 = 200;
+const MIN_WORK_NS: u64 = 20_000_000;
+/// The length of a clock tick of CPU time.
+const TICK_NS: u64 = 10_000_000;
+/// The interval between two requests.
+const ASK_INTERVAL_NS: u64 = 3_000_000_000;
+/// Requests in a row.
+const ASKS_PER_ROUND: u32 = 3;
+/// The interval between two rounds, and how many there are.
+const ROUND_INTERVAL_NS: u64 = 300_000_000_000;
+const MAX_ROUNDS: u32 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standstill {
@@ -24,16 +25,16 @@ pub struct Standstill {
     stepped_at: u64,
     longest: u64,
     asked_at: u64,
-    /// How often since the last step.
+    /// Requests since the last step.
     asked: u32,
-    /// Ticks that had been worked when it was last at work.
+    /// CPU time, in ticks, when it last worked.
     worked: u64,
     worked_at: u64,
 }
 
 impl Standstill {
-    /// Whether it is time to look, with so many steps made and so many ticks worked.
-    pub fn asks(&mut self, now: u64, steps: u64, ticks: u64) -> bool {
+    /// Whether stacks should be requested now, given the steps made and the CPU ticks used so far.
+    pub fn should_ask(&mut self, now: u64, steps: u64, ticks: u64) -> bool {
         let idles = self.idles(now, ticks);
         if steps != self.steps {
             if self.steps > 0 {
@@ -48,19 +49,22 @@ impl Standstill {
         let since = now.saturating_sub(self.stepped_at);
         let stands = match steps {
             0 => idles,
-            _ => since >= LONG && since > self.longest.saturating_mul(TIMES),
+            _ => {
+                since >= MIN_STANDSTILL_NS
+                    && since > self.longest.saturating_mul(LONGEST_STEP_FACTOR)
+            }
         };
-        let round_begins = self.asked.is_multiple_of(OFTEN);
+        let round_begins = self.asked.is_multiple_of(ASKS_PER_ROUND);
         let pause = match (self.asked, round_begins) {
             (0, _) => 0,
-            (_, true) => AGAIN,
-            (_, false) => PACE,
+            (_, true) => ROUND_INTERVAL_NS,
+            (_, false) => ASK_INTERVAL_NS,
         };
         if steps == 0 && !idles {
             self.asked = 0;
         }
         let is_time = now.saturating_sub(self.asked_at) >= pause;
-        if !stands || !is_time || self.asked >= OFTEN * ROUNDS {
+        if !stands || !is_time || self.asked >= ASKS_PER_ROUND * MAX_ROUNDS {
             return false;
         }
         self.asked_at = now;
@@ -68,15 +72,15 @@ impl Standstill {
         true
     }
 
-    /// Whether nobody has worked for long.
+    /// Whether no process has worked for long.
     fn idles(&mut self, now: u64, ticks: u64) -> bool {
         let since = now.saturating_sub(self.worked_at);
-        let worked = ticks.abs_diff(self.worked).saturating_mul(TICK);
-        if self.worked_at == 0 || worked > LEAST.max(since / IDLE) {
+        let worked = ticks.abs_diff(self.worked).saturating_mul(TICK_NS);
+        if self.worked_at == 0 || worked > MIN_WORK_NS.max(since / IDLE_PART) {
             self.worked = ticks;
             self.worked_at = now;
         }
-        now.saturating_sub(self.worked_at) >= LONG
+        now.saturating_sub(self.worked_at) >= MIN_STANDSTILL_NS
     }
 }
 
@@ -86,7 +90,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// The seconds at which it asks, if steps come as told and it works all the time.
+    /// The seconds at which it asks, with these steps and constant work.
     fn asked(seconds: u64, steps: impl Fn(u64) -> u64) -> Vec<u64> {
         looked(seconds, steps, |second| second * 100)
     }
@@ -95,7 +99,7 @@ mod tests {
         let mut standstill = Standstill::default();
         let mut at = |second| {
             let now = 1000 * SECOND + second * SECOND;
-            standstill.asks(now, steps(second), ticks(second))
+            standstill.should_ask(now, steps(second), ticks(second))
         };
         (0..seconds).filter(|second| at(*second)).collect()
     }

@@ -1,5 +1,4 @@
-//! When the front is gone, its last duty becomes ours: passing the trainer's output on,
-//! from the very byte where the front stopped.
+//! Passes the trainer's output on after the front has died, from the very byte at which the front stopped.
 
 use antifreeze_ipc::guard_args::GuardArgs;
 use antifreeze_ipc::relay::{Flow, Source, Transfer, Way, is_anonymous_pipe};
@@ -12,10 +11,10 @@ use rustix::thread::futex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
-/// Both streams of a process.
+/// The indices of both output streams.
 pub const STREAMS: [usize; 2] = [0, 1];
 
-/// Wakes the threads of the guard that stand by, when a stream is over.
+/// Wakes the relay threads of the guard when a stream is over.
 pub struct RelayWakers([OwnedFd; 2]);
 
 impl RelayWakers {
@@ -31,7 +30,7 @@ impl RelayWakers {
     }
 }
 
-/// Waits for the end of the front or of the stream. The one has it relayed, the other closed.
+/// Waits for the end of the front or of the stream. Then relays the stream if it is open, or closes it.
 pub fn stand_by(shared: Shared, args: &GuardArgs, index: usize, wakers: &RelayWakers) {
     let (lives, waker) = (front_lives(args), &wakers.0[index]);
     while !is_over(shared, index) {
@@ -48,14 +47,13 @@ pub fn stand_by(shared: Shared, args: &GuardArgs, index: usize, wakers: &RelayWa
     relay(shared, args, index);
 }
 
-/// The pipe that ends when the front does.
+/// The pipe that closes when the front ends.
 pub fn front_lives(args: &GuardArgs) -> BorrowedFd<'static> {
     // SAFETY: handed over by the front, and never closed.
     unsafe { BorrowedFd::borrow_raw(args.front_lives) }
 }
 
-/// Waits until everything that the command has printed was passed on, by the front or by us: a reader may be slower than
-/// the command was.
+/// Waits until all output of the command was passed on, by the front or by us: a reader may be slower than the command.
 pub fn wait_until_passed(shared: Shared, args: &GuardArgs, wakers: &RelayWakers) {
     let head = shared.head();
     let is_passing = |index: usize| args.read[index] >= 0 && head.broken[index].load(Acquire) == 0;
@@ -82,11 +80,11 @@ fn is_over(shared: Shared, index: usize) -> bool {
     shared.head().broken[index].load(Acquire) == STREAM_OVER
 }
 
-/// Whether the descriptors of a stream have an owner in this process already.
+/// Whether the descriptors of a stream have an owner in this process.
 static TAKEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
-/// Relays a stream until the trainer has closed it, or nobody reads it any more. Both streams have a thread of their
-/// own, because a reader that does not read blocks the thread that writes.
+/// Relays a stream until the trainer closes it, or its reader is gone. Each stream has its own thread, because a slow
+/// reader blocks the thread that writes.
 pub fn relay(shared: Shared, args: &GuardArgs, index: usize) {
     let Some(stream) = Stream::take(index, args) else {
         return;
@@ -94,7 +92,7 @@ pub fn relay(shared: Shared, args: &GuardArgs, index: usize) {
     if !is_over(shared, index) {
         stream.relay(shared);
     }
-    // The keeper has descriptors of its own, and closes them when it is told by the guard.
+    // The keeper has its own descriptors, and closes them when the guard asks for it.
     shared.head().broken[index].store(STREAM_OVER, Release);
     shared.kick();
 }
@@ -108,7 +106,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// None where there is no such stream, and where it was taken before.
+    /// None if there is no such stream, or if it was taken before.
     fn take(index: usize, args: &GuardArgs) -> Option<Stream> {
         if TAKEN[index].swap(true, AcqRel) {
             return None;
@@ -127,7 +125,7 @@ impl Stream {
         let mut source = Source::new(output, self.read.as_fd(), transfer(&self.intake));
         let mut way = Way::new(output, self.pass.as_fd(), transfer(&self.outlet));
         loop {
-            // As it would be without us: nobody reads, or no more may be written.
+            // The same as without us: the reader is gone, or a file size limit is reached.
             if let Err(Errno::PIPE | Errno::FBIG) = way.pass_on(output) {
                 return;
             }
@@ -141,7 +139,7 @@ impl Stream {
         let _ = way.pass_on(output);
     }
 
-    /// Waits for output. False when its reader has gone.
+    /// Waits for output. False if its reader is gone.
     fn wait(&self) -> bool {
         let mut both = [
             PollFd::new(&self.read, PollFlags::IN),

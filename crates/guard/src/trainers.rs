@@ -1,4 +1,4 @@
-//! The processes that train, as they say of themselves in the page, and what they are asked there.
+//! Reads what training processes report in the page, and sends them requests through it.
 
 use crate::hands::save::catches;
 use crate::process_state::ProcessState;
@@ -12,17 +12,17 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// Sent only to a process that has a handler for it (see python/antifreeze/_shim/trainer.py).
 pub const INTERRUPT_SIGNAL: Signal = Signal::URG;
 
-/// No save is taken to last longer, whatever the page says: a guard waits for the next one three times as long.
+/// The longest save that is believed, whatever the page says: a guard waits three times this long for the next one.
 pub const LONGEST_SAVE_MS: u64 = 600_000;
 
-/// What came of a save that all of them were asked for.
+/// The result of a save that all trainers were asked for.
 pub enum Answer {
-    /// In so many milliseconds, the slowest.
+    /// Duration of the slowest, in milliseconds.
     Saved(u64),
     Failed,
 }
 
-/// Of those that train, the one that has made the most steps.
+/// The trainer that has made the most steps.
 fn furthest_trainer(shared: Shared) -> Option<&'static Trainer> {
     shared
         .trainers()
@@ -30,12 +30,12 @@ fn furthest_trainer(shared: Shared) -> Option<&'static Trainer> {
         .max_by_key(|trainer| trainer.steps.load(Relaxed))
 }
 
-/// Steps made by the one that has made the most.
+/// Steps of the trainer that has made the most.
 pub fn steps(shared: Shared) -> u64 {
     furthest_trainer(shared).map_or(0, |trainer| trainer.steps.load(Relaxed))
 }
 
-/// Puts what they say into a sample.
+/// Copies what the trainers report into a sample.
 pub fn read(shared: Shared, sample: &mut Sample) {
     let tree = &mut sample.tree;
     let Some(trainer) = furthest_trainer(shared) else {
@@ -51,14 +51,14 @@ pub fn read(shared: Shared, sample: &mut Sample) {
     };
 }
 
-/// Tells them on which rung we are: when memory is short they look who holds it.
+/// Publishes the rung to all trainers: when memory is short they record what holds it.
 pub fn publish_rung(shared: Shared, rung: u32) {
     for (_, trainer) in shared.trainers() {
         trainer.rung.store(rung, Relaxed);
     }
 }
 
-/// Asks all of them to save at the end of their step; the first of them, if there is one.
+/// Asks all trainers to save at the end of their step. Returns the first of them, if any.
 pub fn ask_to_save(shared: Shared) -> Option<Pid> {
     let mut first = None;
     for (pid, trainer) in shared.trainers() {
@@ -70,7 +70,7 @@ pub fn ask_to_save(shared: Shared) -> Option<Pid> {
     first
 }
 
-/// None while one that was asked has not answered.
+/// None while a trainer that was asked has not answered.
 pub fn save_answer(shared: Shared) -> Option<Answer> {
     let (mut slowest, mut failed) = (0, false);
     for (_, trainer) in shared.trainers() {
@@ -88,7 +88,7 @@ pub fn save_answer(shared: Shared) -> Option<Answer> {
     })
 }
 
-/// Has those that make no steps that are seen look who holds the memory.
+/// Asks trainers without known steps to record what holds the memory.
 pub fn ask_for_memory_report(shared: Shared, tree: &ProcessTree<ProcessState>) {
     for (pid, trainer) in shared.trainers() {
         if trainer.steps.load(Relaxed) == 0 && has_interrupt_handler(trainer) {
@@ -98,7 +98,7 @@ pub fn ask_for_memory_report(shared: Shared, tree: &ProcessTree<ProcessState>) {
     }
 }
 
-/// Asks them to end at the end of their step; false when nobody is known to make steps.
+/// Asks trainers to end at the end of their step; false if none is known to make steps.
 pub fn ask_to_stop(shared: Shared) -> bool {
     let mut asked = false;
     for (_, trainer) in shared.trainers() {
@@ -112,7 +112,7 @@ pub fn ask_to_stop(shared: Shared) -> bool {
     asked
 }
 
-/// Tells those that hear at once, steps or none. False when there is none.
+/// Asks every trainer with a handler to end at once. False if there is none.
 pub fn interrupt(shared: Shared, tree: &ProcessTree<ProcessState>) -> bool {
     let mut is_heard = false;
     for (pid, trainer) in shared
@@ -127,7 +127,7 @@ pub fn interrupt(shared: Shared, tree: &ProcessTree<ProcessState>) -> bool {
     is_heard
 }
 
-/// Nobody has to end any more.
+/// Withdraws all stop requests.
 pub fn withdraw_stop_requests(shared: Shared) {
     for (_, trainer) in shared.trainers() {
         trainer
@@ -136,7 +136,7 @@ pub fn withdraw_stop_requests(shared: Shared) {
     }
 }
 
-/// Those whose step does not end are told in the middle of it.
+/// Interrupts the step of trainers that were asked to end.
 pub fn interrupt_steps(shared: Shared, tree: &ProcessTree<ProcessState>) {
     for (pid, trainer) in shared.trainers() {
         let is_asked = trainer.stop_asked.load(Relaxed) != trainer.stop_answered.load(Acquire);
@@ -146,7 +146,8 @@ pub fn interrupt_steps(shared: Shared, tree: &ProcessTree<ProcessState>) {
     }
 }
 
-/// Has them write where they are. The signal ends a process without a handler, so the page is not believed about that.
+/// Asks trainers to write their stacks. The signal ends a process without a handler, so the page is not trusted for
+/// that.
 pub fn ask_for_stacks(shared: Shared, tree: &ProcessTree<ProcessState>) {
     for (pid, _) in shared
         .trainers()
@@ -172,12 +173,12 @@ fn has_interrupt_handler(trainer: &Trainer) -> bool {
     trainer.listens.load(Acquire) & HEARS != 0
 }
 
-/// Whether one of them is in the middle of a save, which must not be cut short.
+/// Whether a trainer is saving, which must not be cut short.
 pub fn is_saving(shared: Shared) -> bool {
     is_in_phase(shared, Phase::Saving)
 }
 
-/// Whether one of them is at something during which no steps are made.
+/// Whether a trainer is in a phase that makes no steps.
 pub fn makes_no_steps(shared: Shared) -> bool {
     is_in_phase(shared, Phase::Saving) || is_in_phase(shared, Phase::Evaluation)
 }
@@ -192,7 +193,7 @@ fn is_in_phase(shared: Shared, phase: Phase) -> bool {
 mod tests {
     use super::*;
 
-    /// A page with two that train: one has made steps, the other none.
+    /// A page with two trainers: one has made steps, the other none.
     fn scene() -> (Shared, &'static Trainer, &'static Trainer) {
         let (shared, _) = Shared::create().unwrap();
         let [stepping, waiting, ..] = &shared.page().trainers;
@@ -231,7 +232,7 @@ mod tests {
         let (shared, stepping, _) = scene();
         assert!(ask_to_stop(shared) && ask_to_stop(shared));
         assert_eq!(stepping.stop_asked.load(Relaxed), 1);
-        // Swallowed: it is asked again.
+        // It was answered but ignored, so it is asked again.
         stepping.stop_answered.store(1, Release);
         assert!(ask_to_stop(shared));
         assert_eq!(stepping.stop_asked.load(Relaxed), 2);

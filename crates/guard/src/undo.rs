@@ -1,8 +1,8 @@
-//! What the guard has done to a tree, and how it is undone: by the guard at its end, or by whoever is left when it died,
-//! a keeper or the front.
+//! Notes what the guard has done to a tree, and undoes it: by the guard at its end, or by a keeper or the front if it
+//! died.
 //!
-//! The guard notes each process in the state of the run before it does something to it, with its start time, so that
-//! nothing is ever done to a process that came to have the same number.
+//! The guard notes each process in the state of the run, with its start time, before it changes it. So nothing is ever
+//! done to another process with the same PID.
 
 use crate::hands::limit::Limits;
 use crate::identity;
@@ -15,7 +15,7 @@ use antifreeze_sense::{Pid, Reading, Reason};
 use rustix::process::Signal;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// A tree that forks without end is gone through so often.
+/// How often a tree that keeps forking is walked.
 const MAX_PASSES: usize = 50;
 /// Whether the process that was noted is alive, and not another one with the same PID.
 pub fn is_alive(noted: &GuardedProcess) -> bool {
@@ -46,7 +46,7 @@ pub fn note_paused(shared: Shared, tree: &ProcessTree<ProcessState>) {
     });
 }
 
-/// Continues what a guard has stopped.
+/// Continues what an earlier guard has stopped.
 pub fn continue_paused(shared: Shared) {
     shared.withdraw_pageouts();
     for noted in shared.guarded().filter(|noted| noted.paused) {
@@ -54,7 +54,7 @@ pub fn continue_paused(shared: Shared) {
     }
 }
 
-/// Undoes all of it where there is no guard any more. `ours` are processes that are none of the tree.
+/// Undoes everything if there is no guard any more. `ours` are processes that do not belong to the tree.
 pub fn undo_all(shared: Shared, ours: &[Pid]) {
     let head = shared.head();
     shared.page().wall.store(0, Release);
@@ -68,16 +68,16 @@ pub fn undo_all(shared: Shared, ours: &[Pid]) {
     put_back_oom_scores(shared, &mut tree);
 }
 
-/// What a soft limit was. None where the process was not noted.
+/// An earlier soft limit. None if the process was not noted.
 type Before = Option<Option<u64>>;
 
-/// The processes that were noted and all that came from them.
+/// The noted processes and their descendants.
 fn known_tree(shared: Shared, ours: &[Pid]) -> rustix::io::Result<ProcessTree<Before>> {
     let mut tree = ProcessTree::new(TREE_CAPACITY)?;
     for pid in ours.iter().filter(|pid| pid.0 != 0) {
         let _ = tree.exclude(*pid);
     }
-    // Orphans of the tree come to the front, while it lives.
+    // Orphans of the tree are reparented to the front while it lives.
     let front = Pid(shared.head().front_pid.load(Relaxed));
     if ours.contains(&front) {
         let _ = tree.add_reaper(front);
@@ -97,8 +97,7 @@ fn find<S: Copy + Default>(tree: &mut ProcessTree<S>, pid: Pid) -> Option<&mut T
     processes.find(|tracked| tracked.process.pid == pid)
 }
 
-/// Gives every process of the tree the soft limit that it had, and those that are born meanwhile that of their
-/// parents, until nothing is left to do.
+/// Restores the soft limit of every process of the tree. Processes that are born meanwhile get that of their parents.
 pub fn put_back_limits<S: Copy + Default>(
     tree: &mut ProcessTree<S>,
     before: impl Fn(&TrackedProcess<S>) -> Before,
@@ -121,7 +120,7 @@ pub fn put_back_limits<S: Copy + Default>(
     }
 }
 
-/// Its own, or that of the next process above it that has one; else ours, which we were started with.
+/// Its own earlier limit, or that of its nearest ancestor that has one, or the one that we were started with.
 fn before_of<S: Copy + Default>(
     tree: &ProcessTree<S>,
     tracked: &TrackedProcess<S>,
@@ -141,7 +140,7 @@ fn before_of<S: Copy + Default>(
     Limits::read(ours).ok().and_then(|limits| limits.soft)
 }
 
-/// Makes the kernel kill an attached process first, as long as it is guarded. What it starts inherits that.
+/// Makes the kernel kill an attached process first, while it is guarded. Its children inherit that.
 pub fn raise_oom_score(shared: Shared, pid: Pid) {
     let head = shared.head();
     if head.oom_is_raised.load(Acquire) == 1 {
@@ -159,7 +158,7 @@ pub fn raise_oom_score(shared: Shared, pid: Pid) {
 const OOM_SCORE_RAISE: i32 = 500;
 const MAX_OOM_SCORE: i32 = 1000;
 
-/// Takes that back, in all processes of the tree that still have the raised score.
+/// Restores the score of all processes of the tree that still have the raised one.
 pub fn put_back_oom_scores<S: Copy + Default>(shared: Shared, tree: &mut ProcessTree<S>) {
     let head = shared.head();
     if head.oom_is_raised.load(Acquire) != 1 {
@@ -186,7 +185,7 @@ fn oom_score(pid: Pid) -> Option<i32> {
     text.trim().parse().ok()
 }
 
-/// False where it was refused, or the process has ended.
+/// False if it was refused, or if the process has ended.
 fn set_oom_score(pid: Pid, score: i32) -> bool {
     std::fs::write(format!("/proc/{}/oom_score_adj", pid.0), score.to_string()).is_ok()
 }

@@ -1,5 +1,5 @@
-//! The writer: the thread that puts frames on the disk, where a single write may take
-//! seconds in a storm. The deciding thread hands frames over and never learns how long.
+//! The writer: the thread that writes frames to the disk, where one write may take seconds in a storm. The deciding
+//! thread hands frames over and never waits for them.
 
 use crate::counting;
 use antifreeze_ipc::relay::copy_tail;
@@ -12,18 +12,18 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
-/// What the trainer prints is made durable this often,
-const PRINTING: Duration = Duration::from_secs(1);
-/// and looked for this often by itself while it prints nothing. Every sample that comes has it looked for, too.
-const SILENT: Duration = Duration::from_secs(10);
-/// A disk that refused is tried again after this long.
-const RETRY: u64 = 5_000_000_000;
+/// Output of the trainer is made durable this often,
+const TAIL_INTERVAL: Duration = Duration::from_secs(1);
+/// and checked for this often while there is none. Every sample causes a check as well.
+const IDLE_TAIL_INTERVAL: Duration = Duration::from_secs(10);
+/// A failed write is retried after this long.
+const RETRY_AFTER_NS: u64 = 5_000_000_000;
 
-/// The names of the files that keep the tail of what the trainer printed: what it wrote
-/// to standard output (and error, where both go to the same place), and to error alone.
+/// The files that keep the end of the output: standard output (with standard error, if both go to the same place), and
+/// standard error alone.
 pub const TAILS: [&str; 2] = ["output", "errors"];
 
-/// What the writer tells the deciding thread: 0 while all is well, or an errno.
+/// The errno of the last write, or 0, for the deciding thread.
 #[derive(Default)]
 pub struct Trouble(AtomicU32);
 
@@ -44,14 +44,14 @@ impl Trouble {
 pub struct Writer {
     pub folder: PathBuf,
     pub head: RecordHead,
-    /// Go on with the record of a guard that died.
+    /// Continue the record of a guard that died.
     pub again: bool,
     pub frames: Consumer,
     pub shared: Shared,
 }
 
 impl Writer {
-    /// Writes until the deciding thread has said its last word and all of it is durable.
+    /// Writes until the deciding thread is done and everything is durable.
     pub fn run(mut self, trouble: &Trouble) {
         let mut log = None;
         let mut tails = [None, None];
@@ -64,7 +64,7 @@ impl Writer {
                     Ok(opened) => log = Some(opened),
                     Err(error) => {
                         trouble.set(&Err(error));
-                        retry_at = monotonic_ns() + RETRY;
+                        retry_at = monotonic_ns() + RETRY_AFTER_NS;
                     }
                 }
             }
@@ -73,16 +73,16 @@ impl Writer {
                     log.append(kind, payload);
                 }
             });
-            // Before the tails are kept: what is printed meanwhile is kept the next time.
+            // Read before the tails are kept: later output is kept the next time.
             let printed = self.printed();
-            // After the drain: whatever comes later rings the bell again.
+            // After the drain: a frame that comes later wakes this thread again.
             let finished = self.frames.is_finished();
             if let Some(log) = &mut log
                 && (monotonic_ns() >= retry_at || finished)
             {
                 let result = log.sync().and_then(|()| self.keep_tails(&mut tails));
                 if result.is_err() {
-                    retry_at = monotonic_ns() + RETRY;
+                    retry_at = monotonic_ns() + RETRY_AFTER_NS;
                 }
                 trouble.set(&result);
             }
@@ -91,7 +91,11 @@ impl Writer {
             }
             let is_silent = printed == kept && retry_at <= monotonic_ns();
             kept = printed;
-            self.frames.wait(if is_silent { SILENT } else { PRINTING });
+            self.frames.wait(if is_silent {
+                IDLE_TAIL_INTERVAL
+            } else {
+                TAIL_INTERVAL
+            });
         }
     }
 
@@ -129,8 +133,7 @@ impl Writer {
     }
 }
 
-/// Keeps what was read of the output after the guard had written its last of it: the front may
-/// come to that later than the guard to its end.
+/// Keeps output that was read after the guard had written its last tail: the front may read it later than that.
 pub fn complete_tails(folder: &Path, shared: Shared) -> io::Result<()> {
     for (stream, name) in TAILS.iter().enumerate() {
         let output = shared.output(stream);
@@ -144,8 +147,8 @@ pub fn complete_tails(folder: &Path, shared: Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the number of this guard, and those of its page and its state, into the run's folder, for `antifreeze resume` and for
-/// whoever asks whether the run goes on.
+/// Writes the PID of this guard, and the descriptors of its page and state, into the run's folder, for `antifreeze
+/// resume` and for anyone who checks whether the run is alive.
 pub fn announce(folder: &Path, [page, state]: [i32; 2]) -> io::Result<()> {
     let stat = std::fs::read("/proc/self/stat")?;
     let started = antifreeze_sense::parse::process_stat(&stat).map_or(0, |stat| stat.started);

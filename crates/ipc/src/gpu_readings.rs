@@ -8,7 +8,7 @@ use antifreeze_sense::{Gpus, Reading, Reason};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Readings older than this are not trusted.
-const STALE: u64 = 30_000_000_000;
+const STALE_AFTER_NS: u64 = 30_000_000_000;
 /// For a word that stays true, such as that there is no library.
 pub const FOR_EVER: u64 = u64::MAX;
 
@@ -54,7 +54,7 @@ pub fn read(shared: Shared, now: u64) -> Option<Gpus> {
             )),
         };
     }
-    Some(if now.saturating_sub(at) > STALE {
+    Some(if now.saturating_sub(at) > STALE_AFTER_NS {
         cards.into_stale()
     } else {
         cards

@@ -1,15 +1,15 @@
-//! The brake: the trainer is slowed before it is stopped.
+//! The brake: slows the trainer before it is stopped.
 //!
-//! Where it has a cgroup of its own, memory.high makes it wait for each page beyond what it
-//! has. The processor needs no brake: the trainer was given its low priority at the start.
+//! In a cgroup of its own, memory.high makes it wait for each page beyond what it has. Its CPU time needs no brake: the
+//! trainer has had low priority since its start.
 
 use super::cgroup::Home;
 use std::io::{Seek, Write};
 
-/// What the brake holds at the moment.
+/// The present state of the brake.
 #[derive(Default)]
 pub struct Brake {
-    /// memory.high as set; 0 when it is not.
+    /// The memory.high that was set; 0 if none.
     pub high: u64,
     on: bool,
 }
@@ -19,13 +19,13 @@ impl Brake {
         self.on
     }
 
-    /// A brake that an earlier guard may have left on.
+    /// A brake that an earlier guard may have set.
     pub fn inherited() -> Brake {
         Brake { on: true, high: 0 }
     }
 
-    /// Puts the brake on, or moves memory.high. `high` must not be below what the cgroup
-    /// holds now: lowering it under the present would make us wait for the reclaim.
+    /// Sets or moves memory.high. `high` must not be below what the cgroup uses now: lowering it further would make us
+    /// wait for the reclaim.
     pub fn put_on(&mut self, home: Option<&Home>, high: u64) {
         if let Some(file) = home.and_then(|home| home.high.as_ref())
             && write_number(file, Some(high))
@@ -35,7 +35,7 @@ impl Brake {
         self.on = true;
     }
 
-    /// Lets go.
+    /// Removes the brake.
     pub fn release(&mut self, home: Option<&Home>) {
         if !self.on {
             return;

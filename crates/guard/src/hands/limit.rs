@@ -1,7 +1,6 @@
-//! The soft limit on a process's data (RLIMIT_DATA), read and moved from outside.
+//! Reads and sets the soft limit on the data of a process (RLIMIT_DATA) from outside.
 //!
-//! The hard limit is never touched, so that what we do can always be undone, by us or by
-//! the process itself.
+//! The hard limit is never changed, so that we or the process itself can undo what we do.
 
 use antifreeze_sense::Pid;
 use rustix::io::Errno;
@@ -10,7 +9,7 @@ use std::ptr::{null, null_mut};
 /// A process's limits as they were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// None: there is none.
+    /// None if there is no limit.
     pub soft: Option<u64>,
     hard: u64,
 }
@@ -31,12 +30,12 @@ impl Limits {
         }
     }
 
-    /// What [`Limits::move_to`] can make of this soft limit.
+    /// The soft limit that [`Limits::move_to`] would set for this one.
     pub fn reachable(&self, soft: Option<u64>) -> Option<u64> {
         finite(soft.unwrap_or(libc::RLIM_INFINITY).min(self.hard))
     }
 
-    /// Moves the soft limit; None takes it away as far as the hard limit allows.
+    /// Sets the soft limit; None raises it as far as the hard limit allows.
     pub fn move_to(&self, pid: Pid, soft: Option<u64>) -> Result<(), Errno> {
         let limit = libc::rlimit {
             rlim_cur: soft.unwrap_or(libc::RLIM_INFINITY).min(self.hard),
@@ -50,7 +49,7 @@ impl Limits {
     }
 }
 
-/// Takes our limit away again, as far as the user's own.
+/// Restores the soft limit that the user had set.
 pub fn lift(pid: Pid, ceiling: Option<u64>) {
     if let Ok(limits) = Limits::read(pid) {
         let _ = limits.move_to(pid, ceiling);
@@ -65,7 +64,7 @@ fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
-/// Whether the kernel was told to count data but not to limit it.
+/// Whether the kernel counts data without limiting it.
 pub fn ignored_by_kernel() -> bool {
     std::fs::read("/sys/module/kernel/parameters/ignore_rlimit_data")
         .is_ok_and(|text| text.first() == Some(&b'Y'))

@@ -1,4 +1,4 @@
-//! The hands: thin, one for each thing that can be done to the trainer's own tree.
+//! One small module for each thing that the guard can do to the tree.
 
 pub mod brake;
 pub mod cgroup;

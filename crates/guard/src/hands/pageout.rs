@@ -1,9 +1,9 @@
-//! Paging a paused tree out, one process after the other, where no cgroup does it for us.
+//! Writes a paused tree to swap, one process at a time, where no cgroup does it.
 //!
-//! The cushion inside a process does the work, in a signal handler (crates/cushion/src/preload/pageout.rs). Here it is
-//! asked: the process is stopped; the slow worker finds threads that may be interrupted; they get the signal while they
-//! are stopped, so that it is the first thing they see when the process is continued; and the process is stopped again
-//! when it is done, or when it is not wanted any more. A process that has no handler stays stopped.
+//! The cushion inside a process does the work, in a signal handler (crates/cushion/src/preload/pageout.rs). This module
+//! asks for it: the process is stopped; the slow worker finds threads that may be interrupted; they get the signal
+//! while they are stopped, so that they handle it first when the process is continued; and the process is stopped again
+//! when it is done or no longer wanted. A process without a handler stays stopped.
 
 use crate::interruptible::Interruptible;
 use crate::policy::{PageoutCandidate, choose_for_pageout};
@@ -15,18 +15,18 @@ use antifreeze_sense::tree::{ProcessTree, TrackedProcess};
 use rustix::process::Signal;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-const MILLISECOND: u64 = 1_000_000;
-/// A process whose threads were not found, or have not begun, after this long is left as it is.
-const PATIENCE: u64 = 2_000 * MILLISECOND;
-/// How often a process is let run for a moment because no thread of it may be interrupted where it was stopped.
+const MILLISECOND_NS: u64 = 1_000_000;
+/// A process whose threads were not found, or have not begun, after this long is skipped.
+const TIMEOUT_NS: u64 = 2_000 * MILLISECOND_NS;
+/// How often a process may run briefly because no thread can be interrupted where it was stopped.
 const MAX_MOVES: u32 = 8;
 
-/// What became of paging a process out, during one pause.
+/// How far paging out a process has come during one pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageoutState {
     #[default]
     NotAsked,
-    /// It runs, to page itself out.
+    /// It runs to page itself out.
     Running,
     /// It was stopped again before it had finished.
     Held,
@@ -40,7 +40,7 @@ impl PageoutState {
     }
 }
 
-/// A process whose threads the slow worker should look at. The number tells one question from another.
+/// A process whose threads the slow worker should inspect. The number identifies the question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inquiry {
     pub number: u32,
@@ -53,7 +53,7 @@ enum Stage {
     Inspecting {
         since: u64,
     },
-    /// It was let run until the next look: all of its threads were in calls that a handler would end.
+    /// It runs until the next tick: all of its threads were in calls that a handler would end.
     Moving,
     Running {
         since: u64,
@@ -61,7 +61,7 @@ enum Stage {
 }
 
 pub struct Pageout {
-    /// There is swap on a disk, and no cgroup that does it from outside.
+    /// There is swap on a disk, and no cgroup that pages out from outside.
     possible: bool,
     inquiry: Inquiry,
     stage: Stage,
@@ -78,7 +78,7 @@ impl Pageout {
         }
     }
 
-    /// What the slow worker should look at.
+    /// What the slow worker should inspect.
     pub fn inquiry(&self) -> Option<Inquiry> {
         matches!(self.stage, Stage::Inspecting { .. }).then_some(self.inquiry)
     }
@@ -88,7 +88,7 @@ impl Pageout {
         self.stage = Stage::Idle;
     }
 
-    /// Takes the next step, at each look while the tree is paused.
+    /// Takes the next step; called at each tick while the tree is paused.
     pub fn advance(
         &mut self,
         now: u64,
@@ -106,13 +106,13 @@ impl Pageout {
             Stage::Inspecting { .. } if !wanted => self.stage = Stage::Idle,
             Stage::Inspecting { since } => {
                 let found = found.filter(|(inquiry, _)| *inquiry == self.inquiry);
-                let is_late = now.saturating_sub(since) > PATIENCE;
+                let is_late = now.saturating_sub(since) > TIMEOUT_NS;
                 match found.map(|(_, found)| found) {
                     Some(found) if !found.threads().is_empty() => {
                         self.ask(now, &found, tree, shared)
                     }
                     _ if is_late => self.end(PageoutState::Over, tree),
-                    // The slow worker looks again: a thread had not come to its stop.
+                    // The slow worker inspects it again: a thread had not stopped yet.
                     Some(found) if found.not_yet => self.inspect(since),
                     Some(found) if found.can_move && self.moves < MAX_MOVES => self.let_move(tree),
                     Some(_) => self.end(PageoutState::Over, tree),
@@ -126,7 +126,7 @@ impl Pageout {
                 }
             }
             Stage::Running { since } => {
-                let is_late = now.saturating_sub(since) > PATIENCE;
+                let is_late = now.saturating_sub(since) > TIMEOUT_NS;
                 match pager(shared, self.inquiry.pid) {
                     PAGER_BUSY if wanted => {}
                     PAGER_READY if wanted && !is_late => {}
@@ -137,7 +137,7 @@ impl Pageout {
         }
     }
 
-    /// Continues a process that was held; otherwise has the slow worker inspect the next.
+    /// Continues a process that was held, or else has the slow worker inspect the next.
     fn begin(&mut self, now: u64, tree: &mut ProcessTree<ProcessState>, shared: Shared) {
         let held = tree
             .processes()
@@ -162,7 +162,7 @@ impl Pageout {
         }
     }
 
-    /// Has the slow worker look at the threads of the present process.
+    /// Has the slow worker inspect the threads of the present process.
     fn inspect(&mut self, since: u64) {
         self.inquiry.number = self.inquiry.number.wrapping_add(1);
         self.stage = Stage::Inspecting { since };

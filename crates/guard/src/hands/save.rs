@@ -1,21 +1,21 @@
-//! Asking the trainer to save, by the signal the user named.
+//! Asks the trainer to save, by the signal that the user named.
 //!
-//! Only a process that catches the signal gets it: the default action of most signals is
-//! death. Forked workers inherit their parent's handler and must not all save, so the
-//! eldest that catches it is asked, and nobody below it; ranks side by side all are.
+//! Only a process that catches the signal gets it: the default action of most signals is to end the process. Forked
+//! workers inherit the handler and must not all save, so the topmost process that catches it is asked and none below
+//! it; ranks side by side are all asked.
 
 use crate::process_state::ProcessState;
 use antifreeze_sense::tree::ProcessTree;
 use antifreeze_sense::{Pid, file::ProcFile};
 use rustix::process::Signal;
 
-const DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
-/// Sends the signal; returns the first process asked, or None when nobody catches it.
+/// Sends the signal. Returns the first process that was asked, or None if none catches it.
 pub fn ask(tree: &ProcessTree<ProcessState>, root: Pid, signal: u32) -> Option<Pid> {
     let signal = Signal::from_named_raw(signal as i32)?;
     match tree.get(root) {
-        Some(_) => ask_from(tree, root, signal, DEPTH),
+        Some(_) => ask_from(tree, root, signal, MAX_DEPTH),
         None => tree
             .processes()
             .filter_map(|p| ask_from(tree, p.process.pid, signal, 0))
@@ -42,7 +42,7 @@ fn ask_from(
     first
 }
 
-/// Whether the process has a handler for the signal, by what the kernel says.
+/// Whether the process has a handler for the signal, according to the kernel.
 pub fn catches(pid: Pid, signal: Signal) -> bool {
     let mut path = [0u8; 32];
     let mut buffer = [0u8; 4096];

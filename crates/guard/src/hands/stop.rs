@@ -1,4 +1,4 @@
-//! Pausing, continuing and ending the tree, and nothing but the tree.
+//! Pauses, continues and ends the tree, and no other process.
 
 use super::pageout::PageoutState;
 use crate::process_state::ProcessState;
@@ -8,24 +8,24 @@ use antifreeze_sense::Pid;
 use antifreeze_sense::tree::ProcessTree;
 use rustix::process::Signal;
 
-/// A process below this is a launcher (a shell, `env`, `time`): what it started has to be
-/// asked too. Above it, it is the trainer, which knows best how to end its own workers.
+/// A smaller process is a launcher (a shell, `env`, `time`): what it started has to be asked too. A larger one is the
+/// trainer, which knows best how to end its own workers.
 const LAUNCHER_BYTES: u64 = 32 << 20;
 
 /// How deep a chain of launchers is followed.
-const DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
-/// Stops every process of the tree that runs; returns how many it stopped. What the user
-/// had stopped is not ours.
+/// Stops every running process of the tree and returns how many. A process that the user had stopped is not marked as
+/// ours.
 pub fn pause(tree: &mut ProcessTree<ProcessState>, shared: Shared) -> usize {
     for tracked in tree.processes_mut() {
         let running = !matches!(tracked.process.state, b'T' | b't' | b'Z' | b'X');
         tracked.state.paused |= running;
     }
     let ours = || tree.processes().filter(|tracked| tracked.state.paused);
-    // Noted before it is done: should we die in between, a keeper continues too many.
+    // Noted before it is done: if we died in between, a keeper would continue too many.
     note_paused(shared, tree);
-    // One that pages itself out has to run for it.
+    // A process that pages itself out has to run for it.
     let to_stop = || ours().filter(|tracked| !tracked.state.pageout.is_running());
     to_stop()
         .filter(|p| tree.send_signal(p.process.pid, Signal::STOP).is_ok())
@@ -41,7 +41,7 @@ pub fn resume(tree: &mut ProcessTree<ProcessState>, shared: Shared) {
     for tracked in tree.processes_mut().filter(|tracked| tracked.state.paused) {
         tracked.state.paused = false;
         tracked.state.pageout = PageoutState::default();
-        // It was read while it stood still, and that was our doing.
+        // It was read while we had it stopped.
         tracked.process.state = b'R';
     }
     note_paused(shared, tree);
@@ -51,9 +51,9 @@ pub fn resume(tree: &mut ProcessTree<ProcessState>, shared: Shared) {
 pub fn ask(tree: &ProcessTree<ProcessState>, root: Pid) {
     let known = tree.get(root).is_some();
     if known {
-        ask_from(tree, root, DEPTH);
+        ask_from(tree, root, MAX_DEPTH);
     } else {
-        // The root has ended; what is left is asked one by one.
+        // The root has ended; the remaining processes are all asked.
         signal_all(tree, Signal::TERM);
     }
 }
