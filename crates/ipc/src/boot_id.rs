@@ -1,6 +1,6 @@
-//! Which boot this is: a record of another one was cut off by the machine's end.
+//! Identifies this boot: a record of another boot was cut off when the machine ended.
 
-/// The kernel's number of this boot; all zero where it is not told.
+/// The kernel's ID of this boot; all zero if unknown.
 pub fn boot_id() -> [u8; 16] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();

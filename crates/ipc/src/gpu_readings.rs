@@ -1,27 +1,27 @@
-//! Graphics cards that only a library can read. The guard is static and locked in memory and loads none: a
-//! process of its own, the probe, reads them, and what it reads comes through the state of the run. A driver that hangs
-//! hangs the probe alone, and its readings grow old.
+//! Exchanges GPU readings that need a vendor library. The guard is static and locked in memory and loads no library, so
+//! a separate process, the probe, reads them and stores them in the state of the run. A hanging driver blocks only the
+//! probe, and its readings become stale.
 
 use crate::shared::Shared;
-use crate::state::{CARD_READINGS, Probed};
+use crate::state::{GPU_READINGS, Probed};
 use antifreeze_sense::{Gpus, Reading, Reason};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Readings older than this are not trusted.
 const STALE_AFTER_NS: u64 = 30_000_000_000;
-/// For a word that stays true, such as that there is no library.
+/// The time of readings that never change, such as a missing library.
 pub const FOR_EVER: u64 = u64::MAX;
 
 const NOT_YET: u64 = 0;
 const VALUE: u64 = 1;
 const REASON: u64 = 2;
 
-/// From now on there is a probe; it may never answer.
+/// Announces a probe, which may never answer.
 pub fn expect(shared: Shared, now: u64) {
     shared.head().cards.at.store(now, Release);
 }
 
-/// The probe's part: puts a look where the guard will find it.
+/// Stores a reading of all GPUs, for the guard.
 pub fn publish(shared: Shared, mut cards: Gpus, at: u64) {
     let place = &shared.head().cards;
     for (slot, reading) in place.readings.iter().zip(each(&mut cards)) {
@@ -37,7 +37,7 @@ pub fn publish(shared: Shared, mut cards: Gpus, at: u64) {
     place.at.store(at, Release);
 }
 
-/// The guard's: what the probe saw last; None where there is none.
+/// The last reading of the probe; None without a probe.
 pub fn read(shared: Shared, now: u64) -> Option<Gpus> {
     let place: &Probed = &shared.head().cards;
     let at = place.at.load(Acquire);
@@ -61,8 +61,8 @@ pub fn read(shared: Shared, now: u64) -> Option<Gpus> {
     })
 }
 
-/// Each reading in its place. Taken apart without `..`, so that none is forgotten.
-fn each(cards: &mut Gpus) -> [&mut Reading<u64>; CARD_READINGS] {
+/// All readings in their order. Destructured without `..`, so that none is forgotten.
+fn each(cards: &mut Gpus) -> [&mut Reading<u64>; GPU_READINGS] {
     let Gpus {
         memory_used,
         memory_total,

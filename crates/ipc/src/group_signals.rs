@@ -1,12 +1,12 @@
-//! Signals that were sent to the command's process group, as a process counts them that does nothing else.
+//! Counts the signals that were sent to the process group of the command.
 //!
-//! The kernel does not say whether a signal was sent to a process or to its group. The front and the command are members of
-//! one group, so the front must not pass on what was sent to the group: the command has received it too. A third member,
-//! the listener (crates/cli, `run/group_signals.rs`), counts what it receives in [`GroupCounts`]. Nobody else knows its pid,
-//! so what it receives was sent to the group.
+//! The kernel does not say whether a signal was sent to a process or to its group. The front and the command are
+//! members of one group, so the front must not pass on what was sent to the group: the command has received it too. A
+//! third member, the listener (crates/cli, `run/group_signals.rs`), counts what it receives in [`GroupCounts`]. No
+//! other process knows its PID, so what it receives was sent to the group.
 //!
-//! A command that has just been forked is a member since then only. What was sent to the group before it makes up for
-//! itself ([`receive_earlier`]), so that the front need not know when that was.
+//! A command that was just forked has missed the signals that were sent to the group before. It sends them to itself
+//! ([`receive_earlier`]), so that the front need not know when it was forked.
 
 use crate::shared::Shared;
 use rustix::thread::futex;
@@ -20,7 +20,7 @@ pub const SIGNALS: usize = 65;
 pub const SET_BYTES: usize = size_of::<u64>();
 /// Signals from this number on are queued; of those below it one at most is pending, however many were sent.
 pub const FIRST_QUEUED: usize = 32;
-/// The listener answers within microseconds, unless it is kept from running.
+/// How long to wait for the listener. It answers within microseconds if it runs.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Who asks the listener.

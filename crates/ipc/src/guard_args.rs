@@ -1,5 +1,4 @@
-//! What the front tells the guard when it starts it: one argument of `name=value` words,
-//! then the run's folder, then the command.
+//! The arguments of the guard: one of `name=value` words, then the folder of the run, then the command.
 
 use std::fmt::Write as _;
 use std::os::fd::RawFd;
@@ -14,24 +13,24 @@ pub struct GuardArgs {
     pub page: RawFd,
     pub state: RawFd,
     pub wake: RawFd,
-    /// A pipe that ends when the front does.
+    /// A pipe that closes when the front ends.
     pub front_lives: RawFd,
-    /// Where the trainer's output is read from, and where it goes on to: for the day the
-    /// front dies. -1 where there is no such stream.
+    /// Where the output of the trainer is read from, and where it goes, in case the front dies. -1 if there is no such
+    /// stream.
     pub read: [RawFd; 2],
     pub pass: [RawFd; 2],
-    /// The pipes of the relays, by which it is known what a relay that died had done ([`crate::relay`]).
+    /// The pipes of the relays, which show how far a relay had come when it died ([`crate::relay`]).
     pub intake_read: [RawFd; 2],
     pub intake_write: [RawFd; 2],
     pub outlet_read: [RawFd; 2],
     pub outlet_write: [RawFd; 2],
-    /// What becomes the trainer's standard output and error. -1: its own.
+    /// The standard output and error of the trainer; -1 for its own.
     pub give: [RawFd; 2],
-    /// The number of a trainer that runs already (a guard that replaces a dead one).
+    /// The PID of a trainer that is already running, for a guard that replaces a dead one.
     pub adopt: u32,
-    /// The number of a process that nobody started for us; 0 where we start the command.
+    /// The PID of a process to attach to; 0 if we start the command.
     pub attach: u32,
-    /// Its start time in clock ticks since boot: a number that was given to another process is not touched.
+    /// Its start time in clock ticks since boot, so that another process with the same PID is left alone.
     pub attach_started: u64,
     pub reserve: u64,
     /// 0: none.
@@ -44,16 +43,16 @@ pub struct GuardArgs {
     pub nice: i32,
     /// One bit for each standard stream that is closed for the trainer.
     pub closed_streams: u32,
-    /// 1 where the trainer is started with SIGPIPE ignored.
+    /// 1 if the trainer is started with SIGPIPE ignored.
     pub ignore_sigpipe: u32,
-    /// The signals that are blocked when the trainer starts, as the kernel has such a set. The guard is started with all
-    /// blocked, so that none ends it before it ignores them.
+    /// The signals that are blocked when the trainer starts, as a kernel signal set. The guard itself is started with
+    /// all signals blocked, so that none ends it before it ignores them.
     pub signal_mask: u64,
-    /// The timers of the caller, which become the trainer's.
+    /// The timers of the caller, which the trainer inherits.
     pub timers: Timers,
     pub pause_deadline_s: u64,
     pub stop_deadline_s: u64,
-    /// The preload library; empty when there is none.
+    /// The preload library; empty if there is none.
     pub preload: String,
     pub run_id: String,
 }
@@ -81,7 +80,7 @@ macro_rules! numbers {
 }
 
 impl GuardArgs {
-    /// Descriptors that the front hands over for as long as the guard lives. -1 stands for one that there is not.
+    /// Descriptors that the front hands over for the lifetime of the guard; -1 for a missing one.
     pub fn kept_descriptors(&self) -> impl Iterator<Item = RawFd> {
         let pairs = [
             self.read,
@@ -120,12 +119,12 @@ impl GuardArgs {
         let _ = write!(text, "timers={real},{virtual_},{profiling} ");
         let _ = write!(text, "wall={} ", self.wall);
         let _ = write!(text, "run_id={} ", self.run_id);
-        // Last, and to the end: a path may hold spaces.
+        // The last word, up to the end: a path may hold spaces.
         let _ = write!(text, "preload={}", self.preload);
         text
     }
 
-    /// None when the argument is not one that `to_argument` wrote.
+    /// None if the argument was not written by `to_argument`.
     pub fn parse(argument: &str) -> Option<GuardArgs> {
         let (words, preload) = argument.split_once("preload=")?;
         let mut args = GuardArgs {

@@ -44,9 +44,9 @@ pub const TRAINERS: usize = 64;
 pub const LIMIT_UNIT: u64 = 512 * 1024;
 /// Requests below this are small: they may draw on the small reserve.
 pub const SMALL_REQUEST: u64 = 1 << 20;
-/// A dynamic loader that began its last library longer ago than this is taken to be done.
+/// A dynamic loader that began its last library longer ago than this counts as done.
 pub const LOADING_NS: u64 = 10_000_000_000;
-/// A heartbeat older than this means that nobody stands guard any more.
+/// A heartbeat older than this means that no guard is running.
 pub const STALE_NS: u64 = 5_000_000_000;
 /// How much the strip opens when the page does not say.
 pub const STRIP: u64 = 32 << 20;
@@ -69,9 +69,8 @@ pub const PAGER_BUSY: u32 = 2;
 /// Everything that could be paged out was; the handler waits for the end of the request.
 pub const PAGER_FINISHED: u32 = 3;
 
-/// What the cushion of one process has to say. A slot belongs to the process whose number
-/// stands in it. Whoever frees a slot (the guard, when the process is gone) zeroes the rest
-/// of it first and the number last, so that a slot with a number is never half another's.
+/// What the cushion of one process reports. A slot belongs to the process whose PID is in it. When the guard frees a
+/// slot, it zeroes the PID last, so a slot with a PID never holds fields of another process.
 #[repr(C)]
 pub struct Slot {
     pub pid: AtomicU32,
@@ -82,80 +81,76 @@ pub struct Slot {
     pub refused_bytes: AtomicU64,
     /// When that was (CLOCK_MONOTONIC, nanoseconds).
     pub refused_at: AtomicU64,
-    /// The soft limit this process gave itself last, by opening its strip or drawing on
-    /// the small reserve; 0 when it never did.
+    /// The soft limit that this process set itself last, by opening its strip or drawing on the small reserve; 0 if it
+    /// never did.
     pub own_limit: AtomicU64,
     /// Bytes drawn from the small reserve since the guard last moved the limit.
     pub drawn: AtomicU64,
-    /// Size of a request that waits for the guard's answer; 0 while none does.
+    /// Size of the request that waits for an answer of the guard; 0 if none does.
     pub wanted: AtomicU64,
-    /// Bytes of files it has ever mapped to write to privately, large pieces only. They count against
-    /// the limit, and take memory only where they are written to.
+    /// Bytes of files that it has ever mapped for private writing, large pieces only. They count against the limit, but
+    /// take memory only where they are written to.
     pub files: AtomicU64,
-    /// Bytes of data that the dynamic loader has mapped for this program's libraries. They count
-    /// against the limit, and take memory only where they are written to.
+    /// Bytes of library data that the dynamic loader has mapped. They count against the limit, but take memory only
+    /// where they are written to.
     pub libraries: AtomicU64,
-    /// When the dynamic loader began to map a library (CLOCK_MONOTONIC, nanoseconds); 0 while it
-    /// maps none. The guard leaves the limit alone until then: a refusal would be final, since the
-    /// loader cannot ask.
+    /// When the dynamic loader began to map a library (CLOCK_MONOTONIC, nanoseconds); 0 if it maps none. Meanwhile the
+    /// guard does not set the limit: a refusal would be final, since the loader cannot ask.
     pub loading: AtomicU64,
-    /// The limit this process had before it was raised to start another program in its place; 0 when that is
-    /// not so.
+    /// The limit of this process before it was raised to execute another program; 0 if it was not.
     pub before_exec: AtomicU64,
-    /// The guard's: 1 from before it reads `loading` until it has moved the limit. A process that
-    /// sets `loading` waits for 0, so that no limit chosen before can arrive after it.
+    /// Written by the guard: 1 from before it reads `loading` until it has set the limit. A process that sets `loading`
+    /// waits for 0, so that no limit computed before can arrive after it.
     pub moving: AtomicU32,
     /// 1 while the landing strip is open.
     pub landed: AtomicU32,
     /// 1 when the process lifted its limit because the heartbeat was stale.
     pub lifted: AtomicU32,
-    /// What the process can do about a request to page itself out, and what it has done: `PAGER_*`.
+    /// Whether the process can page itself out, and how far it has come: `PAGER_*`.
     pub pager: AtomicU32,
     /// 1 while the guard asks the process to page itself out. A futex word; the guard writes it.
     pub pageout: AtomicU32,
-    /// Bytes it has ever reserved without meaning to use them all: mappings without a reservation of swap, stacks, room
-    /// for code. Large pieces only; they count against the limit, and take memory only where they are written to.
+    /// Bytes that it has ever reserved and will not all use: mappings without swap reservation, stacks, room for code.
+    /// Large pieces only; they count against the limit, but take memory only where they are written to.
     pub reserved: AtomicU64,
-    /// 1 while a program runs in it that antifreeze steps aside for (`sanitizer.rs` of the cushion), or is about to be started
-    /// by it: neither it nor those it starts have a wall.
+    /// 1 if it runs, or is about to start, a program that has no wall (`sanitizer.rs` of the cushion). Its children
+    /// have none either.
     pub aside: AtomicU32,
-    /// Bytes it was ever given zeroed, by `calloc`: large pieces only. They take memory only where they are written to.
+    /// Bytes that `calloc` has ever returned, large pieces only. They take memory only where they are written to.
     pub zeroed: AtomicU64,
 }
 
-/// The signal by which a trainer is told in the middle of a step.
+/// The trainer has a handler for the signal that interrupts a step.
 pub const HEARS: u32 = 1;
-/// The one at which it writes where its threads are.
+/// It has a handler for the signal that makes it write its stacks.
 pub const SHOWS_STACKS: u32 = 2;
 
-/// What a process says that trains, through the shim in its interpreter: the fields that
-/// python/antifreeze/_shim/page.py knows by their places. A slot is taken by writing the number of
-/// the process to it, and freed by the guard.
+/// What a training process reports through the shim; python/antifreeze/_shim/page.py knows the offsets of these fields.
+/// A trainer takes a slot by writing its PID to it; the guard frees it.
 #[repr(C)]
 pub struct Trainer {
     pub pid: AtomicU32,
-    /// What it is at: the number of a `Phase` of crates/sense.
+    /// The number of a `Phase` of crates/sense.
     pub phase: AtomicU32,
     /// Items a batch; 0 when unknown.
     pub batch: AtomicU32,
-    /// The guard raises them to ask for a save, or for the end; the trainer copies them when it has
-    /// answered.
+    /// The guard increments these to ask for a save or for the end; the trainer copies them when it has answered.
     pub save_asked: AtomicU32,
     pub stop_asked: AtomicU32,
     pub save_answered: AtomicU32,
     pub stop_answered: AtomicU32,
-    /// How long the last save took.
+    /// Duration of the last save.
     pub save_ms: AtomicU32,
     pub steps: AtomicU64,
     /// The step that was saved last.
     pub saved_step: AtomicU64,
-    /// The guard's: the rung it is on.
+    /// The present rung, written by the guard.
     pub rung: AtomicU32,
-    /// Raised by the guard to have it look who holds the memory, where no end of a step is seen.
+    /// Incremented by the guard to ask what holds the memory, for trainers without known steps.
     pub look_asked: AtomicU32,
-    /// What it has a handler for: [`HEARS`], [`SHOWS_STACKS`].
+    /// Which handlers it has: [`HEARS`], [`SHOWS_STACKS`].
     pub listens: AtomicU32,
-    /// The save that was asked for with this number was answered, and failed.
+    /// The number of the requested save that failed.
     pub save_failed: AtomicU32,
 }
 
@@ -163,20 +158,20 @@ pub struct Trainer {
 pub struct Head {
     pub magic: AtomicU32,
     pub version: AtomicU32,
-    /// Where the trainers' slots begin, how large one is, and how many there are: for a reader that
-    /// does not know this structure.
+    /// The offset of the trainers' slots, the size of one, and their number, for a reader that does not know this
+    /// structure.
     pub trainers_at: AtomicU32,
     pub trainer_bytes: AtomicU32,
     pub trainers_number: AtomicU32,
 
-    // The guard's, for the cushion.
+    // Written by the guard for the cushion.
     /// CLOCK_MONOTONIC of the last tick.
     pub heartbeat: AtomicU64,
-    /// Rises at the end of each tick, when all limits stand. A futex word.
+    /// Incremented at the end of each tick, when all limits are set. A futex word.
     pub tick: AtomicU32,
-    /// Anyone raises it and wakes it to ask for a tick now. A futex word.
+    /// Any process increments and wakes this to ask for a tick now. A futex word.
     pub kick: AtomicU32,
-    /// 1 while the guard keeps limits.
+    /// 1 while the guard sets limits.
     pub wall: AtomicU32,
     /// Processes started since the last tick.
     pub births: AtomicU32,
@@ -184,15 +179,14 @@ pub struct Head {
     pub headroom: AtomicU64,
     /// How much the strip opens; 0 for [`STRIP`].
     pub strip: AtomicU64,
-    /// How much small requests and thread starts may draw beyond the wall; 0 for
-    /// [`SMALL_RESERVE`].
+    /// How many bytes small requests and thread starts may draw beyond the wall; 0 for [`SMALL_RESERVE`].
     pub small_reserve: AtomicU64,
 
-    // For the shim, which looks for the program that it has started. Nothing of ours reads them.
+    // For the shim, which looks for the program that it started. The Rust side does not read them.
     pub front_pid: AtomicU32,
     pub guard_pid: AtomicU32,
-    /// An attached process whose front is gone writes here that it is not to be guarded any more: 1 where what was guarded
-    /// went well, 257 where it failed. 0 before.
+    /// An attached process whose front is gone writes here that it is to be left alone: 1 if its work succeeded, 257 if
+    /// it failed; 0 before.
     pub leave: AtomicU32,
     /// Allocations that the guard has made after its start, for the benchmark. Stays 0.
     pub allocations: AtomicU32,
@@ -210,9 +204,9 @@ pub struct Head {
     /// terminals that they stand for; 0 where there is none.
     pub output_ptys: [AtomicU32; 2],
     pub output_terminals: [AtomicU32; 2],
-    /// How often a process has asked for all that was printed to be passed on. A futex word.
+    /// How often a process has asked for all printed output to be passed on. A futex word.
     pub drains_asked: AtomicU32,
-    /// The last of those that was done. A futex word.
+    /// The last such request that was answered. A futex word.
     pub drains_done: AtomicU32,
 
     pub slots: [Slot; SLOTS],

@@ -1,5 +1,5 @@
-//! What `ps` shows of a forked child: its own name instead of the guard's command line, so
-//! that whoever ends the guard by name does not end the keeper with it.
+//! Sets what `ps` shows of a forked child: a name of its own instead of the command line of the guard, so that ending
+//! the guard by name does not end the keeper as well.
 
 use std::ffi::{c_char, c_int};
 use std::ptr::null_mut;
@@ -18,7 +18,7 @@ static REMEMBER: extern "C" fn(c_int, *mut *mut c_char) = {
     remember
 };
 
-/// Writes a title over the first argument and blanks the rest. One thread only.
+/// Writes a title over the first argument and blanks the rest. Needs a process with one thread.
 pub fn set(title: &[u8]) {
     let arguments = ARGUMENTS.load(Acquire);
     if arguments.is_null() {

@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// What every pipe holds.
 const PIPE_BUF: usize = 4096;
 
-/// Whether more may come.
+/// Whether more output may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     Open,
@@ -60,7 +60,7 @@ impl Transfer<'_> {
     }
 }
 
-/// Where the trainer's output comes from.
+/// Where the output of the trainer comes from.
 pub struct Source<'a> {
     from: BorrowedFd<'a>,
     intake: Option<Transfer<'a>>,
@@ -151,7 +151,7 @@ fn take(intake: Transfer<'_>, output: &Output, bytes: usize) {
     }
 }
 
-/// Where the trainer's output goes.
+/// Where the output of the trainer goes.
 pub struct Way<'a> {
     to: BorrowedFd<'a>,
     outlet: Option<Transfer<'a>>,
@@ -172,7 +172,7 @@ impl<'a> Way<'a> {
             capacity: outlet.map_or(OUTPUT_BYTES, |outlet| outlet.capacity()),
             appends,
         };
-        // What cannot be passed on is reported for the next piece.
+        // An error is reported with the next piece.
         let _ = way.recover(output, outlet);
         way
     }

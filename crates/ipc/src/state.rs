@@ -1,8 +1,8 @@
-//! The state of a run: shared memory of the front, the guard, the keepers, the listener and the probe, in a memfd of its
-//! own.
+//! The state of a run: memory shared by the front, the guard, the keepers, the listener and the probe, in a memfd of
+//! its own.
 //!
-//! Processes of the tree never map it and inherit no descriptor of it, so what stands here is believed: who is who, how
-//! the run goes, what is to be undone. What processes of the tree write is in `crate::page`.
+//! Processes of the tree never map it and inherit no descriptor of it, so its content is trusted: PIDs, progress of the
+//! run, what is to be undone. What processes of the tree write is in `crate::page`.
 //!
 //! Everything is an atomic, and every field is valid when zero.
 
@@ -14,45 +14,45 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
 /// "AFST".
 pub const MAGIC: u32 = 0x5453_4641;
-/// Raised whenever the layout changes.
+/// Incremented whenever the layout changes.
 pub const VERSION: u32 = 2;
 /// Value of [`Head::broken`]: the reader or all writers of the stream have closed it.
 pub const STREAM_OVER: u32 = 1;
-/// Value of [`Head::broken`]: the front has passed on all of the command's own output. Other processes may still write.
+/// Value of [`Head::broken`]: the front has passed on all output of the command itself. Other processes may still
+/// write.
 pub const STREAM_PASSED: u32 = 2;
 /// `limit_before` of a process without a limit.
 const NO_LIMIT: u64 = u64::MAX;
-/// Events on their way from the guard to the front.
+/// How many events can be on their way from the guard to the front.
 pub const EVENTS: usize = 64;
-/// The longest encoded event.
+/// Size of the longest encoded event.
 pub const EVENT_BYTES: usize = 248;
-/// What is read of graphics cards, each a [`CardReading`].
-pub const CARD_READINGS: usize = 10;
-/// What is kept of the trainer's output, of each stream.
+/// How many GPU readings there are, each a [`GpuReading`].
+pub const GPU_READINGS: usize = 10;
+/// How much output of each stream is kept.
 pub const OUTPUT_BYTES: usize = 256 * 1024;
 
-/// One number of the graphics cards. The value is written first, so that it is there when it is said to be.
+/// One GPU reading. The value is written before the status.
 #[repr(C)]
-pub struct CardReading {
-    /// 0: not read yet; 1: it is in `value`; else 2 and the number of a `Reason` of crates/sense.
+pub struct GpuReading {
+    /// 0: not read yet; 1: the value is in `value`; otherwise 2 plus the number of a `Reason` of crates/sense.
     pub state: AtomicU64,
     pub value: AtomicU64,
 }
 
-/// What the probe has read of the graphics cards. Two looks may be mixed for a moment: each number
-/// is whole by itself, and says little that a look two seconds later would not.
+/// What the probe has read of the GPUs. Two reads may be mixed for a short time; each number is complete by itself.
 #[repr(C)]
 pub struct Probed {
-    /// CLOCK_MONOTONIC of the last look, or of the start of the probe; `u64::MAX` for a word that
-    /// stays true; 0 where there is no probe.
+    /// CLOCK_MONOTONIC of the last read, or of the start of the probe; `u64::MAX` for readings that never change; 0
+    /// without a probe.
     pub at: AtomicU64,
-    /// In the order of cards.rs.
-    pub readings: [CardReading; CARD_READINGS],
+    /// In the order of gpu_readings.rs.
+    pub readings: [GpuReading; GPU_READINGS],
 }
 
-/// What `root_status` holds of an attached process, beyond any wait status.
+/// Values of `root_status` for an attached process, beyond any wait status.
 pub mod attached {
-    /// The process lives on unguarded, because the front has left.
+    /// The process continues unguarded, because the front has left.
     pub const LEFT_ALIVE: u32 = 1 << 16;
     /// It has ended, and its status is not known.
     pub const ENDED_UNSEEN: u32 = 1 << 17;
@@ -60,12 +60,12 @@ pub mod attached {
     pub const ENDED_SEEN: u32 = 1 << 18;
 }
 
-/// `root_stops`: how often the root was stopped, and by which signal the last time.
+/// `root_stops`: how often the root was stopped, and by which signal last.
 pub mod stop_signal {
     use super::AtomicU32;
     use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-    /// Counts one more stop. The root's parent reports it, and there is one.
+    /// Counts one more stop. Only the parent of the root reports stops.
     pub fn report(word: &AtomicU32, signal: u32) {
         let _ = word.fetch_update(AcqRel, Acquire, |stops| {
             Some((stops | 0xff).wrapping_add(1) | signal & 0xff)
@@ -91,13 +91,13 @@ pub struct GuardedSlot {
     pub pid: AtomicU32,
     /// 1 while the guard has stopped it.
     pub paused: AtomicU32,
-    /// Its start time in clock ticks since boot: the number of a process that has ended may be another's.
+    /// Its start time in clock ticks since boot: the PID of an ended process may belong to another.
     pub started: AtomicU64,
     /// The soft limit on its data without the guard; [`NO_LIMIT`] for none.
     pub limit_before: AtomicU64,
 }
 
-/// A process of the tree, and what is to be undone there when it is not guarded any more.
+/// A process of the tree, and what is to be undone when it is no longer guarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardedProcess {
     pub pid: Pid,
@@ -141,7 +141,7 @@ pub struct Head {
     pub magic: AtomicU32,
     pub version: AtomicU32,
 
-    // Who is who.
+    // PIDs.
     pub front_pid: AtomicU32,
     pub guard_pid: AtomicU32,
     pub root_pid: AtomicU32,
@@ -151,25 +151,25 @@ pub struct Head {
     pub keeper_pid: AtomicU32,
     pub probe_pid: AtomicU32,
 
-    // The guard's.
+    // Written by the guard.
     /// CLOCK_MONOTONIC of the last tick.
     pub heartbeat: AtomicU64,
-    /// Rises at the end of each tick.
+    /// Incremented at the end of each tick.
     pub tick: AtomicU32,
-    /// 1 once a guard has said that the run has begun. The first may die before it comes to that.
+    /// 1 once a guard has reported the start of the run. An earlier guard may die before it gets there.
     pub begun: AtomicU32,
     /// errno of a command that could not be started; 0 otherwise.
     pub exec_errno: AtomicI32,
-    /// The root's wait status plus one, from before it is collected: a guard may die before it has told it.
+    /// The wait status of the root plus one, stored before it is reaped: a guard may die before it has reported it.
     pub root_seen: AtomicU32,
-    /// The root's wait status plus one, once it has ended; 0 before. Of an attached process: one of the values of
-    /// [`attached`] plus one, or, where the process itself wants to be guarded no more, the status that it names.
+    /// The wait status of the root plus one, once it has ended; 0 before. For an attached process one of the values of
+    /// [`attached`] plus one or, if the process itself asks to be left alone, the status that it gives.
     pub root_status: AtomicU32,
-    /// 1 once the guard has nothing more to say: the record is closed. A futex word.
+    /// 1 once the guard is done and the record is closed. A futex word.
     pub closed: AtomicU32,
     /// Events written so far.
     pub events: AtomicU64,
-    /// What the tree holds, and the rung it is on.
+    /// The footprint of the tree, and the present rung.
     pub footprint: AtomicU64,
     pub rung: AtomicU32,
     /// The last stop of the root, as [`stop_signal`] writes it.
@@ -178,36 +178,36 @@ pub struct Head {
     // What is to be undone.
     /// 1 while the guard sets limits.
     pub limits: AtomicU32,
-    /// 1 where the score of an attached process was raised, from and to what.
+    /// 1 if the OOM score of an attached process was raised; its old and new value.
     pub oom_is_raised: AtomicU32,
     pub oom_before: AtomicI32,
     pub oom_raised: AtomicI32,
     pub guarded: [GuardedSlot; TREE_CAPACITY],
 
-    // The front's, for the guard.
+    // Written by the front for the guard.
     /// For each stream of the trainer, [`STREAM_OVER`], [`STREAM_PASSED`] or 0. At [`STREAM_OVER`] front, guard and
-    /// keepers close their descriptors of it, so that the other side sees the end as it would without antifreeze.
+    /// keepers close their descriptors of it, so that the other side sees the same end as without antifreeze.
     pub broken: [AtomicU32; 2],
     /// 1 when the front leaves on purpose.
     pub front_done: AtomicU32,
-    /// Rises with each `antifreeze resume`.
+    /// Incremented by each `antifreeze resume`.
     pub resume_requests: AtomicU32,
-    /// The process that counts signals to the process group; 0 where there is none.
+    /// The process that counts signals to the process group; 0 if there is none.
     pub listener_pid: AtomicU32,
     /// The listener's.
     pub group_signals: GroupCounts,
     /// 1 while the front is stopped, or about to be, because the root was stopped.
     pub front_stops: AtomicU32,
 
-    // The probe's, for the guard.
+    // Written by the probe for the guard.
     pub cards: Probed,
 
     pub event_slots: [EventSlot; EVENTS],
 }
 
-/// The trainer's output on its way to where it was going, and the tail that is kept of it.
-/// One side at a time relays: the front, or the guard once the front is gone. All counts are of bytes since the start;
-/// [`crate::relay`] says what a relay that is killed leaves in them.
+/// The output of the trainer that is being passed on, and its kept tail. One process at a time relays: the front, or
+/// the guard once the front is gone. All counts are bytes since the start; [`crate::relay`] describes what a killed
+/// relay leaves in them.
 #[repr(C)]
 pub struct Output {
     /// Bytes read from the trainer.

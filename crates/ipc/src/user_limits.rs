@@ -1,4 +1,5 @@
-//! UserLimits of the user that front and guard must not run into with work of their own. The command keeps them.
+//! Raises resource limits of the user that front and guard could reach by work of their own. The command keeps the
+//! original ones.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -15,12 +16,12 @@ const ENOUGH_FILES: u64 = 4096;
 /// The usual limit of the stack.
 const ENOUGH_STACK: u64 = 8 << 20;
 
-/// [`RAISED`] as they were before.
+/// The earlier values of [`RAISED`].
 #[derive(Clone)]
 pub struct UserLimits([Rlimit; RAISED.len()]);
 
 impl UserLimits {
-    /// Puts them back, for a process that becomes a program of the user's.
+    /// Restores them, for a process that becomes a program of the user.
     pub fn restore(&self) {
         for (resource, limit) in RAISED.into_iter().zip(&self.0) {
             let _ = setrlimit(resource, *limit);
@@ -49,7 +50,7 @@ pub fn raise_stack() -> Rlimit {
     before
 }
 
-/// Puts the limit of the stack back.
+/// Restores the limit of the stack.
 pub fn restore_stack(before: Rlimit) {
     let _ = setrlimit(Resource::Stack, before);
 }
