@@ -1,18 +1,18 @@
-//! The cushion: the library that `LD_PRELOAD` puts into every process of the trainer.
+//! The cushion: the library that `LD_PRELOAD` loads into every process of the trainer.
 //!
-//! It promises four things at the soft wall (`RLIMIT_DATA`, kept by the guard):
-//! - a request that fits the machine *now* does not fail because the guard last looked a
-//!   second ago: the guard is asked before anything is refused ([`guard`]);
+//! It promises four things at the soft wall (`RLIMIT_DATA`, set by the guard):
+//! - a request that fits the machine *now* does not fail because the last sample of the guard is a second old: the
+//!   guard is asked before anything is refused ([`guard`]);
 //! - the dynamic loader, which cannot ask, is never refused the data of a library ([`loader`]);
-//! - small requests and thread starts, which few programs survive losing, are refused last
-//!   ([`reserve`]), and whoever is refused finds room to handle the error ([`wall`]);
-//! - a process that is born takes a share of the head-room, not a copy of it ([`birth`]).
+//! - small requests and thread starts, which few programs survive losing, are refused last ([`reserve`]), and a program
+//!   whose request is refused has room to handle the error ([`wall`]);
+//! - a new process takes a share of the head-room, not a copy of it ([`birth`]).
 //!
-//! And two beside it: a paused process pages itself out when the guard asks for it ([`pageout`]), and a program finds
-//! the real terminal behind its output ([`terminal`]).
+//! And two more: a paused process pages itself out when the guard asks for it ([`pageout`]), and a program finds the
+//! real terminal behind its output ([`terminal`]).
 //!
-//! While nothing fails it costs one indirect call for each allocation. It holds no lock,
-//! allocates nothing and binds to no version of the C library.
+//! While nothing fails it costs one indirect call for each allocation. It holds no lock, allocates nothing and binds to
+//! no version of the C library.
 #![no_std]
 
 #[allow(dead_code, reason = "the page has other readers")]

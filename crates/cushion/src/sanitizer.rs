@@ -15,8 +15,8 @@ const LIBRARIES: [&[u8]; 8] = [
     b"libclang_rt.hwasan",
     b"libclang_rt.dfsan",
 ];
-/// What every runtime exports that is linked into an executable, or lets the executable define; and the one that needs
-/// no function before those of libraries.
+/// The prefix of what every runtime exports that is linked into an executable, or that the executable may define; and
+/// what the one exports that runs nothing before the libraries.
 const EXPORTED: &[u8] = b"__sanitizer_";
 const EXPORTED_BY_MSAN: &[u8] = b"__msan_init";
 const LONGEST_NAME: usize = 20;
@@ -31,7 +31,7 @@ const PT_DYNAMIC: u64 = 2;
 const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
 const DT_STRSZ: u64 = 10;
-/// Functions that run before those of libraries: next to nothing but sanitizers has any.
+/// Functions that run before those of libraries: almost only sanitizers have any.
 const DT_PREINIT_ARRAY: u64 = 32;
 
 const MAX_SEGMENTS: usize = 32;

@@ -93,7 +93,7 @@ pub struct GuardedSlot {
     pub paused: AtomicU32,
     /// Its start time in clock ticks since boot: the PID of an ended process may belong to another.
     pub started: AtomicU64,
-    /// The soft limit on its data without the guard; [`NO_LIMIT`] for none.
+    /// The soft limit on its data without the guard; `u64::MAX` for none.
     pub limit_before: AtomicU64,
 }
 

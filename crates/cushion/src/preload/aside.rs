@@ -1,6 +1,6 @@
-//! Starting a program that antifreeze steps aside for ([`crate::sanitizer`]): without the cushion, and without a limit.
+//! Starts a program that cannot have a wall ([`crate::sanitizer`]): without the cushion, and without a limit.
 //!
-//! Nothing but the stack and the page is written to: after vfork(2) the memory is the parent's.
+//! Writes only to the stack and the page: after vfork(2) the memory belongs to the parent.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null;

@@ -1,8 +1,7 @@
-//! A process that is born takes a share of the head-room instead of a copy of its parent's.
+//! Gives a new process a share of the head-room instead of a copy of its parent's.
 //!
-//! Six workers that each believed in the whole of it would take it six times before the
-//! guard looks again. The parent keeps its own: halving that as well starves a script that
-//! starts ten programs. A share that turns out too small is put right by asking the guard.
+//! Six workers that each used all of it would take it six times before the next tick. The parent keeps its own: halving
+//! that too would starve a script that starts ten programs. A process whose share is too small asks the guard.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -17,22 +16,22 @@ use crate::{guard, loader, pageout_signal, reserve, seccomp, shared, sys};
 // SAFETY: the signature of fork(2).
 static NEXT_FORK: Next<unsafe extern "C" fn() -> c_int> = unsafe { Next::new(c"fork") };
 
-/// Without a page, births are counted by each process for itself, since the limit moved.
+/// Without a page, each process counts births itself, since the limit moved.
 static LIMIT_AT_BIRTHS: AtomicU64 = AtomicU64::new(0);
 static BIRTHS: AtomicU32 = AtomicU32::new(0);
 
-/// What a process that is born has, and which it is of those born since the guard looked.
+/// What a new process inherits, and its number among those born since the last tick.
 struct Birthright {
     limit: Limit,
     data: u64,
     birth: u32,
-    /// What its forerunner's limit was, where it is not that any more.
+    /// The earlier limit of the program before it, if that was raised.
     highest: u64,
 }
 
 impl Birthright {
-    /// The limit it is to have. Asked for by the one that was born: by then the guard can see
-    /// it, so that what was granted to others meanwhile is not promised again.
+    /// The limit it should have. Computed by the new process itself: by then the guard can see it, so what was granted
+    /// to others meanwhile is not promised again.
     fn soft(&self) -> u64 {
         let headroom = match shared::head() {
             Some(head) => head.headroom.load(Acquire),
@@ -79,12 +78,12 @@ pub unsafe extern "C" fn fork() -> c_int {
     pid
 }
 
-/// The fresh program inherits a limit that was cut for what its forerunner held, and holds
-/// next to nothing itself. Without a page it is left alone: each program that starts another
-/// would halve it again and nobody would ever put it right.
+/// Sets the limit of a program that was just executed: it inherits a limit for what the program before it held, and
+/// holds almost nothing itself. Without a page the limit stays: each program that starts another would halve it again,
+/// and nothing would ever raise it.
 ///
-/// Where the C library does not tell when it loads libraries, no share is taken: the program's
-/// libraries alone may exceed it. The guard looks at it instead, and knows what they are.
+/// If the C library does not show when it loads libraries, no share is taken: the libraries alone may exceed it. The
+/// guard reads the process instead, and knows what they are.
 pub fn after_exec() {
     let Some(head) = shared::head().filter(|head| is_guarded(head)) else {
         return;
@@ -118,8 +117,8 @@ fn of_tree(head: &Head) -> Option<Birthright> {
         return None;
     }
     let limit = Limit::read_any()?;
-    // Without a limit and before the guard's first look there is nothing to share. Later a limit is infinite only while
-    // libraries are loaded: in this process, or in the one that started it.
+    // Without a limit before the first tick there is nothing to share. Later a limit is infinite only while libraries
+    // are loaded: in this process, or in the one that started it.
     if limit.soft == u64::MAX && head.headroom.load(Acquire) == 0 {
         return None;
     }
@@ -147,9 +146,9 @@ fn of_parent() -> Option<Birthright> {
     })
 }
 
-/// Never raises: what the guard or a parent withheld stays withheld, and the guard may have seen
-/// this process already. It is told, or it would take the lower limit for one that the program
-/// chose for itself; and a slot says in any case that this process asks before it fails.
+/// Never raises the limit: what the guard or a parent withheld stays withheld, and the guard may have read this process
+/// already. The guard is told, or it would take the lower limit for a choice of the program; and a slot shows in any
+/// case that this process asks before it fails.
 fn take(birthright: Option<Birthright>) {
     let Some(birthright) = birthright else {
         return;

@@ -1,7 +1,7 @@
-//! Starting another program in this process.
+//! Starts another program in this process, and prepares its limit.
 //!
-//! The limit was cut for what this program holds. The next one begins with nothing and maps its libraries before
-//! any code of ours runs in it, so it is given room for them, and takes its share afterwards ([`crate::birth`]).
+//! The limit was set for what this program holds. The next one begins with nothing and maps its libraries before any
+//! code of ours runs in it, so it is given room for them, and takes its share afterwards ([`crate::birth`]).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -38,8 +38,8 @@ static NEXT_SPAWN: Next<Spawn> = unsafe { Next::new(c"posix_spawn") };
 // SAFETY: as above.
 static NEXT_SPAWNP: Next<Spawn> = unsafe { Next::new(c"posix_spawnp") };
 
-/// More data than the libraries of any program we know have: CUDA's are 400 MB. A program without a cushion is
-/// held to this for its first seconds.
+/// More data than the libraries of any known program have: CUDA's are 400 MB. A program without a cushion is limited to
+/// this for its first seconds.
 const ROOM_TO_START: u64 = 1 << 30;
 
 /// # Safety
@@ -172,10 +172,7 @@ unsafe fn spawn_without_cushion(
     }
 }
 
-/// The file that is about to be executed, where it is one to step aside for.
-///
-/// # Safety
-/// `name` and `envp` as for execve(2).
+/// The file that is about to be executed, if it must run without the cushion.
 unsafe fn aside_for(name: *const c_char, envp: Words, is_searched: bool) -> Option<Found> {
     if seccomp::is_filtered() || name.is_null() {
         return None;
@@ -188,10 +185,7 @@ unsafe fn aside_for(name: *const c_char, envp: Words, is_searched: bool) -> Opti
     unsafe { aside::is_due(found.path(), envp) }.then_some(found)
 }
 
-/// None where the program is none to step aside for; otherwise returns only when it could not be started.
-///
-/// # Safety
-/// As execve(2).
+/// None if the program may have the cushion; otherwise returns only if it could not be started.
 #[inline(never)]
 unsafe fn start_aside(
     name: *const c_char,
@@ -217,10 +211,7 @@ unsafe fn start_aside(
     Some(code)
 }
 
-/// None where the cushion can be loaded; otherwise returns only when the program could not be started.
-///
-/// # Safety
-/// As execve(2).
+/// None if the cushion can be loaded; otherwise returns only if the program could not be started.
 #[inline(never)]
 unsafe fn start_without_cushion(
     next: &Next<Execve>,
@@ -298,8 +289,8 @@ unsafe fn with_terminal(envp: Words, start: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// Returns only when the program could not be started. Nothing but the stack and the page is written to: after
-/// vfork(2) the memory is the parent's.
+/// Returns only if the program could not be started. Writes only to the stack and the page: after vfork(2) the memory
+/// belongs to the parent.
 fn with_room<F: Copy>(next: &Next<F>, start: impl FnOnce(F) -> c_int) -> c_int {
     let Some(next) = next.get() else {
         sys::set_errno(sys::ENOMEM);
@@ -332,13 +323,13 @@ pub fn resolve() {
     let _ = (NEXT_SPAWN.get(), NEXT_SPAWNP.get());
 }
 
-/// What was done to the limit for the next program.
+/// How the limit was changed for the next program.
 struct RoomToStart {
     slot: &'static Slot,
     before: u64,
     raised: u64,
     announced_at: u64,
-    /// By another thread, which may be loading a library.
+    /// Raised by another thread, which may be loading a library.
     announced_before: u64,
 }
 
@@ -354,7 +345,7 @@ fn make_room() -> Option<RoomToStart> {
         loader::end(slot, announced_at, announced_before);
         return None;
     };
-    // Where it stands higher already the guard has only to leave it there.
+    // If it is higher already, the guard has only to leave it there.
     let ceiling = loader::ceiling(Some(head)).min(ROOM_TO_START);
     let wanted = limit.raised(ceiling.saturating_sub(limit.soft));
     let mut raised = limit.soft;
@@ -373,7 +364,7 @@ fn make_room() -> Option<RoomToStart> {
     })
 }
 
-/// Says so in the slot first, or the guard would take the limit for one that the program chose.
+/// Announced in the slot first, or the guard would take the limit for a choice of the program.
 fn move_to(slot: &Slot, limit: Limit, soft: u64) -> bool {
     slot.own_limit.store(soft, Release);
     limit.move_to(soft)

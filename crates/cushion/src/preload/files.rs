@@ -1,9 +1,9 @@
-//! Mappings that take memory only where they are written to, and are not meant to be written to as a whole: files that
-//! are mapped privately, such as a checkpoint by `torch.load(mmap=True)`, address space that is reserved, stacks, and
-//! room for code.
+//! Reports mappings that take memory only where they are written to, and will not be written to as a whole: files that
+//! are mapped privately, such as a checkpoint by `torch.load(mmap=True)`, reserved address space, stacks, and room for
+//! code.
 //!
-//! The kernel holds all of such a mapping against the limit. It is neither refused, however large it is, nor taken for
-//! growth; the guard sees what becomes of it in memory.
+//! The kernel counts all of such a mapping against the limit. It is neither refused for its size nor counted as growth;
+//! the guard sees how much of it becomes memory.
 
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU64;
@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-/// A mapping that is about to be made, which the guard hears of first. Taken back unless it stands in the end.
+/// A mapping that is about to be made and was announced to the guard. Withdrawn on drop unless it was made.
 pub struct Announced(Option<(&'static AtomicU64, u64)>);
 
 impl Announced {
@@ -80,7 +80,7 @@ impl Announced {
         self.0.is_some()
     }
 
-    /// It was made, and the guard will find it.
+    /// Keeps the announcement: the mapping was made, and the guard will find it.
     pub fn stands(mut self) {
         self.0 = None;
     }
@@ -95,7 +95,7 @@ impl Drop for Announced {
     }
 }
 
-/// Tells the guard of a zeroed block that was allocated: it takes memory only where it is written to.
+/// Reports a zeroed block to the guard: it takes memory only where it is written to.
 #[cold]
 #[inline(never)]
 pub fn report_zeroed(bytes: usize) {

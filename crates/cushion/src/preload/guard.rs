@@ -1,4 +1,4 @@
-//! Asking the guard to look again, and noticing that there is none.
+//! Asks the guard for a new tick, and notices that there is no guard.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -6,39 +6,38 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use crate::page::{Head, STALE_NS};
 use crate::{seccomp, shared, sys};
 
-/// The longest a small request waits for answers, all in all: the reserve is there for it.
+/// The longest total wait of a small request for answers: the reserve is there for it.
 const SHORT_PATIENCE_NS: u64 = 60_000_000;
-/// The same of any other. A guard that the machine keeps from running answers late, and an error that need not have
-/// been ends a training.
+/// The same for any other request. A guard that gets no CPU time answers late, and a needless error ends a training.
 const LONG_PATIENCE_NS: u64 = 2_000_000_000;
-/// Small requests of one process leave this much between two questions,
+/// Small requests of one process are at least this far apart,
 const PACE_NS: u64 = 20_000_000;
-/// and this much after one that nobody answered.
+/// and this far after one without an answer.
 const SILENCE_NS: u64 = 1_000_000_000;
 
-/// Before a large request is refused it waits this long, twice: frameworks free a batch in another thread, a moment
-/// after the next one is asked for.
+/// A large request waits this long, twice, before it is refused: frameworks free a batch in another thread shortly
+/// after they ask for the next one.
 const SECOND_CHANCES_NS: [u64; 2] = [20_000_000, 60_000_000];
-/// A program that is refused again and again is not slowed down by these waits: they are this far apart.
+/// These waits are at least this far apart, so that a program that is refused repeatedly is not slowed down.
 const SECOND_CHANCE_PACE_NS: u64 = 300_000_000;
 
-/// From when on a small request may ask.
+/// The time from which a small request may ask.
 static ASK_AFTER: AtomicU64 = AtomicU64::new(0);
-/// From when on a large request may wait for memory that another thread frees.
+/// The time from which a large request may wait for memory that another thread frees.
 static WAIT_AFTER: AtomicU64 = AtomicU64::new(0);
 
-/// What the guard's clock is ahead of the one that this process sees, modulo 2^64. Not 0 in a time namespace of its own.
+/// The lead of the guard's clock over that of this process, modulo 2^64. Not 0 in another time namespace.
 static AHEAD: AtomicU64 = AtomicU64::new(0);
-/// Two readings of clocks differ by less than this where nobody has set a clock meanwhile.
+/// Two clock readings differ by less than this unless a clock was set meanwhile.
 const SAME_CLOCK_NS: u64 = 1_000_000_000;
 
-/// CLOCK_MONOTONIC as the guard sees it, in which all times of the page are.
+/// CLOCK_MONOTONIC as the guard sees it; all times of the page are in it.
 pub fn now() -> u64 {
     sys::now().wrapping_add(AHEAD.load(Relaxed))
 }
 
-/// Finds out whether this process is in another time namespace than the guard, which it may be from its first
-/// instruction on only. Called before `main`, and by a child after fork.
+/// Finds out whether this process is in another time namespace than the guard, which can only be so from its start.
+/// Called before `main`, and by a child after fork.
 pub fn find_clock() {
     let Some(head) = shared::head().filter(|_| !seccomp::is_filtered()) else {
         return;

@@ -1,12 +1,11 @@
-//! The malloc family.
+//! Wraps the malloc family.
 //!
-//! `reallocarray` is covered without being wrapped: the C library's calls `realloc` by name.
-//! One of ours would have to call the realloc *behind* us, whose blocks are not those of an
-//! allocator preloaded *before* us, and that allocator's `free` would be handed them.
+//! `reallocarray` needs no wrapper: that of the C library calls `realloc` by name. A wrapper would have to call the
+//! realloc *behind* us, whose blocks are not those of an allocator preloaded *before* us, and the `free` of that
+//! allocator would get them.
 //!
-//! A request that is met only after the wall gave way leaves ENOMEM in errno, as the C
-//! library's own second attempts do; keeping errno from before would cost every malloc more
-//! than all the rest of this library.
+//! A request that succeeds only after the wall has moved leaves ENOMEM in errno, as second attempts of the C library
+//! do; restoring errno would cost every malloc more than all the rest of this library.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -102,7 +101,7 @@ fn out_of_memory() -> *mut c_void {
     null_mut()
 }
 
-/// Makes a failed request for `bytes` again and again, as long as the wall gives way.
+/// Repeats a failed request for `bytes` as long as the wall moves.
 #[cold]
 #[inline(never)]
 fn insist(bytes: usize, attempt: &mut dyn FnMut() -> *mut c_void) -> *mut c_void {
@@ -190,7 +189,7 @@ unsafe extern "C" fn realloc_for(old: *mut c_void, bytes: usize, caller: usize) 
     }
     // SAFETY: as above.
     let found = unsafe { next(old, bytes) };
-    // To nothing is to free: null is no failure then, and trying again would free twice.
+    // Resizing to nothing frees: null is no failure then, and another attempt would free twice.
     if !found.is_null() || bytes == 0 {
         return found;
     }

@@ -1,4 +1,4 @@
-//! The wall as this process sees it: its soft limit, and how much it holds itself.
+//! Reads the wall as this process sees it: its soft limit, and how much memory it holds.
 
 use crate::page::LIMIT_UNIT;
 use crate::{statm, sys};
@@ -11,7 +11,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// None when there is no wall: the limit is infinite.
+    /// None without a wall: the limit is infinite.
     pub fn read() -> Option<Self> {
         Self::read_any().filter(|limit| limit.soft != u64::MAX)
     }

@@ -1,18 +1,17 @@
-//! The dynamic loader, while it adds libraries to the process.
+//! Keeps the limit out of the way of the dynamic loader while it adds libraries.
 //!
-//! The loader maps the data of a library with an `mmap` of its own. No wrapper sees that request, so it cannot
-//! ask the guard, and a refusal is final: "failed to map segment from shared object". The kernel counts all of
-//! that data against the limit, hundreds of megabytes for PyTorch, although it takes memory only where it is
-//! written to. So the limit is raised out of the way while the loader maps.
+//! The loader maps the data of a library with an `mmap` of its own. No wrapper sees that request, so it cannot ask the
+//! guard, and a refusal is final: "failed to map segment from shared object". The kernel counts all of that data
+//! against the limit, hundreds of megabytes for PyTorch, although it takes memory only where it is written to. So the
+//! limit is raised while the loader maps.
 //!
-//! How it is known: for each library the loader first allocates its description with `calloc`, which is ours,
-//! called from the loader's own text. From then on the limit is out of the way. The C library keeps `_r_debug`
-//! for debuggers, whose state is `RT_ADD` from just after the first of these calls until all libraries of the set
-//! are mapped. The first request of any thread after that puts the limit back, further by what was mapped: nothing
-//! but libraries gets in between.
+//! For each library the loader first allocates its description with `calloc`, which is ours, called from the text of
+//! the loader. At that call the limit is raised. The C library keeps `_r_debug` for debuggers, whose state is `RT_ADD`
+//! from just after the first of these calls until all libraries of the set are mapped. The first request of any thread
+//! after that puts the limit back, plus what was mapped: nothing but libraries was mapped in between.
 //!
-//! The guard may be about to lower the limit at the same time. `loading` and `moving` in the slot order the two:
-//! each side sets its own word before it reads the other's.
+//! The guard may be about to lower the limit at the same time. `loading` and `moving` in the slot order the two: each
+//! side sets its own field before it reads the other.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -43,17 +42,17 @@ const BEGIN_PATIENCE_NS: u64 = 1_000_000_000;
 /// The limit before it was raised: there was none.
 const NONE: u64 = u64::MAX;
 
-/// Stands in for the loader's state where there is none.
+/// The state where there is no loader.
 static IDLE: AtomicU32 = AtomicU32::new(0);
 static STATE: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const IDLE).cast_mut());
-/// A word that no one wakes: waiting on it is a nap.
+/// A futex word that is never woken: waiting on it is a sleep.
 static REST: AtomicU32 = AtomicU32::new(0);
 
 /// The text of the loader; empty where it is not known.
 static TEXT_BEGIN: AtomicUsize = AtomicUsize::new(0);
 static TEXT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// The limit is out of the way, and the fields below say where it stood.
+/// The limit is raised, and the fields below hold its earlier value.
 static RAISED: AtomicBool = AtomicBool::new(false);
 static LIMIT_BEFORE: AtomicU64 = AtomicU64::new(NONE);
 static LIMIT_RAISED: AtomicU64 = AtomicU64::new(NONE);

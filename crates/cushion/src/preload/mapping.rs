@@ -1,4 +1,4 @@
-//! mmap and mprotect, as far as the wall counts it.
+//! Wraps mmap and mprotect where they count against the wall.
 
 use core::ffi::{c_int, c_void};
 
@@ -137,10 +137,10 @@ pub unsafe extern "C" fn mprotect(at: *mut c_void, bytes: usize, prot: c_int) ->
     code
 }
 
-/// Makes a request that counts against the limit, again where the wall gives way, and leaves errno as the attempts do.
+/// Makes a request that counts against the limit, repeats it if the wall moves, and leaves errno as the attempts do.
 #[inline(always)]
 fn request(kind: Kind, bytes: usize, attempt: &mut dyn FnMut() -> bool) {
-    // What is not meant to be filled is never refused for its size.
+    // A mapping that is not meant to be filled is never refused for its size.
     let judged = if kind == Kind::Memory { bytes } else { 0 };
     if !loader::before_request(judged) {
         sys::set_errno(sys::ENOMEM);
@@ -165,8 +165,8 @@ fn request(kind: Kind, bytes: usize, attempt: &mut dyn FnMut() -> bool) {
     }
 }
 
-/// What the kernel holds against RLIMIT_DATA: private and writable, of a file or not. Other
-/// mappings that fail have not met the wall.
+/// What the kernel counts against RLIMIT_DATA: private writable mappings, of files or not. Another mapping that fails
+/// has not met the wall.
 fn is_counted(prot: c_int, flags: c_int) -> bool {
     prot & sys::PROT_WRITE != 0 && flags & sys::MAP_PRIVATE != 0
 }

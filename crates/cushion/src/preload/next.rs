@@ -1,7 +1,7 @@
-//! The definitions behind ours, looked up once.
+//! Looks up the definitions behind ours, once.
 //!
-//! Never `__libc_malloc` and its kin: a user's own preloaded allocator stands between us and
-//! the C library, and its `free` will be handed what we return.
+//! Never `__libc_malloc` and its kin: an allocator preloaded by the user stands between us and the C library, and its
+//! `free` will get what we return.
 
 use core::ffi::{CStr, c_void};
 use core::marker::PhantomData;

@@ -1,8 +1,7 @@
-//! What a process may grant itself beyond the wall: the small reserve, in steps, and the
-//! landing strip, once.
+//! Grants a process memory beyond the wall: the small reserve, in steps, and the landing strip, once.
 //!
-//! Both are armed again when the limit is no longer the one this process set last: then the
-//! guard has moved it, and knows.
+//! Both become available again when the limit is no longer the one that this process set last: then the guard has moved
+//! it and knows of the draw.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -12,20 +11,20 @@ use crate::page::{SMALL_RESERVE, STRIP};
 use crate::shared::{head, slot};
 use crate::{loader, sys};
 
-/// How often a thread yields to the one that is raising the limit before it goes on
-/// without: it must never hang, not even in a signal handler on top of that thread.
+/// How often a thread yields to one that is raising the limit before it continues without: it must never hang, not even
+/// in a signal handler on top of that thread.
 const PATIENCE: u32 = 200;
 
 static RAISING: AtomicBool = AtomicBool::new(false);
-/// Nobody wakes it: waiting on it is a rest.
+/// A futex word that is never woken: waiting on it is a sleep.
 static REST: AtomicU32 = AtomicU32::new(0);
-/// The soft limit this process gave itself last; 0 for never.
+/// The soft limit that this process set itself last; 0 for never.
 static OWN: AtomicU64 = AtomicU64::new(0);
 static DRAWN: AtomicU64 = AtomicU64::new(0);
 static LANDED: AtomicBool = AtomicBool::new(false);
 
-/// Makes sure that the limit is above `seen`, drawing `step` from the small reserve unless
-/// another thread has just raised it. False when the reserve is used up.
+/// Makes sure that the limit is above `seen`, drawing `step` from the small reserve unless another thread has just
+/// raised it. False if the reserve is used up.
 pub fn draw(seen: &mut u64, step: u64) -> bool {
     let Some(turn) = Turn::take() else {
         return true;
@@ -67,8 +66,8 @@ pub struct Room {
     raised: u64,
 }
 
-/// Raises the limit by what a mapping takes of it that is not meant to be filled. None where it cannot be raised, or only
-/// beyond the limit that the user had set.
+/// Raises the limit by a mapping that is not meant to be filled. None if it cannot be raised, or only beyond the limit
+/// that the user had set.
 pub fn make_room(bytes: u64) -> Option<Room> {
     let turn = Turn::take()?;
     let limit = turn.limit()?;
@@ -81,7 +80,7 @@ pub fn make_room(bytes: u64) -> Option<Room> {
 }
 
 impl Room {
-    /// It was of no use. If somebody has moved the limit since, it is not ours any more.
+    /// Lowers the limit again, unless another process has moved it since.
     pub fn give_back(self) {
         let Some(turn) = Turn::take() else { return };
         if let Some(limit) = turn.limit()
@@ -92,8 +91,8 @@ impl Room {
     }
 }
 
-/// A child after fork has granted itself nothing, and the thread that may have been raising
-/// the limit is not in it.
+/// Resets a child after fork: it has granted itself nothing, and the thread that may have been raising the limit is not
+/// in it.
 pub fn forget() {
     OWN.store(0, Relaxed);
     DRAWN.store(0, Relaxed);
@@ -108,8 +107,8 @@ fn size(built_in: u64, field: impl Fn(&crate::page::Head) -> &AtomicU64) -> u64 
     }
 }
 
-/// Held by the one thread that may change the limit and the counts above. Two at a time
-/// would take each other's raise for the guard's and arm the reserve again and again.
+/// Held by the only thread that may change the limit and the counts above. Two at a time would take each other's raise
+/// for that of the guard and reset the reserve again and again.
 pub struct Turn;
 
 impl Turn {
@@ -123,12 +122,12 @@ impl Turn {
             }
             sys::yield_now();
         }
-        // Whoever holds it may be kept from running.
+        // The thread that holds it may not get CPU time.
         sys::futex_wait(&REST, 0, 1_000_000);
         None
     }
 
-    /// The limit now; arms everything again when somebody else has moved it.
+    /// The present limit. Resets everything if the guard has moved it.
     fn limit(&self) -> Option<Limit> {
         let limit = Limit::read()?;
         if limit.soft != OWN.load(Relaxed) {
@@ -138,8 +137,7 @@ impl Turn {
         Some(limit)
     }
 
-    /// Says so in the slot before the limit moves, or the guard would find a limit that
-    /// nobody owns up to.
+    /// Announces the limit in the slot before it is set, or the guard would find a limit that it cannot explain.
     pub fn raise(&self, limit: Limit, soft: u64) -> bool {
         OWN.store(soft, Relaxed);
         if let Some(slot) = slot() {

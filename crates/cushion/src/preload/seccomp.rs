@@ -1,8 +1,8 @@
-//! A process that filters its own system calls.
+//! Notices that a process filters its own system calls.
 //!
-//! A filter may end the process at any call that the program itself does not make: `openat` and `prlimit64`, by which
-//! the cushion looks at the wall. So from the moment at which a filter is installed the cushion makes no call of its
-//! own, and the guard treats the process like one that has no cushion.
+//! A filter may end the process at any call that the program itself does not make, such as `openat` and `prlimit64`, by
+//! which the cushion reads the wall. So once a filter is installed the cushion makes no system call, and the guard
+//! treats the process like one without a cushion.
 
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::AtomicBool;
@@ -43,7 +43,7 @@ pub fn resolve() {
 fn install(call: impl FnOnce() -> bool) {
     {
         let _errno = sys::KeptErrno::new();
-        // The limit may be out of the way for a library.
+        // The limit may be raised for a library.
         loader::before_request(0);
         if let Some(slot) = shared::slot() {
             let soft = Limit::read_any().map_or(u64::MAX, |limit| limit.soft);

@@ -1,4 +1,4 @@
-//! The page the guard shares with this process: finding it, and the slot in it.
+//! Finds the page that the guard shares with this process, and the slot in it.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -60,9 +60,8 @@ fn map(path: &[u8]) -> Option<*mut Head> {
     ours.then_some(head)
 }
 
-/// The slot of this process, claimed at its first need. It is looked up each time rather
-/// than kept: only the number in the slot is right after any kind of fork. None also where a
-/// filter of system calls may end the process for asking which one it is.
+/// The slot of this process, claimed when first needed. It is looked up each time: only the PID in the slot is right
+/// after any kind of fork. Also None if a filter of system calls may end the process for reading its PID.
 pub fn slot() -> Option<&'static Slot> {
     if seccomp::is_filtered() {
         return None;
@@ -102,7 +101,7 @@ pub fn report_refusal(bytes: u64) {
         slot.refused_at.store(guard::now(), Ordering::Relaxed);
         slot.refused.fetch_add(1, Ordering::Release);
     }
-    // The program may be over before the guard looks again by itself.
+    // The program may end before the next tick of the guard.
     if let Some(head) = head() {
         head.kick.fetch_add(1, Ordering::Release);
         sys::futex_wake(&head.kick);

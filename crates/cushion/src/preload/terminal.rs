@@ -1,18 +1,18 @@
-//! The terminal as the program finds it.
+//! Makes terminal calls on the output act on the real terminal.
 //!
-//! What a program prints on a terminal goes through a pty of antifreeze's (crates/cli/src/run/streams.rs), so its
-//! standard output and error are not the terminal that the keyboard belongs to. Whoever asks them for the modes, the
-//! size, the name or the foreground process group, or sets these, means the real terminal, and that is what the call
-//! is made on here. So `less` finds its keyboard by `ttyname(2)`, a program that draws switches the keyboard to single
-//! keys by `tcsetattr(1, …)`, a shell has job control by `tcsetpgrp(2, …)`, and the size after SIGWINCH is the new one.
+//! What a program prints on a terminal goes through a pty of antifreeze (crates/cli/src/run/streams.rs), so its
+//! standard output and error are not the terminal that the keyboard belongs to. A program that reads or sets their
+//! modes, size, name or foreground process group means the real terminal, so the call is made on that. So `less` finds
+//! its keyboard by `ttyname(2)`, a program that draws switches the keyboard to single keys by `tcsetattr(1, …)`, a
+//! shell has job control by `tcsetpgrp(2, …)`, and the size after SIGWINCH is the new one.
 //!
-//! Programs also write to the real terminal itself, by `/dev/tty` or by what `ttyname` says: zsh its prompt, `getpass` its
-//! question. What was printed before has to be there first, so calls that change the terminal's owner, or that wait for
-//! output by their definition, wait until the front has passed it on ([`drain_before`]).
+//! Programs also write to the real terminal itself, by `/dev/tty` or by the name from `ttyname`: zsh its prompt,
+//! `getpass` its question. What was printed before has to appear first, so calls that change the owner of the terminal,
+//! or that wait for output by definition, wait until the front has passed it on ([`drain_before`]).
 //!
-//! A program that will not have the cushion or cannot reach the page is given the real terminal ([`hand_over`]).
+//! A program that will not have the cushion or cannot reach the page gets the real terminal ([`hand_over`]).
 //!
-//! Nothing is opened and no call is made but for a descriptor that is a terminal, in a run whose output goes to one.
+//! Nothing is opened or called except for a descriptor that is a terminal, in a run whose output goes to one.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use core::mem::MaybeUninit;

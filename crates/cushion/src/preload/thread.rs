@@ -1,4 +1,4 @@
-//! Thread starts, which few programs survive losing.
+//! Wraps thread starts, which few programs survive losing.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicUsize;

@@ -1,8 +1,7 @@
-//! What happens to a request that failed: the one place where that is decided.
+//! Decides what happens to a request that failed.
 //!
-//! In this order: is it the wall at all; ask the guard to look again; lift the wall when
-//! there is no guard; let small requests and thread starts draw on the reserve; refuse, and
-//! open the landing strip so that the error can be handled.
+//! In this order: is it the wall at all; ask the guard for a new tick; lift the wall if there is no guard; let small
+//! requests and thread starts draw on the reserve; refuse, and open the landing strip so that the error can be handled.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -19,18 +18,18 @@ const SMALL_OVERHEAD: u64 = 256 << 10;
 /// The stack that glibc gives a thread by default, and what starting it takes besides.
 const THREAD_STEP: u64 = (8 << 20) + THREAD_EXTRA;
 pub const THREAD_EXTRA: u64 = 1 << 20;
-/// Draws of one request; the reserve is used up long before.
+/// The most draws of one request; the reserve is used up long before.
 const MAX_DRAWS: u32 = 256;
-/// Moves of the wall for one mapping.
+/// The most moves of the wall for one mapping.
 const MAX_MOVES: u32 = 4;
 
 #[derive(Clone, Copy)]
 pub enum Request {
-    /// Of the malloc family.
+    /// An allocation of the malloc family.
     Heap(usize),
     /// A private writable mapping.
     Mapping(usize),
-    /// The same of a file, or reserved, and large.
+    /// A large private writable mapping of a file, or one that only reserves.
     Reserved(usize),
     /// A thread, and the size of its stack.
     Thread(usize),
@@ -44,7 +43,7 @@ impl Request {
         }
     }
 
-    /// What it maps and is not meant to fill.
+    /// What it maps without meaning to fill it.
     fn reserves(self) -> Option<u64> {
         match self {
             Self::Heap(_) | Self::Mapping(_) => None,
@@ -52,7 +51,7 @@ impl Request {
         }
     }
 
-    /// A mapping of just this size is small too: it is what Python's allocator asks for.
+    /// A mapping of exactly this size counts as small: Python's allocator asks for it.
     fn is_small(self) -> bool {
         match self {
             Self::Heap(bytes) => (bytes as u64) < SMALL_REQUEST,
@@ -62,8 +61,8 @@ impl Request {
         }
     }
 
-    /// What it draws from the small reserve at a time. It leaves no room for a large request, which would otherwise be
-    /// met there instead of being refused, as often as a small one comes before it.
+    /// What it draws from the small reserve at a time. The rest is too small for a large request, which would otherwise
+    /// succeed there whenever a small one comes first.
     fn step(self) -> u64 {
         match self {
             Self::Thread(_) => self.bytes(),
@@ -74,7 +73,7 @@ impl Request {
     }
 
     fn fails_at(self, limit: Limit) -> bool {
-        // Beyond any address space: no limit would admit it.
+        // More than any address space: no limit would allow it.
         if self.bytes() > isize::MAX as u64 {
             return false;
         }
@@ -83,13 +82,13 @@ impl Request {
     }
 }
 
-/// Called when `request` has failed; `attempt` makes it again and says whether it was met.
-/// True when it was met after all. Leaves errno as it was.
+/// Called when `request` has failed; `attempt` repeats it and returns whether it succeeded. True if it succeeded in the
+/// end. Leaves errno as it was.
 #[cold]
 #[inline(never)]
 pub fn rescue(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
     let _errno = sys::KeptErrno::new();
-    // None also where system calls are filtered: the cushion makes none there.
+    // Also None if system calls are filtered: the cushion makes none then.
     let Some(limit) = Limit::read() else {
         return false;
     };
@@ -101,7 +100,7 @@ pub fn rescue(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
         return false;
     }
     if let Some(head) = shared::head() {
-        // No wall of the guard's: the limit is the user's own.
+        // The guard sets no limit: this one is the user's own.
         if head.wall.load(Acquire) != 1 {
             return false;
         }
@@ -121,12 +120,12 @@ pub fn rescue(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
     false
 }
 
-/// Even a guard that seems gone is asked before the wall is lifted: after a suspended
-/// machine wakes, its heartbeat is old and it is alive.
+/// Asks the guard, even one that seems gone, before the wall is lifted: after a suspended machine wakes, its heartbeat
+/// is old although it is alive.
 fn appeal(head: &Head, request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
     let may_ask = !request.is_small() || guard::is_gone(head) || guard::may_ask_for_little();
     if may_ask {
-        // Said before asking, so that one answer to many does not promise the same twice.
+        // Announced before asking, so that one tick that answers many does not promise the same memory twice.
         let slot = shared::slot();
         let wants = |bytes| {
             if let Some(slot) = slot {
@@ -143,8 +142,8 @@ fn appeal(head: &Head, request: Request, attempt: &mut dyn FnMut() -> bool) -> b
     guard::is_gone(head) && lift() && attempt()
 }
 
-/// Moves the wall by what is mapped and not meant to be filled. The guard may move it back in the same moment, and does not the next
-/// time, for it has heard of the mapping.
+/// Raises the limit by what is mapped without being filled. The guard may lower it again at the same time, but not a
+/// second time, because it has then heard of the mapping.
 fn make_room(bytes: u64, attempt: &mut dyn FnMut() -> bool) -> bool {
     for _ in 0..MAX_MOVES {
         match reserve::make_room(bytes) {
@@ -185,9 +184,9 @@ fn draw(request: Request, attempt: &mut dyn FnMut() -> bool) -> bool {
     false
 }
 
-/// The strip opens for the malloc family alone. A failed mapping is not yet an error of the
-/// program: allocators try again in another way, Python's falls back to malloc, and a leak
-/// would eat the strip before anybody has seen an error.
+/// The strip opens only for the malloc family. A failed mapping is not yet an error of the program: allocators try
+/// again in another way, Python's falls back to malloc, and a leak would use up the strip before the program has seen
+/// an error.
 fn refuse(request: Request) {
     match request {
         Request::Heap(bytes) => {
