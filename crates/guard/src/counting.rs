@@ -1,7 +1,7 @@
-//! Counts allocations made after start, so that "none" can be proved on the real thing.
+//! Counts allocations after the start of each thread, so that a test can prove that there are none.
 //!
-//! Each thread says when its own start is over: the slow worker may need long for its first look,
-//! and the guard does not wait for it.
+//! Each thread reports when its own start is over: the slow worker may need long for its first round, and the guard
+//! does not wait for it.
 
 use antifreeze_ipc::page::Head;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -23,13 +23,12 @@ pub fn count_in(head: &'static Head) {
     COUNTED_IN.store(std::ptr::from_ref(head).cast_mut(), Release);
 }
 
-/// The start of this thread is over: from here on it is counted.
+/// Ends the start of this thread: its allocations count from here on.
 pub fn start_is_over() {
     WATCHED.set(true);
 }
 
-/// Something begins only now, such as the file for a first line of output: what it takes
-/// belongs to a start.
+/// Runs `begin` as part of a start, such as for the file of the first line of output: its allocations do not count.
 pub fn starting<T>(begin: impl FnOnce() -> T) -> T {
     let watched = WATCHED.replace(false);
     let begun = begin();

@@ -1,11 +1,12 @@
-//! What the guard inherits and must not hold: a pipe of the caller's, such as that of a shell's `$(…)`, ends only when
-//! the last process that holds it has closed it, and the guard may outlive the command.
+//! Closes inherited descriptors that the guard must not hold: a pipe of the caller, such as that of a shell's `$(…)`,
+//! ends only when its last holder has closed it, and the guard may outlive the command.
 
 use antifreeze_ipc::guard_args::GuardArgs;
 use rustix::fd::{IntoRawFd, RawFd};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-/// Closes every descriptor except the standard streams, what the front handed over, and `ours`. Called with one thread.
+/// Closes every descriptor except the standard streams, those from the front, and `ours`. Needs a process with one
+/// thread.
 pub fn close_others(args: &GuardArgs, ours: &[RawFd]) {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return;
@@ -22,14 +23,14 @@ pub fn close_others(args: &GuardArgs, ours: &[RawFd]) {
     }
 }
 
-/// Puts /dev/null in place of the standard streams.
+/// Replaces the standard streams by /dev/null.
 pub fn let_go_of_standard_streams() {
     for stream in 0..=2 {
         replace_by_null(stream);
     }
 }
 
-/// Puts /dev/null in place of standard input and output. Standard error stays for what may still go wrong.
+/// Replaces standard input and output by /dev/null. Standard error stays for later errors.
 pub fn let_go_of_input_and_output() {
     for stream in 0..=1 {
         replace_by_null(stream);

@@ -1,4 +1,4 @@
-//! Who a process is. A number alone says little: the process may have ended, and the number may be another's.
+//! Identifies a process by PID and start time. After a process has ended, its PID may belong to another.
 
 use antifreeze_sense::file::ProcFile;
 use antifreeze_sense::{Pid, parse};
@@ -8,10 +8,10 @@ use rustix::process::{PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_s
 use std::io::Write;
 
 const PATH_BYTES: usize = 32;
-/// `stat` of a process, up to its start time at least.
+/// Size of `/proc/PID/stat` up to the start time at least.
 const STAT_BYTES: usize = 1024;
 
-/// The start time of the process that has this number now, in clock ticks since boot.
+/// The start time of the process with this PID, in clock ticks since boot.
 pub fn started(pid: Pid) -> Option<u64> {
     let mut path = [0u8; PATH_BYTES];
     let file = ProcFile::open(path_of(pid, "stat", &mut path)?).ok()?;
@@ -19,19 +19,19 @@ pub fn started(pid: Pid) -> Option<u64> {
     Some(parse::process_stat(file.read(&mut buffer).ok()?)?.started)
 }
 
-/// Whether the number still means the process that started then.
+/// Whether the PID still belongs to the process that started then.
 pub fn is_same(pid: Pid, since: u64) -> bool {
     started(pid) == Some(since)
 }
 
-/// Sends a signal to the process with this number that started then, and to no other.
+/// Sends a signal to the process with this PID and start time, and to no other.
 pub fn signal(pid: Pid, since: u64, signal: Signal) -> Result<(), Errno> {
     let number = i32::try_from(pid.0)
         .ok()
         .and_then(rustix::process::Pid::from_raw)
         .ok_or(Errno::SRCH)?;
     match pidfd_open(number, PidfdFlags::empty()) {
-        // It is the same after the descriptor was opened, so the descriptor is of the same one.
+        // The start time is unchanged after the descriptor was opened, so the descriptor is of the same process.
         Ok(process) if is_same(pid, since) => pidfd_send_signal(process, signal),
         Err(Errno::NOSYS | Errno::PERM | Errno::MFILE | Errno::NFILE) if is_same(pid, since) => {
             kill_process(number, signal)

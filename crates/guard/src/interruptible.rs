@@ -1,12 +1,12 @@
-//! Which threads of a stopped process can run a signal handler without the program noticing.
+//! Finds the threads of a stopped process that can run a signal handler without the program noticing.
 //!
-//! A thread that was stopped in the middle of its own code returns there from a handler, and nothing shows. One that
-//! was stopped in a system call is another matter: after a handler many calls fail with EINTR that would have been
-//! restarted after SIGCONT alone, such as `poll` and `nanosleep`. Others are restarted either way, such as `read`, and
-//! these do. The kernel tells in `/proc/PID/task/TID/syscall`, for a stopped thread exactly; where it does not tell
-//! (Yama, a guard that is no ancestor), no thread is interrupted.
+//! A thread that was stopped in its own code returns there from a handler, and nothing shows. For a thread in a system
+//! call it depends: after a handler many calls fail with EINTR that would have been restarted after SIGCONT alone, such
+//! as `poll` and `nanosleep`. Others are restarted either way, such as `read`, and these may be interrupted. The kernel
+//! reports the call in `/proc/PID/task/TID/syscall`, exactly for a stopped thread; if it does not (Yama, a guard that
+//! is no ancestor), no thread is interrupted.
 //!
-//! The slow worker asks, because it takes as many reads as there are threads.
+//! The slow worker calls this, because it takes as many reads as there are threads.
 
 use antifreeze_ipc::page::PAGEOUT_SIGNAL;
 use antifreeze_sense::Pid;
@@ -15,9 +15,9 @@ use core::mem::MaybeUninit;
 use rustix::fs::{Mode, OFlags, RawDir, open};
 use std::io::Write;
 
-/// How many threads are interrupted at most. Those beyond it run on until the process is stopped again.
+/// How many threads are interrupted at most. The others run until the process is stopped again.
 pub const MAX_THREADS: usize = 32;
-/// How many threads are looked at.
+/// How many threads are inspected at most.
 const MAX_INSPECTED: usize = 512;
 const STATUS_BYTES: usize = 4096;
 
@@ -26,9 +26,9 @@ const STATUS_BYTES: usize = 4096;
 pub struct Interruptible {
     threads: [u32; MAX_THREADS],
     count: usize,
-    /// None could be found yet because some thread has not come to its stop.
+    /// None was found yet because a thread has not stopped.
     pub not_yet: bool,
-    /// None could be found, but one might be where the process is stopped at another time.
+    /// None was found, but one might be if the process is stopped at another time.
     pub can_move: bool,
 }
 
@@ -45,8 +45,8 @@ impl Interruptible {
     }
 }
 
-/// Looks at a process that was stopped. All threads that were in code of their own are found, so that none of them
-/// runs on beside the handler; where there is none, one thread in a call that shows no trace of a handler.
+/// Inspects a stopped process. Returns all threads that were in their own code, so that none of them runs beside the
+/// handler; if there is none, one thread in a call that a handler does not disturb.
 pub fn inspect(pid: Pid) -> Interruptible {
     let mut found = Interruptible::default();
     let mut in_call = None;
@@ -59,11 +59,11 @@ pub fn inspect(pid: Pid) -> Interruptible {
         let Some(status) = path.read(&mut buffer) else {
             return;
         };
-        // A filter that the program has set for itself may end it for our system calls.
+        // A filter of the program may end it for our system calls.
         if !catches(status) || filters(status) != ours {
             return;
         }
-        // The C library blocks all signals for a moment while it starts a thread.
+        // The C library briefly blocks all signals while it starts a thread.
         if blocks(status) {
             found.can_move = true;
             return;
@@ -99,12 +99,12 @@ pub fn inspect(pid: Pid) -> Interruptible {
 enum Interruption {
     OfOwnCode,
     OfUnaffectedCall,
-    /// A call that would fail, or one that is not known.
+    /// A call that would fail, or an unknown one.
     Visible,
 }
 
 impl Interruption {
-    /// From the text of a `syscall` file: the number of the call and its six arguments, or -1.
+    /// Parses a `syscall` file: the number of the call and its six arguments, or -1.
     fn parse(text: &[u8]) -> Interruption {
         let mut words = text.trim_ascii().split(|byte| *byte == b' ');
         let number = words
@@ -122,8 +122,8 @@ impl Interruption {
     }
 }
 
-/// Calls after which a handler with SA_RESTART shows no more than SIGCONT alone would: the kernel restarts them in
-/// both cases, or in neither (signal(7)), or they never wait for anything that a signal could end.
+/// Calls after which a handler with SA_RESTART shows no more than SIGCONT alone: the kernel restarts them in both
+/// cases, or in neither (signal(7)), or no signal ends their wait.
 const UNAFFECTED: [i64; 33] = [
     // Restarted in both cases.
     libc::SYS_read,
@@ -142,7 +142,7 @@ const UNAFFECTED: [i64; 33] = [
     libc::SYS_accept4,
     libc::SYS_connect,
     libc::SYS_flock,
-    // In neither.
+    // Restarted in neither case.
     EPOLL_WAIT,
     libc::SYS_epoll_pwait,
     // Never ended by a signal.
@@ -187,7 +187,7 @@ fn has_signal(status: &[u8], name: &[u8]) -> bool {
         .is_some_and(|mask| mask >> (PAGEOUT_SIGNAL - 1) & 1 == 1)
 }
 
-/// How many seccomp filters there are, and whether there are any where the kernel does not count them.
+/// The number of seccomp filters, and whether there is any if the kernel does not count them.
 fn filters(status: &[u8]) -> (Option<u64>, Option<u64>) {
     let number = |name: &[u8]| {
         let text = std::str::from_utf8(field(status, name)?).ok()?;
@@ -210,7 +210,7 @@ fn field<'s>(status: &'s [u8], name: &[u8]) -> Option<&'s [u8]> {
         .map(<[u8]>::trim_ascii)
 }
 
-/// The first threads of a process, the main thread before all others.
+/// The first threads of a process, beginning with the main thread.
 fn for_each_thread(pid: Pid, look: &mut impl FnMut(u32)) {
     let Some(path) = Path::tasks(pid) else {
         return;

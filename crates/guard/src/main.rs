@@ -489,7 +489,7 @@ fn thread<T: Send + 'static>(
         .name(name.to_owned())
         .stack_size(128 * 1024)
         .spawn(move || {
-            signals::leave_to_the_deciding_thread();
+            signals::block_child_signals();
             life()
         })
         .map_err(|error| format!("starting the {name}: {error}"))

@@ -1,15 +1,15 @@
-//! The guard's signals: it ends when its work ends, not when somebody types Ctrl-C, and a
-//! child's end wakes the deciding thread.
+//! Sets up the signals of the guard: it ends when its work is done and not on Ctrl-C, and the end of a child wakes the
+//! deciding thread.
 
 use antifreeze_ipc::shared::Shared;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
-/// The word the deciding thread sleeps on.
+/// The futex word that the deciding thread sleeps on.
 static KICK: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
 
-/// Signals that are not ignored: faults, and what the guard uses itself.
+/// Signals that are not ignored: faults, and those that the guard uses itself.
 const KEPT: [i32; 9] = [
     libc::SIGILL,
     libc::SIGTRAP,
@@ -22,8 +22,8 @@ const KEPT: [i32; 9] = [
     libc::SIGCONT,
 ];
 
-/// Ignores what is meant for the trainer or the front, also what has come already (the guard starts with all signals
-/// blocked), and lets a child that ends, stops or continues interrupt the deciding thread's sleep.
+/// Ignores signals meant for the trainer or the front, including pending ones (the guard starts with all signals
+/// blocked). A child that ends, stops or continues interrupts the sleep of the deciding thread.
 pub fn settle(shared: Shared) {
     KICK.store(std::ptr::from_ref(&shared.page().kick).cast_mut(), Release);
     // SAFETY: plain calls; the handler only adds to an atomic.
@@ -44,8 +44,8 @@ pub fn settle(shared: Shared) {
     }
 }
 
-/// Called in every other thread, so that a child's end always reaches the deciding one.
-pub fn leave_to_the_deciding_thread() {
+/// Blocks SIGCHLD in every other thread, so that the end of a child always reaches the deciding one.
+pub fn block_child_signals() {
     // SAFETY: a set that lives here.
     unsafe {
         let mut set = std::mem::zeroed();
@@ -55,7 +55,7 @@ pub fn leave_to_the_deciding_thread() {
     }
 }
 
-/// Interrupts the sleep; the changed word keeps one from beginning just now.
+/// Interrupts the sleep; the changed word prevents one that is about to begin.
 extern "C" fn wake(_signal: libc::c_int) {
     // SAFETY: null, or part of a page that is never unmapped.
     if let Some(kick) = unsafe { KICK.load(Acquire).as_ref() } {

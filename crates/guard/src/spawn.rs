@@ -1,5 +1,5 @@
-//! Starts the trainer: forked while the guard still has one thread, held until the wall
-//! and the cgroup stand, then let go.
+//! Starts the trainer: forks it while the guard has one thread, holds it until the wall and the cgroup are set, then
+//! releases it.
 
 use antifreeze_cushion::sanitizer;
 use antifreeze_ipc::group_signals::{self, SET_BYTES};
@@ -18,13 +18,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-/// How long the start of the command is waited for: it may lie on a slow disk.
+/// How long to wait for the start of the command, which may lie on a slow disk.
 const START_TIMEOUT: Timespec = Timespec {
     tv_sec: 4,
     tv_nsec: 0,
 };
 
-/// A trainer that waits to be let go.
+/// A trainer that waits to be released.
 pub struct Held {
     pub pid: Pid,
     go: std::io::PipeWriter,
@@ -33,8 +33,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Lets the trainer start, and waits until it has. It starts too if the guard dies
-    /// before this.
+    /// Releases the trainer, and waits until it has started. It also starts if the guard dies before this.
     pub fn release(mut self) {
         let _ = self.go.write(&[1]);
         let _ = poll(
@@ -50,7 +49,7 @@ impl Held {
         [self.go.as_raw_fd(), self.started.as_raw_fd()]
     }
 
-    /// For a child of ours that stays: were it to hold these, a trainer whose guard dies before it is let go would
+    /// Closes them in a child of ours that stays: if it held them, a trainer whose guard dies before the release would
     /// wait for ever.
     pub fn close_in_child(&self) {
         // SAFETY: the child never uses or drops them.
@@ -61,7 +60,7 @@ impl Held {
     }
 }
 
-/// Forks the trainer, which gets these limits. Must be called before any thread is started.
+/// Forks the trainer with these limits. Must be called before any thread is started.
 pub fn spawn(
     args: &GuardArgs,
     shared: Shared,
@@ -82,11 +81,10 @@ pub fn spawn(
             drop(go);
             let is_released = wait.read(&mut [0]).is_ok_and(|bytes| bytes > 0);
             if !is_released && shared.head().root_pid.load(Acquire) == 0 {
-                // The guard died before anybody could know of us.
-                // SAFETY: ends the child without running what belongs to the guard.
+                // The guard died before any process could know of this one.
                 unsafe { libc::_exit(126) }
             }
-            // Open until the program is executed, which closes it, or we end.
+            // Open until the program is executed, which closes it, or this process ends.
             let _starting = starting;
             become_trainer(args, shared, limits, &arguments, is_sanitized)
         }
@@ -103,7 +101,7 @@ pub fn spawn(
     }
 }
 
-/// Whether the command is a program that antifreeze steps aside for.
+/// Whether the command must run without the cushion.
 fn is_sanitized(command: &[OsString]) -> bool {
     let preloaded = std::env::var_os("LD_PRELOAD");
     if preloaded.is_some_and(|names| sanitizer::is_preloaded(names.as_bytes())) {
@@ -158,7 +156,7 @@ fn become_trainer(
         } else {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
         }
-        // Last, because signals that have come are received now.
+        // This comes last, because pending signals are received now.
         let (mask, none) = (&raw const args.signal_mask, std::ptr::null_mut::<u64>());
         libc::syscall(
             libc::SYS_rt_sigprocmask,
@@ -196,7 +194,7 @@ fn set_timers(args: &GuardArgs) {
     }
 }
 
-/// If the kernel has to kill after all, it should be the trainer.
+/// If the kernel must kill a process, it should be the trainer.
 fn raise_oom_score() {
     const PATH: &str = "/proc/self/oom_score_adj";
     let now: i32 = std::fs::read_to_string(PATH)

@@ -1,4 +1,4 @@
-//! The head of an ELF image, as far as it tells where its text lies.
+//! Reads the header of an ELF image to find its text.
 
 use core::mem::offset_of;
 

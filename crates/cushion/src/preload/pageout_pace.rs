@@ -1,5 +1,5 @@
-//! How much is paged out at a time: what the disk writes within 20 to 80 ms, so that a read of another program does
-//! not wait long behind it. Pure.
+//! Computes how much is paged out at a time: what the disk writes within 20 to 80 ms, so that a read of another program
+//! does not wait long behind it. Pure.
 
 const FIRST_PIECE: u64 = 1 << 20;
 const MIN_PIECE: u64 = 1 << 18;

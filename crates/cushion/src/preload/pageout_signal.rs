@@ -1,8 +1,8 @@
-//! The signal by which the guard asks a process to page itself out, and how the program is kept from seeing it.
+//! Handles the signal by which the guard asks a process to page itself out, and hides it from the program.
 //!
-//! The handler is installed only where the guard may need it, and only while the program does not use the signal.
-//! A program that queries the action sees the default one. A program that sets an action of its own (a handler, or
-//! to ignore the signal) owns the signal from then on, and the guard never sends it.
+//! The handler is installed only if the guard may need it, and only while the program does not use the signal. A
+//! program that queries the action sees the default one. A program that sets an action of its own (a handler, or to
+//! ignore the signal) owns the signal from then on, and the guard never sends it.
 
 use core::ffi::c_int;
 use core::sync::atomic::AtomicBool;
@@ -92,7 +92,7 @@ pub fn after_fork() {
     }
 }
 
-/// Shows the guard whether this process can be asked to page itself out.
+/// Reports to the guard whether this process can be asked to page itself out.
 pub fn show_readiness(slot: &Slot) {
     let pager = match INSTALLED.load(Acquire) {
         true => PAGER_READY,

@@ -1,8 +1,8 @@
-//! The regions of `/proc/self/maps` that may be paged out. Pure.
+//! Finds the regions of `/proc/self/maps` that may be paged out. Pure.
 
 /// Smaller regions are not worth a system call.
 const MIN_BYTES: u64 = 1 << 20;
-/// How much of a region's name is looked at.
+/// How much of a region's name is read.
 const NAME_BYTES: usize = 6;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

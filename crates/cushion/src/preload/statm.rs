@@ -1,8 +1,7 @@
-//! The numbers of `/proc/self/statm` that concern limits. Pure.
+//! Reads the numbers of `/proc/self/statm` that concern limits. Pure.
 
-/// Pages of data and stack, the sixth number. The kernel holds the data alone against the
-/// limit, so this errs upwards by the main stack; it is read in a tenth of the time that
-/// `VmData` in `status` takes.
+/// Pages of data and stack, the sixth number. The kernel counts only the data against the limit, so this is too high by
+/// the main stack; it is ten times as fast to read as `VmData` in `status`.
 pub fn data_pages(statm: &[u8]) -> Option<u64> {
     number(statm, 5)
 }

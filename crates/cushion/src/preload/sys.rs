@@ -190,7 +190,7 @@ pub fn set_errno(value: c_int) {
     unsafe { *c::__errno_location() = value }
 }
 
-/// Puts errno back when dropped, so that what happens in between stays unseen.
+/// Restores errno when dropped.
 pub struct KeptErrno(c_int);
 
 impl KeptErrno {
