@@ -102,12 +102,12 @@ pub fn anonymous(pid: Pid) -> Option<(ProcessName, u64)> {
     Some((status.name, bytes))
 }
 
-/// The kernel's letter for what a process does now.
+/// The state letter of a process in `/proc/PID/status`.
 pub fn state(pid: Pid) -> Option<u8> {
     status(pid).map(|status| status.state)
 }
 
-/// The status of a process that is looked at again and again, kept open.
+/// The status file of a process that is read repeatedly, kept open.
 pub struct StatusFile(ProcFile);
 
 impl StatusFile {
@@ -119,7 +119,7 @@ impl StatusFile {
         ProcFile::open(&path[..length]).ok().map(StatusFile)
     }
 
-    /// As [`state`]; None once the process has gone, whoever has its number.
+    /// As [`state`]; None once the process has ended, even if its PID was reused.
     pub fn state(&self) -> Option<u8> {
         self.read().map(|status| status.state)
     }

@@ -305,13 +305,13 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Whether poll(2) tells that a reader has gone for good. A named pipe may get another reader.
+/// Whether poll(2) reports that a reader has gone for good. A named pipe may get another reader.
 pub fn is_anonymous_pipe(fd: BorrowedFd<'_>) -> bool {
     // As the kernel's `PIPEFS_MAGIC`.
     rustix::fs::fstatfs(fd).is_ok_and(|stat| stat.f_type == 0x5049_5045)
 }
 
-/// Waits until a destination that somebody else made non-blocking takes bytes again.
+/// Waits until a destination that another process made non-blocking accepts bytes again.
 fn wait_writable(to: BorrowedFd<'_>) {
     let _ = poll(&mut [PollFd::from_borrowed_fd(to, PollFlags::OUT)], None);
 }

@@ -294,7 +294,7 @@ impl Shared {
     }
 }
 
-/// A memfd of this size that nobody can make shorter or longer: an access beyond its end would be a SIGBUS.
+/// A memfd of this size that no process can shorten or extend: an access beyond its end would be a SIGBUS.
 fn sealed(name: &str, bytes: usize) -> Result<OwnedFd, Errno> {
     let fd = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&fd, bytes as u64)?;
@@ -314,7 +314,7 @@ unsafe fn map(fd: impl AsFd, bytes: usize) -> Result<*mut std::ffi::c_void, Errn
     unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, fd, 0) }
 }
 
-/// The trainer's output in the state: filled by whoever relays, kept by the writer.
+/// The output of the trainer in the state: filled by the relay, kept by the writer.
 pub trait OutputRing {
     /// The longest piece that can be put at the end without wrapping around.
     fn space(&self) -> &[std::sync::atomic::AtomicU8];

@@ -104,7 +104,7 @@ pub fn after_exec() {
         slot.loading.store(0, Release);
     }
     if !loader::is_known() {
-        guard::have_a_look(head);
+        guard::ask_for_tick(head);
     }
 }
 

@@ -46,8 +46,8 @@ pub fn find_clock() {
     if is_same(ahead(head).wrapping_sub(AHEAD.load(Relaxed))) {
         return;
     }
-    // The real time may have been set since the guard's last look.
-    have_a_look(head);
+    // The real time may have been set since the guard's last tick.
+    ask_for_tick(head);
     let ahead = ahead(head);
     AHEAD.store(if is_same(ahead) { 0 } else { ahead }, Relaxed);
 }
@@ -79,8 +79,8 @@ pub fn may_ask_for_little() -> bool {
             .is_ok()
 }
 
-/// Asks, and tries again after each answer. Two answers, because the first may come from a
-/// look that began before the question.
+/// Asks the guard, and repeats the attempt after each answer. Two answers, because the first may come from a tick that
+/// began before the question.
 pub fn ask(head: &Head, is_small: bool, attempt: &mut dyn FnMut() -> bool) -> bool {
     let patience = match is_small {
         true => SHORT_PATIENCE_NS,
@@ -116,8 +116,8 @@ fn waits_for_memory(head: &Head, deadline: u64, attempt: &mut dyn FnMut() -> boo
     is_met
 }
 
-/// Has the guard look at this process, and waits for it a little.
-pub fn have_a_look(head: &Head) {
+/// Asks the guard for a tick, and waits for it briefly.
+pub fn ask_for_tick(head: &Head) {
     is_answered(head, sys::now().saturating_add(SHORT_PATIENCE_NS));
 }
 

@@ -44,7 +44,7 @@ impl Home {
                 .ok_or(Degradation::NoCgroup),
             Some((CgroupVersion::V1, folder)) => {
                 let mut home = Home::default();
-                // First, and alone if it fails: nobody would remove the other.
+                // Made first. Without it none is made for the CPU, which nothing would remove.
                 home.memory = home.child_of(&folder.path, trainer, run_id).ok();
                 if home.memory.is_some()
                     && let Some(cpu) = &location.cpu
@@ -95,8 +95,8 @@ impl Home {
         Ok(path)
     }
 
-    /// Removes what was made. The kernel refuses while somebody is left inside, and for a moment after the last process
-    /// has ended.
+    /// Removes the cgroups that were made. The kernel refuses while a process is left inside, and briefly after the
+    /// last one has ended.
     pub fn remove(&self) {
         for path in self.made.iter().rev() {
             for _ in 0..MAX_REMOVALS {
@@ -216,7 +216,7 @@ fn delegated_path(ours: &Path, name: &str) -> Option<PathBuf> {
     path.is_dir().then_some(path)
 }
 
-/// Removes the cgroups of a trainer that nobody guards any more. True while a process is left in one of them.
+/// Removes the cgroups of a trainer that is no longer guarded. True while a process is left in one of them.
 pub fn is_left(trainer: Pid, run_id: &str) -> bool {
     let location = CgroupLocation::of_self();
     let name = name(run_id, trainer);
@@ -230,7 +230,7 @@ pub fn is_left(trainer: Pid, run_id: &str) -> bool {
     is_left
 }
 
-/// Lifts the brake from a trainer that nobody guards any more.
+/// Removes the brake from a trainer that is no longer guarded.
 pub fn let_go(trainer: Pid, run_id: &str) {
     if let Some(home) = Home::find(trainer, run_id, &CgroupLocation::of_self())
         && let Some(mut high) = home.high

@@ -193,8 +193,8 @@ impl History {
         (0..self.len).map(move |i| &self.inputs[(start + i) % HISTORY_INPUTS])
     }
 
-    /// The moments of the last `window` nanoseconds, newest first. Looks whose stamp is
-    /// later than that of a look after them are passed over, so stamps never rise.
+    /// The inputs of the last `window` nanoseconds, newest first. An input that is later than its successor is skipped,
+    /// so times never rise.
     pub fn recent(&self, window: u64) -> impl Iterator<Item = &PolicyInput> + Clone {
         let now = self.last().map_or(0, |input| input.at);
         let from = now.saturating_sub(window);
