@@ -1,4 +1,4 @@
-//! The argument tree.
+//! Defines the command line: subcommands, flags and their help texts.
 
 use crate::size::{self, Size};
 use antifreeze_check::render::Format;

@@ -1,4 +1,4 @@
-//! `antifreeze check`: reads training code and says what will freeze the machine.
+//! `antifreeze check`: lints training code, without running it, for what will freeze the machine.
 
 use crate::args::CheckArguments;
 use crate::config::Settings;

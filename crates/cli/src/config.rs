@@ -1,5 +1,5 @@
-//! Settings from `antifreeze.toml`, or `[tool.antifreeze]` in `pyproject.toml`, of the
-//! folder the command is started in or the nearest one above it.
+//! Reads settings from `antifreeze.toml`, or from `[tool.antifreeze]` in `pyproject.toml`, in the folder where the
+//! command is started or the nearest one above it.
 
 use crate::args::{self, RunArguments, Terms};
 use crate::output::complain;

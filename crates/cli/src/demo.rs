@@ -1,5 +1,4 @@
-//! `antifreeze demo`: a small trainer that leaks, run under a budget, so that anybody can
-//! see the wall hold on any machine.
+//! `antifreeze demo`: runs a small trainer that leaks memory under a budget, to show the wall on any machine.
 
 use crate::args::{Arguments, Command};
 use crate::output::{complain, replace};

@@ -1,5 +1,5 @@
-//! What travels inside the binary, and how it gets out: the guard runs from an anonymous
-//! file in memory, the cushion from a file that every process of the trainer can load.
+//! Unpacks the files that are embedded in the binary: the guard is executed from an anonymous file in memory, and
+//! the cushion is written to a file that every process of the trainer can load.
 
 use crate::code_folder;
 use rustix::fs::{MemfdFlags, StatVfsMountFlags, memfd_create, statvfs};

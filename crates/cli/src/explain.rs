@@ -1,4 +1,4 @@
-//! `antifreeze explain`.
+//! `antifreeze explain`: prints why a run ended, and writes its report or a bundle to share.
 
 use crate::args::ExplainArguments;
 use crate::output::{print, replace, write_named};

@@ -1,4 +1,4 @@
-//! The memory of the graphics card, as its driver tells it.
+//! Reads the memory size of the largest GPU from its driver.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Runs the linter on the file that a verdict names, for the verdict to add what it finds there.
+//! Runs the linter on the files that a verdict names, and adds its findings to the verdict.
 
 use antifreeze_check::check_file::{self, CheckOptions, FileReport, FixMode};
 use antifreeze_check::parallel;

@@ -1,4 +1,4 @@
-//! The binary `antifreeze`: the argument tree and the wiring.
+//! The binary `antifreeze`: parses the arguments and calls the subcommand.
 
 mod args;
 mod check;

@@ -1,4 +1,4 @@
-//! Standard output, messages about errors, and files that are written whole.
+//! Writes to standard output, prints errors, and replaces files atomically.
 
 use antifreeze_text::sanitize;
 use std::fs::Permissions;

@@ -1,4 +1,4 @@
-//! A run read back from its folder, and the words for it.
+//! Reads a run back from its folder and renders it as text, JSON or HTML.
 
 use crate::lint_evidence::add_lint_evidence;
 use crate::store;

@@ -1,4 +1,5 @@
-//! `antifreeze runs`, `runs show`, `runs prune` and `resume`.
+//! `antifreeze runs`, `runs show`, `runs prune` and `resume`: lists, shows and removes runs, and resumes a paused
+//! one.
 
 use crate::args::{RunsAction, RunsArguments};
 use crate::output::print;

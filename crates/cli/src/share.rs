@@ -1,4 +1,4 @@
-//! `antifreeze explain --share`: one file for somebody who is to help, without secrets.
+//! `antifreeze explain --share`: writes one file to share with others, with secrets removed.
 
 use crate::output::{print, replace, write_named};
 use crate::report::Report;

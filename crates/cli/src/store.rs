@@ -1,4 +1,4 @@
-//! Where runs are kept: one folder a run, bounded in number and size.
+//! Stores runs: one folder for each, with a limit on their number and size.
 
 use crate::code_folder;
 use antifreeze_diagnose::run::checkpoints::{self, Kind};

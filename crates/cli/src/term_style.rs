@@ -1,4 +1,4 @@
-//! The style of the terminal that a stream writes to.
+//! Detects the style of the terminal that a stream writes to.
 
 use antifreeze_text::{Glyphs, TermStyle};
 use rustix::fd::AsFd;

@@ -1,5 +1,4 @@
-//! The words at the end of a run: one line when all went well, a few labelled lines when
-//! there was trouble, and only those that have something to say.
+//! Prints the end of a run: one line if it had no trouble, otherwise the labelled lines that have content.
 
 use crate::sheet::Sheet;
 use antifreeze_diagnose::run::summary::RunSummary;

@@ -1,5 +1,5 @@
-//! What is missing on this machine, and what follows from it, in one sentence each. What a
-//! person cannot notice and need not mend is said only to those who asked for everything.
+//! Describes what this machine lacks and what follows from it, in one sentence each. What a person cannot notice and
+//! need not fix is printed only with `--verbose`.
 
 use crate::sentence::Detail;
 use antifreeze_record::event::Degradation;

@@ -1,5 +1,5 @@
-//! Everything that is known of why: each cause with what speaks for it, what it was not, what could not be
-//! seen, and all that can be done.
+//! Prints the verdict in full: each cause with its evidence, what was ruled out, what could not be seen, and every
+//! remedy.
 
 use crate::closing::{cause_line, do_this, ended, go_on, is_bad, memory};
 use crate::sheet::Sheet;

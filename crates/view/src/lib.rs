@@ -1,5 +1,5 @@
-//! What a person sees of a run: the line before it, a sentence when something changes, the
-//! verdict at the end, the table of runs, the report in a file. Reads a record and decides nothing.
+//! Renders a run for people: the line before it, a sentence for each event, the verdict at the end, the table of
+//! runs, and the HTML report. It reads a record and decides nothing.
 
 mod closing;
 mod degradations;

@@ -1,4 +1,4 @@
-//! The status line of `--live`: where the run stands now, in one line that always fits.
+//! The status line of `--live`: the current state of the run, in one line that always fits the terminal.
 
 use crate::sentence::rung_name;
 use antifreeze_diagnose::Facts;

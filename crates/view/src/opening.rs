@@ -1,4 +1,4 @@
-//! The one line before the run: what is guarded, what it may use, and with what means.
+//! The line before the run: the command, the memory it may use, and the protections that are on.
 
 use antifreeze_diagnose::Facts;
 use antifreeze_text::layout::cut;

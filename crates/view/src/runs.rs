@@ -1,4 +1,4 @@
-//! The runs there are: a table for people, rows for programs, and one run in full.
+//! Renders the stored runs: a table for people, rows for programs, and one run in full.
 
 use crate::closing;
 use crate::sentence::{Detail, rung_name, sentence, shown_rung};

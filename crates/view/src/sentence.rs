@@ -1,6 +1,5 @@
-//! One plain sentence for each event: what happened, with numbers, and what follows.
-//! Silence where nothing is worth a line at the level asked for, and never a second line
-//! for what another event already tells.
+//! One plain sentence for each event: what happened, with numbers, and what follows. An event gets no sentence if it
+//! does not matter at the requested level, or if another event already reports it.
 
 use crate::degradations;
 use antifreeze_diagnose::verdict::phrases::{process, reason};

@@ -1,4 +1,4 @@
-//! Labelled lines: a column of labels, and text beside it that is broken between words.
+//! Lays out labelled lines: a column of labels, and text beside it that is wrapped between words.
 
 use antifreeze_text::layout::{pad, wrap};
 use antifreeze_text::{TermStyle, sanitize};

@@ -1,5 +1,5 @@
-//! Says what happens while it happens, and remembers what it said: a script that is refused
-//! a thousand times fills no screen, and a warning that comes and goes is given once.
+//! Chooses which events are printed, and remembers what was printed: a script that is refused memory a thousand
+//! times does not fill the screen, and a warning that comes and goes is printed once.
 
 use crate::sentence::{Detail, sentence};
 use antifreeze_diagnose::Facts;

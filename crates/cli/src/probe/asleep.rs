@@ -1,4 +1,4 @@
-//! Whether NVIDIA's cards sleep, from files that do not wake them.
+//! Finds out whether NVIDIA GPUs are suspended, from files that do not wake them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,7 @@
-//! `antifreeze probe-cards`: reads NVIDIA's graphics cards for as long as a run is guarded. Started by the front,
-//! never by hand.
+//! `antifreeze probe-cards`: reads NVIDIA GPUs for as long as a run is guarded. The front starts it.
 //!
-//! A process of its own, because a driver may hang in a call for ever, and because the guard loads no library. One
-//! thread asks the driver; the first one only watches for the end, and ends us whatever the other is stuck in.
+//! The probe is a process of its own, because a driver call may hang forever and because the guard loads no library.
+//! One thread calls the driver; the main thread waits for the end of the run and then exits, even if the other hangs.
 
 mod asleep;
 mod nvidia;

@@ -1,4 +1,4 @@
-//! NVIDIA's gpus, read through the driver's own library (NVML).
+//! Reads NVIDIA GPUs through the driver's own library (NVML).
 
 use antifreeze_sense::gpu::memory_permille;
 use antifreeze_sense::{Gpus, Reading, Reason};

@@ -1,5 +1,5 @@
-//! Running the command without a guard, in place of this process: where limits of the user leave the guard no room, the
-//! command must not fail for it.
+//! Runs the command without a guard, in place of this process. If the user's limits leave no room for a guard, the
+//! command must still run.
 
 use super::inherited;
 use crate::output::complain;

@@ -1,6 +1,6 @@
-//! `antifreeze attach`: guards a process that runs already. Where it was that process that started us
-//! (`antifreeze.guard()` in Python), a tether is between us: standard output tells it where the page is,
-//! and a byte on standard input that it wants to be guarded no more.
+//! `antifreeze attach`: guards a running process. If that process started this one (`antifreeze.guard()` in Python),
+//! the two share a tether: standard output tells the process where the page is, and a byte on standard input asks to
+//! detach.
 
 use super::attach_policy::{FIND_PID_HINT, Request, refusal};
 use super::front::Front;

@@ -1,5 +1,5 @@
-//! Which processes `antifreeze attach` refuses: those through which a machine or a session is used, and what
-//! belongs to other people. A pure decision; the facts are those that [`super::target`] reads from the kernel.
+//! Decides which processes `antifreeze attach` refuses: those that a machine or a session depends on, and those of
+//! other users. The decision is pure; [`super::target`] reads the facts from the kernel.
 
 use antifreeze_text::sanitize;
 use std::ffi::OsString;

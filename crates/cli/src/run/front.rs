@@ -1,4 +1,4 @@
-//! The front at work: one loop over signals, the guard's words and the guard's death.
+//! The main loop of the front: it waits for signals, for events of the guard and for the guard's death.
 
 mod job;
 

@@ -1,4 +1,4 @@
-//! The guard as the front sees it: started from memory, watched, and replaced if it dies.
+//! Starts the guard from memory, watches it, and replaces it if it dies.
 
 use super::inherited;
 use super::signals;

@@ -1,8 +1,8 @@
-//! Looks where a run stands that does nothing, once the guard has noticed it: what the main threads of its processes
-//! wait for, how often its threads wake, and, where no shim shows them, the stacks of its Python processes.
+//! Records where the threads of an idle run are, once the guard has noticed that it makes no progress: what the main
+//! threads of its processes wait for, how often its threads wake, and the Python stacks that no shim reports.
 //!
-//! We may read them where the kernel lets nobody but an ancestor (Yama): the command is our guard's child. Nothing is
-//! stopped for it.
+//! The front may read them where the kernel allows it only to an ancestor (Yama), because the command is a child of
+//! its guard. No process is stopped for it.
 
 use super::signals::spawn_thread;
 use antifreeze_diagnose::run::wait_states::{self, MainThread, WaitSnapshot, WaitingOn};

@@ -1,5 +1,5 @@
-//! `antifreeze run`: the front. It holds the terminal, passes output and signals on, says
-//! what happens, and gives the verdict. It may die: the guard goes on without it.
+//! `antifreeze run`: the front. It owns the terminal, forwards output and signals, prints events and gives the
+//! verdict. If it dies, the guard continues without it.
 
 mod alone;
 pub mod attach;

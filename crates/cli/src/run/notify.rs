@@ -1,5 +1,4 @@
-//! A word on the desktop, where there is one, for the few things a person wants to know
-//! while looking elsewhere.
+//! Shows a desktop notification, if there is a desktop, for the few events that a person must not miss.
 
 use antifreeze_record::event::EventKind;
 use std::process::{Command, Stdio};

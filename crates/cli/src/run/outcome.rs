@@ -1,4 +1,4 @@
-//! The exit status of `run`, from how the command ended and what became of its output.
+//! Computes the exit status of `run` from how the command ended and from what happened to its output.
 
 use super::inherited;
 use rustix::io::Errno;

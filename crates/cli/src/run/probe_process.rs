@@ -1,4 +1,4 @@
-//! The probe of NVIDIA's cards as the front sees it: started once, left alone, and reaped like any other child.
+//! Starts the GPU probe once, and reaps it like any other child.
 
 use antifreeze_ipc::shared::Memory;
 use rustix::event::{PollFd, PollFlags, poll};

@@ -1,4 +1,4 @@
-//! Restarting after a run was ended: as a new run, in place of this process.
+//! Restarts the command after its run was ended, as a new run in place of this process.
 
 use super::inherited;
 use std::ffi::OsString;

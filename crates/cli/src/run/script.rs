@@ -1,4 +1,4 @@
-//! A glance at the script before it runs: what the linter is sure of, in three lines at most.
+//! Lints the script before it runs, and prints at most three lines about what is certain.
 
 use antifreeze_check::check_file::{self, CheckOptions, FileReport, FixMode};
 use antifreeze_check::settings::RuleSelection;

@@ -1,4 +1,4 @@
-//! When all that the command has printed has reached the real terminal.
+//! Waits until everything that the command has printed has reached the real terminal.
 
 use super::signals::spawn_thread;
 use super::streams::Streams;

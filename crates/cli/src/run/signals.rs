@@ -1,5 +1,4 @@
-//! The signals the front receives, as a descriptor to wait on, and what it takes to pass them on or to suffer their
-//! default action.
+//! Receives signals through a descriptor, passes them on to the command, and applies their default action.
 
 use antifreeze_ipc::group_signals::SET_BYTES;
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};

@@ -1,5 +1,4 @@
-//! The charts there are: which lines each has, what they are called, and where in a sample
-//! they come from.
+//! Defines the charts of the report: their titles, their lines, and the field of a sample behind each line.
 
 use super::scale::Unit;
 use antifreeze_sense::{Reading, Sample};

@@ -1,4 +1,4 @@
-//! What happened, as a table: the same that the marks in the charts tell, for reading.
+//! The table of events, with the same content as the marks in the charts.
 
 use super::html::{Html, Value};
 use crate::runs::rung_times;

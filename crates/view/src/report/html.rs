@@ -1,7 +1,6 @@
-//! Markup under construction. What stands in our source is written as it is; everything
-//! else has one way in, and there it is escaped: as text or as the value of an attribute.
-//! Strangers' text is bounded too, each piece and all together, so that no record makes a
-//! page that a browser cannot open.
+//! Writes HTML. Markup from this source is written as it is; all other text is escaped, as text or as the value of
+//! an attribute. Untrusted text is limited in length, each piece and all together, so that no record produces a page
+//! that a browser cannot open.
 
 use antifreeze_text::sanitize;
 use std::fmt::Write;

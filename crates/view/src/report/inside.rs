@@ -1,5 +1,4 @@
-//! What the verdict rests on besides the charts: who held the memory, what was trained, what
-//! was printed last, and on which machine.
+//! The evidence besides the charts: what held the memory, what was trained, the last output, and the machine.
 
 use super::html::Html;
 use crate::runs::shared_note;

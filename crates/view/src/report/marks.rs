@@ -1,5 +1,5 @@
-//! What happened, on the time axis: a line for every bucket in which something did, and a
-//! shade where the trainer was not training.
+//! Events on the time axis: one line for every bucket that has events, and a shade where the trainer was evaluating
+//! or saving.
 
 use super::draw::{WIDTH, stroke};
 use super::html::{Html, Value};

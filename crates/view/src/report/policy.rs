@@ -1,6 +1,5 @@
-//! What the browser may do with the page: nothing but our own style and our own script, each
-//! known by its hash. Were a stranger's script to slip into the page, it would not run, and
-//! nothing could be sent anywhere.
+//! The Content-Security-Policy of the page: the browser may use only our own style and script, each identified by
+//! its hash. A script that is injected into the page does not run, and nothing can be sent anywhere.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

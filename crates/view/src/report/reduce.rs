@@ -1,6 +1,5 @@
-//! Any number of looks in constant memory: the time of a run is cut into equal buckets, and
-//! each keeps the smallest and the largest value that was seen in it, so that no peak is lost
-//! however long the run was.
+//! Reduces any number of samples in constant memory: the time of a run is cut into equal buckets, and each bucket
+//! keeps its smallest and largest value, so that no peak is lost however long the run was.
 
 use antifreeze_sense::Stamp;
 

@@ -1,5 +1,5 @@
-//! From values to places, with marks at values that people would choose: 1, 2 and 5 with
-//! zeros behind them for amounts, and what stands on a clock's face for times.
+//! Maps values to positions on an axis, with ticks at round values: 1, 2 and 5 times a power of ten for amounts, and
+//! units of the clock for times.
 
 /// What a chart's numbers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! A stretch of a run's time: every line of every chart, what the trainer was at, and what
-//! the clock on the wall said. Gathered sample by sample, in constant memory.
+//! Collects a stretch of a run, sample by sample and in constant memory: every line of every chart, the training
+//! phases, and the wall-clock time.
 
 use super::charts::{CHARTS, Chart, Line, Measure, Rate};
 use super::reduce::{Axis, Track};

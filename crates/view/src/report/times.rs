@@ -1,5 +1,5 @@
-//! The run over time: charts that share one axis, for the whole run and, where it was long,
-//! once more for its end, where looks are closer and most of what matters happened.
+//! The run over time: charts that share one axis, for the whole run and, if it was long, again for its last minutes,
+//! which have more samples and usually the cause.
 
 use super::charts::{CHARTS, Chart, MEMORY, Measure};
 use super::draw::{self, Rule, matters};

@@ -1,4 +1,4 @@
-//! The answer: how it ended, why, how sure that is, what was ruled out, and what to do.
+//! The verdict in the report: how the run ended, why, how sure that is, what was ruled out, and what to do.
 
 use super::html::{Html, Value};
 use super::inside::thousands;
