@@ -21,7 +21,7 @@ const CLEAN: u8 = 0;
 const FOUND: u8 = 1;
 const FAILED: u8 = 2;
 
-/// Checks, and returns the exit status.
+/// Runs the subcommand and returns its exit status.
 pub fn check(arguments: CheckArguments) -> u8 {
     let done = match &arguments.explain {
         Some(name) => explain(name).map(|()| CLEAN),
@@ -58,7 +58,7 @@ fn serve(arguments: &CheckArguments) -> Result<(), String> {
     served.map_err(|error| error.to_string())
 }
 
-/// What an editor has open, in the light of the flags and the configuration around it.
+/// Checks the documents that an editor has open, with these flags and the configuration files around them.
 struct OpenProject<'a> {
     arguments: &'a CheckArguments,
     target: TargetMachine,
@@ -150,7 +150,7 @@ fn selection(arguments: &CheckArguments, folder: &Path) -> Result<RuleSelection,
     selection_in(folder, &flags)
 }
 
-/// The rules that are on in a folder, by its configuration and these flags.
+/// The rules that its configuration and these flags enable in a folder.
 pub fn selection_in(folder: &Path, flags: &RuleFlags) -> Result<RuleSelection, String> {
     let (settings, file) = Settings::read(folder)?.check();
     let home = file.as_deref().and_then(Path::parent).unwrap_or(folder);
@@ -160,13 +160,13 @@ pub fn selection_in(folder: &Path, flags: &RuleFlags) -> Result<RuleSelection, S
     })
 }
 
-/// The cores that may be used here.
+/// The number of CPU cores that this process may use.
 pub fn cores() -> Option<u32> {
     let cores = std::thread::available_parallelism().ok()?;
     u32::try_from(cores.get()).ok()
 }
 
-/// The machine the code is to run on: this one, where no other was named.
+/// The machine on which the code will run: this one, unless flags describe another.
 fn target_machine(arguments: &CheckArguments, folder: &Path) -> TargetMachine {
     let memory =
         || Some(run::memory_of(&run::read_first_sample(folder))).filter(|memory| *memory > 0);

@@ -26,12 +26,12 @@ pub struct Settings {
     verbose: Option<bool>,
     live: Option<bool>,
     check: Option<CheckSettings>,
-    /// The file they stand in.
+    /// The file that contains the settings.
     #[serde(skip)]
     file: Option<PathBuf>,
 }
 
-/// A value written as the flag of the same name takes it.
+/// A value in the format of the flag of the same name.
 #[derive(Debug, PartialEq)]
 struct Text<T>(T);
 
@@ -44,7 +44,7 @@ struct Bytes(u64);
 #[derive(Debug, PartialEq)]
 struct SignalNumber(i32);
 
-/// As far as a command may stand back; further forward is the administrator's to give.
+/// A niceness from 0 to 19; negative ones need privileges.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(try_from = "i32")]
 struct Nice(i32);
@@ -143,12 +143,12 @@ impl Settings {
         self
     }
 
-    /// What they say about checking, and the file that says it.
+    /// The settings of `check`, and the file that contains them.
     pub fn check(self) -> (CheckSettings, Option<PathBuf>) {
         (self.check.unwrap_or_default(), self.file)
     }
 
-    /// Fills what neither flags nor variables said.
+    /// Sets the options that neither flags nor variables have set.
     pub fn fill(self, arguments: &mut RunArguments) {
         self.fill_terms(&mut arguments.terms);
         arguments.checkpoint_signal = arguments.checkpoint_signal.or(self
@@ -159,7 +159,7 @@ impl Settings {
         arguments.live |= self.live == Some(true);
     }
 
-    /// The same, of what holds for any process.
+    /// Sets the options that `run` and `attach` share.
     pub fn fill_terms(&self, terms: &mut Terms) {
         let reserve = self.reserve.as_ref().map(|Text(size)| *size);
         let budget = self.budget.as_ref().map(|Text(Budget(size))| *size);
@@ -176,7 +176,7 @@ impl Settings {
 }
 
 /// The text of a file that belongs to this user, to root, or to the owner of the folder that the command is started in.
-/// Anybody may put a file into a folder like /tmp, above the folders of others.
+/// Any user can put a file into a folder like /tmp, above the folders of others.
 fn trusted_text(path: &Path, start: &Path) -> Option<String> {
     let file = regular_file::open(path).ok()?;
     // Both count: a link of another user chooses which of this user's files is read.

@@ -15,7 +15,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Of a log, its end is what matters.
+/// At most this much of a log is read, from its end.
 const MAX_LOG_BYTES: u64 = 8 << 20;
 
 pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
@@ -52,8 +52,9 @@ pub fn explain(arguments: ExplainArguments) -> Result<(), String> {
             .map_err(|error| format!("writing {}: {error}", page.display()))?;
     }
     if let Some(path) = arguments.share {
-        let report = report
-            .redacted(&sieve().ok_or("the patterns that find secrets could not be compiled")?);
+        let report = report.redacted(
+            &share_redactor().ok_or("the patterns that find secrets could not be compiled")?,
+        );
         return share::bundle(&report, path, &style);
     }
     if arguments.json {
@@ -87,8 +88,8 @@ fn is_in_own_folder(page: &Path) -> bool {
     folder.is_some_and(|folder| folder.uid() == own)
 }
 
-/// For what is to be given to somebody else.
-fn sieve() -> Option<Redactor> {
+/// The redactor for text that leaves this machine.
+fn share_redactor() -> Option<Redactor> {
     let home = std::env::var("HOME").ok();
     let user = std::env::var("USER")
         .or_else(|_| std::env::var("LOGNAME"))
@@ -96,7 +97,7 @@ fn sieve() -> Option<Redactor> {
     Redactor::new(home.as_deref(), user.as_deref(), machine_name().as_deref())
 }
 
-/// This machine's log of the boot in which a run ended.
+/// This machine's kernel log of the boot in which a run ended.
 fn own_log(since: RunState, boot: [u8; 16]) -> Log {
     match since {
         RunState::Rebooted => gather(Boot::Past(boot), Path::new("/")),
@@ -105,7 +106,7 @@ fn own_log(since: RunState, boot: [u8; 16]) -> Log {
     }
 }
 
-/// A folder, wherever it is from, or a run of this machine.
+/// Finds a run by its folder, which may be from another machine, or by its id.
 fn find(name: Option<&str>) -> Result<Run, String> {
     if let Some(folder) = name.map(Path::new).filter(|path| path.is_dir()) {
         return Ok(Run::at(folder));
@@ -113,7 +114,7 @@ fn find(name: Option<&str>) -> Result<Run, String> {
     Store::locate()?.find(name)
 }
 
-/// The last run before this one under which the machine died, and which nobody has asked about. Most others
+/// The last earlier run during which the machine died, if it was not explained yet. Most others
 /// leave a verdict.
 fn died_before(run: &Run) -> Option<Run> {
     let mut earlier = Store::locate().ok()?.runs();
@@ -148,7 +149,7 @@ fn read_log(path: &Path) -> Result<Vec<u8>, String> {
     read().map_err(|error| format!("reading {}: {error}", path.display()))
 }
 
-/// The end of what may be of any length.
+/// Reads the end of a file of any length.
 fn last_of(mut source: impl Read) -> io::Result<Vec<u8>> {
     let longest = MAX_LOG_BYTES as usize;
     let mut text = Vec::new();

@@ -7,19 +7,19 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// What a driver that has to wake its card first may take.
+/// The driver gets this long to answer; it may have to wake the GPU first.
 const DRIVER_TIMEOUT: Duration = Duration::from_secs(5);
-/// A card in a processor borrows main memory, and nobody trains on this little.
+/// A smaller AMD GPU is integrated, borrows main memory, and is not used for training.
 const MIN_AMD_BYTES: u64 = 2 << 30;
 
-/// Bytes of the largest card that can train; None where there is none, or its driver does not
+/// The memory in bytes of the largest GPU that can train; None if there is none, or if its driver does not
 /// answer.
 pub fn read_largest() -> Option<u64> {
     read_nvidia().max(read_amd())
 }
 
 fn read_nvidia() -> Option<u64> {
-    // In a process of its own: a driver that hangs must hang nobody else.
+    // In a process of its own, because a driver may hang.
     let child = Command::new("nvidia-smi")
         .args(["--query-gpu=memory.total", "--format=csv,noheader,nounits"])
         .stdin(Stdio::null())
@@ -30,7 +30,7 @@ fn read_nvidia() -> Option<u64> {
     parse_largest(&read_output_within(child, DRIVER_TIMEOUT)?)
 }
 
-/// What a process writes until it ends. One that takes longer is ended, and may be beyond that: it
+/// The output of a process until it ends. After the timeout it is killed, but it may ignore even that: it
 /// is not waited for.
 fn read_output_within(child: Child, timeout: Duration) -> Option<String> {
     let pid = Pid::from_child(&child);
@@ -47,20 +47,20 @@ fn read_output_within(child: Child, timeout: Duration) -> Option<String> {
     }
 }
 
-/// Of lines with a number of MiB each. Cards that share main memory say `[N/A]`.
+/// The largest of several lines with a number of MiB each. GPUs that share main memory report `[N/A]`.
 fn parse_largest(output: &str) -> Option<u64> {
     let sizes = output.lines().filter_map(|line| line.trim().parse().ok());
     sizes.max().and_then(|mib: u64| mib.checked_mul(1 << 20))
 }
 
 fn read_amd() -> Option<u64> {
-    // Without it nothing computes on the card, it only shows pictures.
+    // Without it the GPU cannot compute, only display.
     if !Path::new("/dev/kfd").exists() {
         return None;
     }
-    let cards = fs::read_dir("/sys/class/drm").ok()?.flatten();
-    let sizes = cards.filter_map(|card| {
-        let file = card.path().join("device/mem_info_vram_total");
+    let devices = fs::read_dir("/sys/class/drm").ok()?.flatten();
+    let sizes = devices.filter_map(|device| {
+        let file = device.path().join("device/mem_info_vram_total");
         fs::read_to_string(file).ok()?.trim().parse().ok()
     });
     sizes.max().filter(|bytes| *bytes >= MIN_AMD_BYTES)

@@ -14,14 +14,14 @@ pub fn print(text: impl AsRef<[u8]>) -> Result<(), String> {
     }
 }
 
-/// Says what went wrong. A message may hold names of files and words of settings, which somebody else may have written:
-/// nothing in it reaches the terminal as a command. A standard error that is closed is no reason to do anything else.
+/// Prints an error. A message may contain names of files and values of settings, which another user may have written:
+/// no control sequence in it reaches the terminal. A closed standard error is ignored.
 pub fn complain(message: &str) {
     let shown: Vec<String> = sanitize::code_lines(message).collect();
     let _ = writeln!(io::stderr().lock(), "antifreeze: {}", shown.join("\n"));
 }
 
-/// Writes a file under another name first, so that one that is there is whole. The folder may be another user's: links
+/// Replaces a file atomically, by writing it under another name first. The folder may be another user's: links
 /// in it are replaced and never followed.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub struct Report {
     run: Run,
-    /// Where its record lies.
+    /// The folder of its record.
     record: PathBuf,
 }
 
@@ -26,12 +26,12 @@ impl Report {
         Report { run, record }
     }
 
-    /// From a run's folder.
+    /// Reads the report of a run from its folder.
     pub fn read(run: &store::Run) -> Result<Report, String> {
         Report::read_with(run, |_, _| Log::default())
     }
 
-    /// With what the system's log tells of the boot in which it ended.
+    /// Reads it together with the kernel log of the boot in which the run ended.
     pub fn read_with(
         run: &store::Run,
         log: impl FnOnce(RunState, [u8; 16]) -> Log,
@@ -46,12 +46,12 @@ impl Report {
             .map_err(|error| format!("reading {error}"))
     }
 
-    /// From what a run printed, and nothing else.
+    /// Makes a report from the output of a run alone.
     pub fn from_output(output: Vec<u8>, log: Log) -> Report {
         Report::from_run(Run::from_output(output, log))
     }
 
-    /// From what the front knows itself, where the record has no end: nothing could be
+    /// Makes a report from what the front knows, if the record is incomplete: nothing could be
     /// written, or a slow disk has not taken the last of it yet.
     pub fn from_front(facts: Facts, events: Vec<Event>) -> Report {
         let record = Record::open(&facts.record).ok();
@@ -62,13 +62,13 @@ impl Report {
         ))
     }
 
-    /// With what the linter knows of the lines that its causes name.
+    /// Adds the linter's findings about the lines that its causes name.
     pub fn linked(mut self) -> Report {
         add_lint_evidence(&mut self.run.verdict, &self.run.facts);
         self
     }
 
-    /// Whether the end of the run is in it.
+    /// Whether the record contains the end of the run.
     pub fn has_end(&self) -> bool {
         let mut events = self.run.events.iter();
         events.any(|event| {
@@ -110,7 +110,7 @@ impl Report {
         antifreeze_view::explain(&self.run, style)
     }
 
-    /// Without what is nobody's business.
+    /// Removes secrets and personal names.
     pub fn redacted(&self, sieve: &Redactor) -> Report {
         let run = &self.run;
         let facts = sieve.redact_facts(&run.facts);
@@ -122,7 +122,7 @@ impl Report {
         }
     }
 
-    /// What it printed last.
+    /// The last output of the run.
     pub fn output(&self) -> &[u8] {
         &self.run.facts.last_output
     }
@@ -132,7 +132,7 @@ impl Report {
         &self.run.verdict.run
     }
 
-    /// One page with all of it, and a timeline.
+    /// Renders the HTML page.
     pub fn html(&self, style: &TermStyle) -> String {
         let record = Record::open(&self.record).ok();
         let samples = record.iter().flat_map(Record::samples);
@@ -154,7 +154,7 @@ impl Report {
         RunRow::new(&self.run.facts, &self.run.summary, &self.run.verdict)
     }
 
-    /// Whether the guard paused it and has not yet let it go on.
+    /// Whether the guard has paused the run and not yet resumed it.
     pub fn is_paused(&self) -> bool {
         let last = self.run.events.iter().rev().find(|event| {
             matches!(

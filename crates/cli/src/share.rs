@@ -9,16 +9,16 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Of a run's name, so many characters are in the name of its bundle.
+/// The name of a bundle has at most this many characters of the run's name.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Writes it where it was asked for, or here, and says what is in it.
+/// Writes the bundle to the given path, or to the current folder, and prints what it contains.
 pub fn bundle(report: &Report, path: Option<PathBuf>, style: &TermStyle) -> Result<(), String> {
     let name = match report.name() {
         "" => "antifreeze".into(),
         run => format!("antifreeze-{}", file_name(run)),
     };
-    // The name of ours may be there already, as a link of somebody else's.
+    // Another user may have put a link there under our name.
     let write_to = match path {
         Some(_) => write_named,
         None => replace,
@@ -38,7 +38,7 @@ pub fn bundle(report: &Report, path: Option<PathBuf>, style: &TermStyle) -> Resu
     ))
 }
 
-/// The run's name as a part of a file name. A record from elsewhere may hold any.
+/// The run's name as a part of a file name. A record from elsewhere may have any name.
 fn file_name(run: &str) -> String {
     let is_usual = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     let usual = |character| if is_usual(character) { character } else { '-' };

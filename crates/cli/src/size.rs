@@ -50,7 +50,7 @@ impl FromStr for Size {
     }
 }
 
-/// The memory a command may use: a size or a percentage, and not nothing.
+/// Parses the memory that a command may use: a size or a percentage above 0.
 pub fn budget(text: &str) -> Result<Size, String> {
     let size = text.parse()?;
     let shown = sanitize::escape(text.trim().as_bytes());
@@ -66,7 +66,7 @@ pub fn budget(text: &str) -> Result<Size, String> {
     }
 }
 
-/// A size that may be nothing, where a percentage makes no sense.
+/// Parses a size that may be 0; a percentage is an error.
 pub fn bytes(text: &str) -> Result<u64, String> {
     match text.parse()? {
         Size::Bytes(bytes) => Ok(bytes),
@@ -77,7 +77,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The memory of a machine: a size, and not nothing.
+/// Parses the memory of a machine: a size above 0.
 pub fn memory(text: &str) -> Result<u64, String> {
     bytes(text).and_then(|bytes| match bytes {
         0 => Err("a machine's memory is never 0; write a size such as 16GB".to_owned()),
@@ -88,7 +88,7 @@ pub fn memory(text: &str) -> Result<u64, String> {
 /// What is wrong with a size.
 enum Fault {
     Empty,
-    /// A flag stands where the size should be.
+    /// There is a flag in place of the size.
     IsFlag,
     Negative,
     NoNumber,
@@ -144,7 +144,7 @@ fn parse(text: &str) -> Result<Size, Fault> {
     multiply(number, factor).map(Size::Bytes)
 }
 
-/// The digits at the beginning, and what comes after them.
+/// Splits a text into the digits at its beginning and the rest.
 fn split(text: &str) -> (&str, &str) {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')
@@ -244,7 +244,7 @@ fn exponent_written_out(text: &str) -> Option<String> {
     in_range.then(|| units::bytes(bytes as u64).replace(' ', ""))
 }
 
-/// The size that a text with a small mistake in it stands for, written so that it is accepted.
+/// The size that was probably meant by a text with a small mistake, in a form that is accepted.
 fn suggest_size(text: &str) -> Option<String> {
     let text = decimal_comma(text);
     let (number, unit) = split(&text);
@@ -284,8 +284,8 @@ fn decimal_comma(text: &str) -> String {
     }
 }
 
-/// What is kept for the person when they do not say: a tenth of a laptop's memory, less
-/// of a tenth on a large server, and always enough for a shell and an editor.
+/// The default reserve: a tenth of a laptop's memory, less
+/// than a tenth on a large server, and always enough for a shell and an editor.
 pub fn default_reserve(total: u64) -> u64 {
     const MB: u64 = 1_000_000;
     const GB: u64 = 1000 * MB;

@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
-/// How many runs are kept. One takes 24 MB at most, and most of them less than one.
+/// The number of runs that are kept. A run takes at most 24 MB, and most take less than 1 MB.
 const MAX_KEPT_RUNS: usize = 50;
 
 /// The checkpoints of this many of the newest runs are kept in any case. A model may be large.
 const RUNS_WITH_KEPT_SAVES: usize = 3;
 
-/// A disk gets this long to take the rest of a record.
+/// The disk gets this long to write the rest of a record.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The name of the file that says which process guards a run.
@@ -37,7 +37,7 @@ pub struct Store {
 pub struct Run {
     pub id: String,
     pub folder: PathBuf,
-    /// It is one of this machine's, where it was made.
+    /// Whether the run was made on this machine.
     pub is_here: bool,
 }
 
@@ -217,7 +217,7 @@ impl Store {
         }
     }
 
-    /// Removes the oldest ended runs beyond what is kept; returns how many went.
+    /// Removes the oldest ended runs beyond the limit; returns the number of removed runs.
     pub fn prune(&self, keep: usize) -> usize {
         let runs = self.runs();
         let surplus = runs.len().saturating_sub(keep);
@@ -287,7 +287,7 @@ impl Run {
         }
     }
 
-    /// The guard of this run, if it lives.
+    /// The guard of this run, if it is alive.
     pub fn guardian(&self) -> Option<Guardian> {
         let text = regular_file::read(&self.folder.join(GUARD_FILE)).ok()?;
         let text = str::from_utf8(&text).ok()?;
@@ -303,7 +303,7 @@ impl Run {
         (stat.started == guardian.started && stat.state != b'Z').then_some(guardian)
     }
 
-    /// Where it is saved before it is ended.
+    /// The folder for checkpoints that are saved before the run is ended.
     pub fn saves(&self) -> PathBuf {
         self.folder.join("saves")
     }

@@ -1,6 +1,6 @@
-//! What is said about a command line that cannot be understood: what was meant, and the line to type instead.
+//! Explains a command line that cannot be parsed: what was probably meant, and the line to type instead.
 //!
-//! clap finds the mistake and suggests similar names; here stands what it cannot know, such as that
+//! clap finds the mistake and suggests similar names. This module adds what clap cannot know, such as that
 //! `antifreeze python train.py` wants `run`.
 
 use crate::args::{self, Arguments};
@@ -27,7 +27,7 @@ pub fn parse() -> Arguments {
     })
 }
 
-/// What of this machine the words are judged by.
+/// The facts about this machine that an explanation depends on.
 struct Surroundings<'a> {
     /// Whether a program of this name can be started.
     is_program: &'a dyn Fn(&OsStr) -> bool,
@@ -43,7 +43,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// The interpreter to name in a line to type: Debian has no `python`.
+/// The interpreter to suggest: Debian has no `python`.
 pub fn python(is_program: &dyn Fn(&OsStr) -> bool) -> &'static str {
     let has = |name: &str| is_program(OsStr::new(name));
     if has("python3") && !has("python") {
@@ -131,7 +131,7 @@ fn is_assignment(word: &OsStr) -> bool {
     })
 }
 
-/// The error with what was meant.
+/// Adds to the error what was probably meant.
 fn explain_error(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error {
     match error.kind() {
         ErrorKind::MissingRequiredArgument if subcommand(words) == Some("run") => needs_command(),
@@ -160,7 +160,7 @@ fn explain_error(error: Error, words: &[OsString], here: &Surroundings<'_>) -> E
     }
 }
 
-/// The subcommand that was named, where it is one.
+/// The subcommand in the command line, if there is one.
 fn subcommand(words: &[OsString]) -> Option<&str> {
     let name = words.get(1)?.to_str()?;
     Arguments::command()
@@ -180,7 +180,7 @@ fn needs_command() -> Error {
     }
 }
 
-/// With the subcommands that are one slip away from what was typed: clap's measure misses `run` for `rn`.
+/// Suggests the subcommands that differ by one typing error: clap's measure misses `run` for `rn`.
 fn suggest_subcommand(mut error: Error, words: &[OsString]) -> Error {
     let typed = words.get(1).and_then(|word| word.to_str());
     let program = Arguments::command();
@@ -213,7 +213,7 @@ fn is_one_slip_away(one: &str, other: &str) -> bool {
     }
 }
 
-/// `antifreeze python train.py` and `antifreeze train.py`.
+/// Suggests `run` for `antifreeze python train.py` and `antifreeze train.py`.
 fn suggest_run(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error {
     let Some((first, rest)) = words.get(1..).and_then(<[OsString]>::split_first) else {
         return error;
@@ -248,7 +248,7 @@ fn suggest_run(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Err
     with_tip(error, &format!("to run it guarded: {line}"))
 }
 
-/// `antifreeze --budget 8GB python train.py`.
+/// Suggests the right place of the flag for `antifreeze --budget 8GB python train.py`.
 fn suggest_flag_position(error: Error, words: &[OsString]) -> Error {
     let is_flag_of_run = |word: &str| {
         let name = word.split('=').next().unwrap_or(word);
@@ -297,7 +297,7 @@ fn has_flag(command: &Command, name: &str) -> bool {
     })
 }
 
-/// A wrong value that was not typed comes from a variable, and its name has to be said.
+/// Names the variable that a wrong value comes from, if the value was not typed.
 fn name_variable(error: Error, words: &[OsString], here: &Surroundings<'_>) -> Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -336,7 +336,7 @@ fn with_tip(mut error: Error, tip: &str) -> Error {
     error
 }
 
-/// What is wrong, without the usage.
+/// The first line of the error, without the usage.
 fn first_line(error: &Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();

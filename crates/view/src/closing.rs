@@ -13,10 +13,10 @@ use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 const SPARK_POINTS: usize = 24;
-/// Delays below this are not felt as a stall.
+/// A shorter delay is not noticed as a stall.
 const NOTICEABLE_DELAY: Duration = Duration::from_millis(500);
 
-/// The closing words, without a line break at the end.
+/// Renders the end of a run, without a line break at the end.
 pub fn closing(
     verdict: &Verdict,
     facts: &Facts,
@@ -32,9 +32,9 @@ pub fn closing(
     }
 }
 
-/// Whether the run needs more than one line of words.
+/// Whether the end of the run needs more than one line.
 pub fn met_trouble(verdict: &Verdict, summary: &RunSummary) -> bool {
-    // The script has told of it itself, or it is for whoever asks why it is slow.
+    // The script has reported it itself, or it only explains why a run is slow.
     let is_known = |cause: &Cause| {
         matches!(cause.code, Code::UserException | Code::KilledExternally) || cause.code.slows_run()
     };
@@ -53,7 +53,7 @@ pub fn was_acted_on(verdict: &Verdict, summary: &RunSummary) -> bool {
         || summary.saves.asked > 0
 }
 
-/// An end that neither the script nor the person chose.
+/// Whether neither the script nor a person chose this end.
 pub(crate) fn is_bad(verdict: &Verdict) -> bool {
     match verdict.end.kind {
         EndKind::Finished | EndKind::Failed | EndKind::Exception | EndKind::Running => false,
@@ -82,7 +82,7 @@ fn one_line(verdict: &Verdict, facts: &Facts, summary: &RunSummary) -> String {
     }
 }
 
-/// "3.2 of 13.9 GB", and what the whole is.
+/// The peak as "3.2 of 13.9 GB", and the memory that the run may use in bytes.
 pub(crate) fn peak(facts: &Facts, summary: &RunSummary) -> Option<(String, u64)> {
     let peak = summary.peak.as_ref()?.footprint;
     // What the run may use is known from its start; later there may have been more.
@@ -90,7 +90,7 @@ pub(crate) fn peak(facts: &Facts, summary: &RunSummary) -> Option<(String, u64)>
     Some((units::bytes_of(peak, whole), whole))
 }
 
-/// The labelled lines.
+/// Renders the verdict as labelled lines.
 pub(crate) fn block(
     verdict: &Verdict,
     facts: &Facts,
@@ -131,7 +131,7 @@ pub(crate) fn block(
     sheet.finish()
 }
 
-/// How much was held, over time.
+/// Adds the peak and a sparkline of the memory over time.
 pub(crate) fn memory(sheet: &mut Sheet<'_>, facts: &Facts, summary: &RunSummary) {
     if let Some((peak, whole)) = peak(facts, summary) {
         let room = sheet.room().saturating_sub(peak.width() + 2);
@@ -140,7 +140,7 @@ pub(crate) fn memory(sheet: &mut Sheet<'_>, facts: &Facts, summary: &RunSummary)
     }
 }
 
-/// What to do, and what to paste.
+/// Adds a remedy and the code to paste.
 pub(crate) fn do_this(sheet: &mut Sheet<'_>, label: &str, remedy: &Remedy) {
     sheet.text(label, &remedy.text);
     if let Some(code) = &remedy.code {
@@ -148,8 +148,8 @@ pub(crate) fn do_this(sheet: &mut Sheet<'_>, label: &str, remedy: &Remedy) {
     }
 }
 
-/// The command that continues from the last checkpoint, with what the script lacks for it. Where no command would
-/// continue, what was saved is said and no command is offered: it would begin at step 0.
+/// Adds the command that continues from the last checkpoint, with the code that the script needs for it. If no command
+/// can continue the run, only the checkpoint is named, because a command would start at step 0.
 pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, summary: &RunSummary) {
     if matches!(
         verdict.end.kind,
@@ -174,7 +174,7 @@ pub(crate) fn go_on(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, sum
     }
 }
 
-/// What comes before the code that a script lacks.
+/// The instruction before the code that a script needs in order to continue.
 pub(crate) fn add_code(missing: &MissingCode) -> String {
     format!(
         "to continue instead of starting at step 0, {}; then run the command below:",
@@ -188,7 +188,7 @@ pub(crate) fn ended(verdict: &Verdict, summary: &RunSummary, style: &TermStyle) 
     format!("{}.", sentences.join(". "))
 }
 
-/// What else is worth a sentence about how it ended, each without its full stop.
+/// Further sentences about the end of the run, each without its full stop.
 pub(crate) fn extra_sentences(
     verdict: &Verdict,
     summary: &RunSummary,
@@ -243,7 +243,7 @@ fn cause_lines(verdict: &Verdict) -> Vec<(&'static str, String)> {
     }
 }
 
-/// We say what we could not see, and what we could.
+/// The line for a run without a known cause: it names what was ruled out.
 pub(crate) fn unexplained(verdict: &Verdict) -> String {
     let ruled_out: Vec<&str> = verdict
         .ruled_out
@@ -259,7 +259,7 @@ pub(crate) fn unexplained(verdict: &Verdict) -> String {
     }
 }
 
-/// How sure that is, in a word.
+/// The word for a confidence.
 pub(crate) fn sureness(confidence: f64) -> &'static str {
     match confidence {
         0.9.. => "sure",
@@ -282,7 +282,7 @@ pub(crate) fn cause_line(cause: &Cause, with_place: bool) -> String {
     )
 }
 
-/// The command that continues this run from its last checkpoint.
+/// The command that continues this run from its last checkpoint, ready to paste.
 pub(crate) fn resume_command(facts: &Facts) -> String {
     let budget = facts.budget.map_or_else(String::new, |budget| {
         format!("--budget {} ", units::bytes(budget).replace(' ', ""))
@@ -294,7 +294,7 @@ pub(crate) fn resume_command(facts: &Facts) -> String {
     )
 }
 
-/// "checkpoint.pt, 80 MB, at 02:11:50".
+/// The last checkpoint as "checkpoint.pt, 80 MB, at 02:11:50".
 pub(crate) fn last_save(facts: &Facts, summary: &RunSummary, style: &TermStyle) -> Option<String> {
     if let Some(continuation) = facts.continuation() {
         let checkpoint = continuation.checkpoint;

@@ -10,14 +10,14 @@ use antifreeze_diagnose::verdict::{Cause, Code, EndKind, Verdict};
 use antifreeze_diagnose::{Facts, Run};
 use antifreeze_text::{TermStyle, sanitize, units};
 
-/// Causes that are told, at most.
+/// At most this many causes are printed.
 const MAX_CAUSES: usize = 4;
-/// Threads whose place is written, at most.
+/// At most this many threads are printed.
 const MAX_THREADS: usize = 16;
-/// A cause this sure needs nobody to look further.
+/// From this confidence on, what could not be seen is left out.
 const SURE_CONFIDENCE: f64 = 0.8;
 
-/// The whole of it, without a line break at the end.
+/// Renders the verdict in full, without a line break at the end.
 pub fn explain(run: &Run, style: &TermStyle) -> String {
     let Run {
         facts,
@@ -101,7 +101,7 @@ fn causes(sheet: &mut Sheet<'_>, verdict: &Verdict, facts: &Facts, is_stuck: boo
     }
 }
 
-/// Where the threads of all processes are, of a run that hangs or hung.
+/// Adds the current code line of each thread, for a run that hangs or hung.
 fn stacks(sheet: &mut Sheet<'_>, run: &Run) {
     let hangs = |cause: &Cause| matches!(cause.code, Code::Deadlock | Code::InfiniteLoop);
     let is_running = run.verdict.end.kind == EndKind::Running;
@@ -119,7 +119,7 @@ fn stacks(sheet: &mut Sheet<'_>, run: &Run) {
     }
 }
 
-/// "process 7, main thread: wait (threading.py:320) from next_batch (train.py:12)".
+/// Describes a thread as "process 7, main thread: wait (threading.py:320) from next_batch (train.py:12)".
 fn at(thread: &Thread, run: &Run) -> String {
     let which = if thread.is_main {
         "main thread"

@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr;
 const BAR_COLUMNS: usize = 12;
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What the tree may still take before it meets the tightest bound.
+/// The bytes that the process tree may still allocate before it reaches its tightest limit.
 pub fn room(sample: &Sample, facts: &Facts) -> Option<u64> {
     let machine = sample.memory.available.value();
     let cgroup = sample.cgroup.limit_available.value();
@@ -29,8 +29,8 @@ pub fn room(sample: &Sample, facts: &Facts) -> Option<u64> {
     [free, budget].into_iter().flatten().min()
 }
 
-/// The line from the latest sample; the one before it gives the rates. Parts that do not
-/// fit are left out, the least telling first. No line break, no colour.
+/// Renders the status line from the latest sample; the one before it gives the rates. Parts that do not
+/// fit are left out, the least important first. It has no line break and no colour.
 pub fn status(
     before: Option<&Sample>,
     now: &Sample,
@@ -82,7 +82,7 @@ fn fill(now: &Sample, room: Option<u64>) -> Option<String> {
     Some(bar(used / (used + room? as f64).max(1.0), BAR_COLUMNS))
 }
 
-/// Cores kept busy by the tree between two samples.
+/// The number of cores that the process tree kept busy between two samples.
 fn cpu(before: Option<&Sample>, now: &Sample) -> Option<String> {
     let before = before?;
     let ticks = now

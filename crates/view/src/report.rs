@@ -30,7 +30,7 @@ use html::{Html, Value};
 const STYLE: &str = include_str!("report/report.css");
 const SCRIPT: &str = include_str!("report/report.js");
 
-/// The page. Samples are read once, oldest first.
+/// Renders the page. The samples are read once, oldest first.
 pub fn report(run: &Run, samples: impl IntoIterator<Item = Sample>, style: &TermStyle) -> String {
     let times = times::Times::gather(run, samples, style);
     let mut html = Html::default();

@@ -15,24 +15,24 @@ use serde::Serialize;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
-/// How much of the last output `runs show` repeats.
+/// `runs show` prints at most this many lines of the last output.
 const MAX_OUTPUT_LINES: usize = 15;
-/// How many events it lists; a long run's first ones matter less than its last.
+/// `runs show` prints at most this many events, the last ones.
 const MAX_EVENT_LINES: usize = 40;
-/// The time before each of them, with its margins.
+/// The width of the time before each event, with its margins.
 const TIME_COLUMNS: usize = 12;
 
-/// One run, as the list tells it.
+/// One row of the list of runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunRow {
     pub run: String,
-    /// RFC 3339.
+    /// The start of the run, in RFC 3339.
     pub started: Option<String>,
     pub seconds: f64,
     pub end: EndKind,
     pub peak_bytes: Option<u64>,
     pub command: Vec<String>,
-    /// Ready to paste.
+    /// The command, quoted for a shell.
     #[serde(skip)]
     command_line: String,
     #[serde(skip)]
@@ -66,7 +66,7 @@ impl RunRow {
     }
 }
 
-/// The table of `antifreeze runs`, in the order given, without a line break at the end.
+/// Renders the table of `antifreeze runs`, in the order given, without a line break at the end.
 pub fn table(rows: &[RunRow], style: &TermStyle) -> String {
     if rows.is_empty() {
         return "no runs yet: antifreeze run -- python train.py".into();
@@ -94,7 +94,7 @@ pub fn table(rows: &[RunRow], style: &TermStyle) -> String {
     style.glyphs.render(text.join("\n"))
 }
 
-/// One run in full: the verdict, then what it rests on.
+/// Renders one run in full: the verdict, then its evidence.
 pub fn show(
     verdict: &Verdict,
     facts: &Facts,
@@ -166,7 +166,7 @@ fn rungs(facts: &Facts, summary: &RunSummary) -> Option<String> {
     titled("time on each rung", list)
 }
 
-/// How long the run stood on each rung but the first, of those that it stood on.
+/// The time on each rung of the ladder above the first, without the rungs that the run never reached.
 pub(crate) fn rung_times(facts: &Facts, summary: &RunSummary) -> Vec<(Rung, Duration)> {
     let time = |shown: Rung| {
         let same = Rung::ALL
@@ -182,7 +182,7 @@ pub(crate) fn rung_times(facts: &Facts, summary: &RunSummary) -> Vec<(Rung, Dura
         .collect()
 }
 
-/// What the trainer said of itself.
+/// What the shim reported about the training.
 fn training(facts: &Facts, verdict: &Verdict, summary: &RunSummary) -> Option<String> {
     let told = &facts.shim;
     let mut list = Vec::new();
@@ -266,7 +266,7 @@ fn largest(summary: &RunSummary, style: &TermStyle) -> Option<String> {
     )
 }
 
-/// Why the processes add up to more than the peak.
+/// Explains why the processes add up to more than the peak.
 pub(crate) fn shared_note(peak: &Peak) -> String {
     format!(
         "together {}: they share the rest",

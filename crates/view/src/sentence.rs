@@ -10,25 +10,25 @@ use antifreeze_sense::{Pid, ProcessName};
 use antifreeze_text::{sanitize, signal, units};
 use std::time::Duration;
 
-/// How much the reader wants to hear.
+/// How much is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// Only what was done to the run.
+    /// Only actions that affect the run.
     Quiet,
-    /// What changed, one line each.
+    /// One line for each change.
     #[default]
     Normal,
-    /// Everything.
+    /// Every event.
     Verbose,
 }
 
-/// The sentence for an event; None when it deserves none at this level.
+/// The sentence for an event; None if the event is not printed at this level.
 pub fn sentence(event: &Event, facts: &Facts, detail: Detail) -> Option<String> {
     let (level, text) = sentence_with_level(event, facts)?;
     (detail >= level).then_some(text)
 }
 
-/// The sentence, and the level from which on it is said.
+/// The sentence for an event, and the lowest level at which it is printed.
 pub(crate) fn sentence_with_level(event: &Event, facts: &Facts) -> Option<(Detail, String)> {
     use Detail::{Normal, Quiet, Verbose};
     // What the trainer had said by then: the sentence is the same while the run lasts and ever after.
@@ -229,7 +229,7 @@ fn rung(
     }
 }
 
-/// "`outputs` (train.py:14) holds 3.2 GB", of the name that grows, where it is known.
+/// Names the variable that grows, if it is known: "`outputs` (train.py:14) holds 3.2 GB".
 fn holder(known: &ShimReport, facts: &Facts) -> Option<String> {
     let suspect = known.suspect()?;
     let holder = suspect.holder;
@@ -238,7 +238,7 @@ fn holder(known: &ShimReport, facts: &Facts) -> Option<String> {
     Some(format!("`{name}` ({place}) {}", suspect.does()))
 }
 
-/// The rung that the run stands on: without a brake the rung of that name is one more warning.
+/// The rung to show: without a brake, the brake's rung is shown as a warning.
 pub(crate) fn shown_rung(rung: Rung, facts: &Facts) -> Rung {
     match rung {
         Rung::Brake if facts.has_no_brake => Rung::Warn,
@@ -246,7 +246,7 @@ pub(crate) fn shown_rung(rung: Rung, facts: &Facts) -> Rung {
     }
 }
 
-/// The rung's word, as the documentation uses it.
+/// The name of a rung, as the documentation uses it.
 pub fn rung_name(rung: Rung) -> &'static str {
     match rung {
         Rung::Calm => "calm",
@@ -288,7 +288,7 @@ fn walled(pid: Pid, name: ProcessName, bytes: u64, facts: &Facts) -> String {
     )
 }
 
-/// What the trainer itself said of its save.
+/// The checkpoint as the shim reported it.
 fn by_trainer(known: &ShimReport) -> String {
     let Some(saved) = &known.saved else {
         return String::new();
@@ -335,7 +335,7 @@ fn resumed(trigger: Trigger, millis: u64) -> String {
     format!("resumed after a pause of {}{reason}", time(millis))
 }
 
-/// "exit code 1", "SIGKILL".
+/// Formats a wait status as "exit code 1" or "SIGKILL".
 pub(crate) fn exit(status: u32) -> String {
     match signal::Exit::from_status(status) {
         signal::Exit::Code(code) => format!("exit code {code}"),

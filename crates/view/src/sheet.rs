@@ -5,7 +5,7 @@ use antifreeze_text::{TermStyle, sanitize};
 use unicode_width::UnicodeWidthStr;
 
 const LABEL_COLUMNS: usize = 9;
-/// No one reads lines much longer than this, however wide the screen is.
+/// Longer lines are hard to read, however wide the terminal is.
 const MAX_COLUMNS: usize = 100;
 
 /// One labelled line.
@@ -31,12 +31,12 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// How wide what stands beside a label may be.
+    /// The width of the text beside a label.
     pub fn room(&self) -> usize {
         self.width.saturating_sub(LABEL_COLUMNS)
     }
 
-    /// All of it, without a line break at the end.
+    /// Returns the lines, without a line break at the end.
     pub fn finish(self) -> String {
         self.style.glyphs.render(self.lines.join("\n"))
     }
@@ -47,7 +47,7 @@ impl<'a> Sheet<'a> {
         self.lines.push(self.style.dim(&format!("{title}{rest}")));
     }
 
-    /// Text that may be broken between words.
+    /// Adds text that may be wrapped between words.
     pub fn text(&mut self, label: &str, text: &str) {
         let mut label = label;
         for line in wrap(text, self.room()) {
@@ -56,15 +56,15 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// A line to be copied: broken by the terminal, if at all, and never by us. A verdict
-    /// may have been read from a file, so its words are as little trusted as a name.
+    /// Adds a line to be copied, which only the terminal may wrap. A verdict
+    /// may come from a file, so its text is escaped like a name.
     pub fn whole(&mut self, label: &str, text: &str) {
         let label = self.style.bold(&pad(label, LABEL_COLUMNS));
         self.lines
             .push(format!("{label}{}", sanitize::escape(text.as_bytes())));
     }
 
-    /// Lines of code to be copied, below a label.
+    /// Adds lines of code to be copied, below a label.
     pub fn code(&mut self, code: &str) {
         let label = pad("", LABEL_COLUMNS);
         for line in sanitize::code_lines(code) {
@@ -72,7 +72,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// A line to be copied and a remark, beside it where there is room, else below.
+    /// Adds a line to be copied and a note, beside it if it fits and below it otherwise.
     pub fn with_note(&mut self, label: &str, text: &str, note: &str) {
         if LABEL_COLUMNS + text.width() + 4 + note.width() <= self.width {
             self.whole(label, &format!("{text}    {note}"));

@@ -9,9 +9,9 @@ use antifreeze_sense::Stamp;
 use antifreeze_text::{Glyphs, units};
 use std::time::Duration;
 
-/// Between two lines about refused requests.
+/// The shortest time between two lines about refused requests.
 const REFUSAL_GAP: Duration = Duration::from_secs(10);
-/// Between two warnings of the same growth, unless the time left has halved.
+/// The shortest time between two warnings of the same growth, unless the remaining time has halved.
 const WARNING_GAP: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Speaker {
     refused_since: u64,
     warned: Option<(Stamp, u64)>,
     braked: bool,
-    /// Steps that had been made when it was last said that it stands still.
+    /// The number of steps when a lack of progress was last printed.
     still_at: Option<u64>,
     degradations_said: Vec<Degradation>,
 }
@@ -41,7 +41,7 @@ impl Speaker {
         }
     }
 
-    /// The line for an event, if it deserves one now.
+    /// The line for an event; None if it is not printed now.
     pub fn line_for(&mut self, event: &Event, facts: &Facts) -> Option<String> {
         let is_news = match event.kind {
             EventKind::RequestRefused { .. } if self.refusal_said.is_some() => {
@@ -77,7 +77,7 @@ impl Speaker {
         sentence(event, facts, self.detail).map(|line| self.glyphs.render(line))
     }
 
-    /// The summary of refusals that is due by now, if any; ask from time to time.
+    /// The summary of refusals, if one is due by now. To be called periodically.
     pub fn due_refusals(&mut self, now: Stamp) -> Option<String> {
         let said = self.refusal_said?;
         if between(said, now) < REFUSAL_GAP {
@@ -88,7 +88,7 @@ impl Speaker {
         Some(line)
     }
 
-    /// What was held back, at the end of the run.
+    /// The summary of refusals that were not printed, for the end of the run.
     pub fn remaining_refusals(&mut self) -> Option<String> {
         match std::mem::take(&mut self.refused_since) {
             0 => None,

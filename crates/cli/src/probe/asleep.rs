@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The power files of each card.
+/// The power files of each GPU.
 pub struct Slots(Vec<PathBuf>);
 
 impl Slots {
@@ -11,14 +11,14 @@ impl Slots {
     pub fn open(sys: &Path) -> Slots {
         let devices = fs::read_dir(sys.join("bus/pci/devices"));
         let devices = devices.into_iter().flatten().flatten();
-        let cards = devices.map(|entry| entry.path()).filter(|device| {
-            // A card has more than one face on the bus, its sound among them; 03 is the one that shows and computes.
+        let gpus = devices.map(|entry| entry.path()).filter(|device| {
+            // A GPU has several functions on the bus, such as its audio device; class 03 displays and computes.
             is(&device.join("vendor"), "0x10de") && begins(&device.join("class"), "0x03")
         });
-        Slots(cards.map(|device| device.join("power")).collect())
+        Slots(gpus.map(|device| device.join("power")).collect())
     }
 
-    /// No one is awake. Where none is seen on the bus, as under WSL, nothing is known to sleep.
+    /// Whether every GPU is asleep. False if none is visible on the bus, as under WSL.
     pub fn are_all_asleep(&self) -> bool {
         !self.0.is_empty()
             && self
@@ -27,7 +27,7 @@ impl Slots {
                 .all(|power| is(&power.join("runtime_status"), "suspended"))
     }
 
-    /// One of them falls asleep when it is left alone.
+    /// Whether one of the GPUs is suspended when it is idle.
     pub fn may_sleep(&self) -> bool {
         self.0
             .iter()

@@ -19,26 +19,26 @@ use rustix::thread::futex;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 
-/// Between two looks. Asking ten times a second was seen to slow cards down.
+/// The time between two reads. Ten reads a second were measured to slow GPUs down.
 const READ_INTERVAL: Duration = Duration::from_secs(2);
-/// While nothing is done on a card that may fall asleep: asking would keep it awake.
+/// The time between two reads of an idle GPU that may be suspended: reading keeps it awake.
 const IDLE_READ_INTERVAL: Duration = Duration::from_secs(20);
-/// Looks in a row at which nothing was done on any card, before it may sleep.
+/// The number of idle reads in a row before a GPU may be suspended.
 const READS_BEFORE_IDLE: u32 = 5;
-/// How often somebody who died without a word is noticed.
+/// How often the probe checks whether the guard has died.
 const WATCH_INTERVAL: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
-/// As far back as the command.
+/// The same niceness as the command's default.
 const NICENESS: i32 = 10;
 
-/// Whether there is a driver to ask.
+/// Whether an NVIDIA driver is installed.
 pub fn has_driver() -> bool {
     nvidia::has_driver()
 }
 
-/// Reads until the guard is gone.
+/// Reads the GPUs until the guard is gone.
 pub fn probe(memory: [RawFd; 2]) -> Result<(), String> {
     // SAFETY: the front opened them for us, and nothing else owns the numbers.
     let [page, state] = memory.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
@@ -58,8 +58,8 @@ pub fn probe(memory: [RawFd; 2]) -> Result<(), String> {
     unsafe { libc::_exit(0) }
 }
 
-/// Returns when nobody needs us any more. While the front lives, a dead guard will be replaced, however long that takes
-/// on a machine that struggles.
+/// Returns when the run has ended. While the front lives, a dead guard will be replaced, however long that takes
+/// on an overloaded machine.
 fn watch(shared: Shared) {
     let head = shared.head();
     let started = monotonic_ns();
@@ -122,7 +122,7 @@ fn read_gpus(shared: Shared) {
     }
 }
 
-/// Nothing is computed on any of them.
+/// Whether no GPU is computing.
 fn is_idle(gpus: &Gpus) -> bool {
     gpus.busy_percent.value() == Some(0)
 }

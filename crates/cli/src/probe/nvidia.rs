@@ -9,39 +9,39 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Another library in its place, for tests.
+/// The variable that names another library, for tests.
 const LIBRARY_VARIABLE: &str = "ANTIFREEZE_NVML";
 
-/// Where there is one of these, there is a driver: of the kernel, in a container, under WSL.
+/// Each of these files shows that there is a driver: in the kernel, in a container, or under WSL.
 const DRIVER_FILES: [&str; 3] = [
     "/proc/driver/nvidia/version",
     "/dev/nvidiactl",
     "/usr/lib/wsl/lib/libnvidia-ml.so.1",
 ];
 
-/// Whether there is a driver that could be asked.
+/// Whether an NVIDIA driver is installed.
 pub fn has_driver() -> bool {
     std::env::var_os(LIBRARY_VARIABLE).is_some()
         || DRIVER_FILES.iter().any(|sign| Path::new(sign).exists())
 }
 
-/// Why the driver cannot be asked.
+/// Why the driver cannot be used.
 pub enum Unusable {
-    /// And never will be while we run.
+    /// It cannot be used for as long as this process runs.
     ForEver(Reason),
     Now(Reason),
 }
 
 pub struct Driver {
     nvml: Nvml,
-    /// Cards that fell off the bus. The driver goes on counting them.
+    /// GPUs that fell off the bus. The driver still counts them.
     lost: BTreeSet<u32>,
 }
 
 /// The readings of one GPU.
 #[derive(Clone, Copy, Debug)]
 struct Gpu {
-    /// All that is not free: the driver keeps some for itself, which is as good as used.
+    /// All memory that is not free, including what the driver reserves for itself.
     used: Reading<u64>,
     total: Reading<u64>,
     busy: Reading<u64>,
@@ -100,7 +100,7 @@ impl Driver {
 }
 
 impl Gpu {
-    /// What it tells; an error only where it is not there any more.
+    /// Reads one GPU. Fails only if the GPU is gone.
     fn read(device: &Device<'_>) -> Result<Gpu, NvmlError> {
         let memory = device.memory_info();
         let gpu = Gpu {
@@ -147,8 +147,8 @@ fn reason_of(error: &NvmlError) -> Reason {
     }
 }
 
-/// Memory and power of all together; of the rest the highest. What some tell and others do not is that of those
-/// that do.
+/// Combines GPUs: the sum of memory and power, and the highest of the other values. A value that only some report is
+/// taken from those.
 fn combine(all: &[Gpu], lost: u64) -> Gpus {
     let join = |of: fn(&Gpu) -> Reading<u64>, with: fn(u64, u64) -> u64| {
         let without = all.first().map(of).filter(|first| first.value().is_none());

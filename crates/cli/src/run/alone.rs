@@ -11,13 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Descriptors of a front, or a guard that follows a few processes.
+/// Open files that the front needs, or the guard of a few processes.
 const MIN_OPEN_FILES: u64 = 64;
 /// Processes and threads of front, guard, keeper and probe, and as many again for the command.
 const MIN_PROCESSES: u64 = 64;
 
-/// The limit that leaves the guard no room, as a sentence; None where it can be tried. Limits were raised as far as
-/// possible before.
+/// The limit that is too low for the guard, as a sentence; None if the guard can be started. The limits were raised as
+/// far as possible before.
 pub fn obstacle() -> Option<String> {
     let file_bytes = shared::BYTES.max(crate::embed::guard_bytes()) as u64;
     let below = |resource, least| getrlimit(resource).current.filter(|limit| *limit < least);
@@ -42,7 +42,7 @@ pub fn obstacle() -> Option<String> {
     None
 }
 
-/// Becomes the command. Returns the exit status where that cannot be.
+/// Replaces this process by the command. Returns an exit status only if that fails.
 pub fn run(command: &[OsString], mask: libc::sigset_t, reason: &str) -> u8 {
     complain(&format!("the command runs without a guard: {reason}"));
     let Some((program, arguments)) = command.split_first() else {

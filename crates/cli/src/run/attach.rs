@@ -20,7 +20,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Guards the process until it ends or wants no more, and returns the exit status.
+/// Guards the process until it ends or asks to detach, and returns the exit status.
 pub fn attach(mut arguments: AttachArguments) -> u8 {
     let (message, status) = match attached(&mut arguments) {
         Ok(()) => return 0,
@@ -79,7 +79,7 @@ fn attached(arguments: &mut AttachArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The process, where it may be attached to; else why not.
+/// The process, if it may be attached to; otherwise the reason.
 fn admitted(arguments: &AttachArguments) -> Result<Target, String> {
     let pid = arguments.pid;
     let none = || format!("there is no process {pid}; {FIND_PID_HINT}");
@@ -108,20 +108,20 @@ fn admitted(arguments: &AttachArguments) -> Result<Target, String> {
     }
 }
 
-/// To the process that has us guard it.
+/// The connection to the process that asked to be guarded.
 pub struct Tether;
 
-/// What it says.
+/// A message from the guarded process.
 pub enum Word {
     Nothing,
-    /// It is guarded no more, and what was guarded went well (0) or failed (1).
+    /// Detach: the guarded code succeeded (0) or failed (1).
     Leave(u8),
-    /// It is not at the other end any more.
+    /// The other end is closed.
     Gone,
 }
 
 impl Tether {
-    /// That it is guarded, and what it has to know to take its part in that.
+    /// Reports that the process is guarded, with what its part of antifreeze has to know.
     pub fn say(&self, guard: u32, page: BorrowedFd<'_>, strip: u64, facts: &Facts) {
         let (front, fd) = (std::process::id(), page.as_raw_fd());
         let words = serde_json::json!({
@@ -135,7 +135,7 @@ impl Tether {
         let _ = out.flush();
     }
 
-    /// Why it will not be guarded.
+    /// Reports why the process is not guarded.
     pub fn fail(message: &str) {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{}", serde_json::json!({ "error": message }));

@@ -45,15 +45,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
-/// A guard that dies this often has something wrong with it.
+/// A guard that dies more often is not replaced.
 const MAX_GUARD_RESTARTS: u32 = 5;
-/// What is left of the tree when the root has ended gets this long to end too.
+/// The rest of the process tree gets this long to end after its root.
 const LEFTOVERS_TIMEOUT: Duration = Duration::from_millis(500);
-/// The record gets this long to be closed, on a disk that may be slow.
+/// The guard gets this long to close the record, on a disk that may be slow.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(15);
 /// A reader that has read nothing for this long is not waited for, where a signal has ended the command.
 const READER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Signals are looked for this often while our last lines are written.
+/// Signals are polled this often while the last lines are written.
 const FINISH_WAIT: Duration = Duration::from_millis(20);
 /// Events kept for the verdict of a run that could not be recorded.
 const MAX_REMEMBERED_EVENTS: usize = 1000;
@@ -90,7 +90,7 @@ pub struct Front {
     /// None also when it has ended.
     probe: Option<ProbeProcess>,
     restarts: u32,
-    /// The guard is dead and nobody took its place.
+    /// The guard is dead and was not replaced.
     unguarded: bool,
     speaker: Speaker,
     detail: Detail,
@@ -454,7 +454,7 @@ impl Front {
         }
     }
 
-    /// Takes the guard's new words out of the page.
+    /// Reads the guard's new events from the page.
     fn receive_events(&mut self) {
         let written = self.shared.head().events.load(Acquire);
         let mut bytes = [0; EVENT_BYTES];
@@ -505,7 +505,7 @@ impl Front {
         }
     }
 
-    /// An exception tells it, in the process itself.
+    /// Whether an exception in the process itself reports this event.
     fn is_told_there(&self, kind: &EventKind) -> bool {
         let is_it = match kind {
             EventKind::RequestRefused { .. } | EventKind::StopSent { .. } => true,
@@ -522,8 +522,8 @@ impl Front {
         }
     }
 
-    /// A child of ours ended: the guard, or what the guard left to us when it died.
-    fn somebody_ended(&mut self) {
+    /// Reaps children: the guard, or processes that were reparented to the front when the guard died.
+    fn reap_children(&mut self) {
         let root = self.shared.head().root_pid.load(Acquire);
         let mut guard_ended = false;
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -594,7 +594,7 @@ impl Front {
         self.shared.head().root_status.load(Acquire).checked_sub(1)
     }
 
-    /// Nothing is left to wait for, although nobody saw the root end.
+    /// Whether nothing is left to wait for, although the end of the root was not seen.
     fn all_gone(&self) -> bool {
         self.shared.head().closed.load(Acquire) == 1
     }

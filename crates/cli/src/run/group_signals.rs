@@ -61,7 +61,7 @@ impl GroupListener {
         Some(tally)
     }
 
-    /// Whether somebody has ended it. The front collects it when it comes to that.
+    /// Whether it has ended. The front reaps it later.
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))

@@ -16,18 +16,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const SNAPSHOT_DELAY: Duration = Duration::from_millis(500);
-/// Of a run, that are looked at.
+/// At most this many processes of a run are read.
 const MAX_PROCESSES: usize = 256;
-/// Processes whose stacks are read from outside.
+/// The stacks of at most this many processes are read from outside.
 const MAX_STACKS: usize = 64;
-/// A file of stacks that was written to since this long holds what its process answered just now.
+/// A stack file that was written within this time holds the current stacks of its process.
 const MAX_STACK_FILE_AGE: Duration = Duration::from_secs(10);
 
-/// In a thread of its own: it may take a while. What cannot be seen is left out. The stacks of processes that do not
-/// write them themselves, such as the workers of a loader, are read from outside.
+/// Records a snapshot in a thread of its own, because it may take a while. What cannot be read is left out. Stacks
+/// of processes that do not write them themselves, such as the workers of a loader, are read from outside.
 pub fn record_in_background(root: u32, folder: PathBuf) {
     let record = move || {
-        // Those who were asked for their stacks are done with it by then.
+        // Processes that were asked for their stacks have written them by then.
         std::thread::sleep(SNAPSHOT_DELAY);
         let pids = tree(root);
         let _ = append(
@@ -44,7 +44,7 @@ fn append(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// A process and all that came from it.
+/// A process and its descendants.
 fn tree(root: u32) -> Vec<u32> {
     let mut pids = vec![root];
     let mut next = 0;

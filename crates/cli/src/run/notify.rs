@@ -10,7 +10,7 @@ pub fn deserves_notification(kind: &EventKind) -> bool {
     )
 }
 
-/// Tells the desktop, and waits for nobody.
+/// Shows a notification, without waiting for it.
 pub fn notify(sentence: &str) {
     let desktop = ["DISPLAY", "WAYLAND_DISPLAY"]
         .iter()

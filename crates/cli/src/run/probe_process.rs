@@ -56,7 +56,7 @@ impl ProbeProcess {
         Ok(ProbeProcess { pid })
     }
 
-    /// Ends it: there is no run to watch cards for.
+    /// Ends the probe: there is no run whose GPUs it would read.
     pub fn end(self) {
         let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
         let _ = waitpid(Some(self.pid), WaitOptions::empty());

@@ -8,10 +8,10 @@ use antifreeze_lint::target_machine::TargetMachine;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Lines that are said before the run; the last says where the rest is.
+/// At most this many lines are printed before the run; the last one names the command for the rest.
 const MAX_LINES: usize = 3;
 
-/// The Python script that a command starts, if that can be told from its words:
+/// The Python script that a command starts, if its arguments show it:
 /// `python train.py`, `python -u -X dev train.py`, `torchrun --nproc-per-node 2 train.py`,
 /// `./train.py`.
 pub fn script_of(command: &[OsString], folder: &Path) -> Option<PathBuf> {
@@ -28,7 +28,7 @@ pub fn script_of(command: &[OsString], folder: &Path) -> Option<PathBuf> {
     is_file_given.then(|| PathBuf::from(script))
 }
 
-/// What to say about the script, line by line.
+/// The warnings about the script, line by line.
 pub fn warnings(
     script: &Path,
     folder: &Path,

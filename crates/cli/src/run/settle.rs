@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A reader that does not read keeps nobody waiting for longer.
+/// A reader that does not read is waited for at most this long.
 const READER_TIMEOUT: Duration = Duration::from_millis(500);
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 const AT_ONCE: rustix::time::Timespec = rustix::time::Timespec {
@@ -35,7 +35,7 @@ impl Settling {
         })
     }
 
-    /// Waits until what was printed before is passed on.
+    /// Waits until the output that was printed before is forwarded.
     pub fn wait(&self) {
         let began = Instant::now();
         // A relay may have read something that it has not counted yet, hence twice.

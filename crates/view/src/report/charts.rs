@@ -5,11 +5,11 @@ use antifreeze_sense::{Reading, Sample};
 
 pub(crate) struct Chart {
     pub title: &'static str,
-    /// What the chart shows, for who cannot see it and for who sees it first.
+    /// What the chart shows, also for screen readers.
     pub tells: &'static str,
     pub unit: Unit,
     pub lines: &'static [Line],
-    /// Another chart of the same, drawn where this one has nothing to show.
+    /// The chart that replaces this one if it has no data.
     pub instead: Option<&'static Chart>,
 }
 
@@ -18,25 +18,25 @@ pub(crate) struct Line {
     pub measure: Measure,
 }
 
-/// How a line's values come from samples.
+/// How the value of a line is read from a sample.
 #[derive(Clone, Copy)]
 pub(crate) enum Measure {
-    /// As they are; what matters is the largest of a bucket,
+    /// The value itself; a bucket is drawn at its largest value.
     High(fn(&Sample) -> Reading<f64>),
-    /// or the smallest.
+    /// The value itself; a bucket is drawn at its smallest value.
     Low(fn(&Sample) -> Reading<f64>),
-    /// An amount that only grows, by another that does, mostly time. What matters is the mean.
+    /// The increase of a counter per unit of another one, mostly time; a bucket is drawn at its mean.
     Rate(Rate),
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Rate {
     pub amount: fn(&Sample) -> Reading<f64>,
-    /// None stands for seconds.
+    /// The counter to divide by; None means seconds.
     pub per: Option<fn(&Sample) -> Reading<f64>>,
-    /// No share of a whole is larger.
+    /// The largest possible rate.
     pub most: f64,
-    /// So much of the amount is waited for, though not for ever.
+    /// A rate is computed once the counter has grown by this much, or after a timeout.
     pub enough: f64,
 }
 

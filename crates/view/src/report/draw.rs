@@ -32,7 +32,7 @@ fn class(classes: &[&'static str; 6], index: usize) -> Value<'static> {
     Value::Ours(classes[index % classes.len()])
 }
 
-/// A straight line across a chart, from one share of the time and value to another.
+/// A straight line across a chart, between two points given as shares of the time and the value axis.
 pub(crate) struct Rule {
     pub name: String,
     pub class: &'static str,
@@ -81,7 +81,7 @@ pub(crate) fn chart(html: &mut Html, shown: &Shown<'_>, rules: &[Rule], marks: &
     html.close("svg").close("figure");
 }
 
-/// What the trainer was at: shares that add up to one.
+/// Draws the training phases as shares that add up to one.
 pub(crate) fn phases(html: &mut Html, shares: &[Option<Shares>], marks: &Marks) {
     html.open("figure", &[])
         .raw("<figcaption><h3>Training phases</h3>");
@@ -174,7 +174,7 @@ fn extreme(measure: Measure, track: &Track) -> Option<(&'static str, f64)> {
     }
 }
 
-/// The chart in a sentence.
+/// Describes the chart in a sentence, for screen readers.
 fn described(shown: &Shown<'_>) -> String {
     let lines = shown.lines.iter().filter_map(|(line, track)| {
         let (word, value) = extreme(line.measure, track)?;
@@ -228,12 +228,12 @@ fn curve(html: &mut Html, index: usize, measure: Measure, track: &Track, scale: 
     path(html, class(&STROKES, index), &line);
 }
 
-/// Where a value is drawn; at the top and at the bottom there is room for a stroke.
+/// The vertical position of a value. The top and the bottom leave space for a stroke.
 fn level(scale: &Scale, value: f64) -> f64 {
     1.0 + (1.0 - scale.place(value)) * (HEIGHT - 2.0)
 }
 
-/// What of a bucket is drawn as the line.
+/// The value of a bucket at which the line is drawn.
 pub(crate) fn matters(measure: Measure, seen: &Seen) -> f64 {
     match measure {
         Measure::High(_) => seen.high,

@@ -10,10 +10,10 @@ use antifreeze_text::layout::cut;
 use antifreeze_text::{TermStyle, units};
 use std::time::Duration;
 
-/// A long run's first events matter less than its last.
+/// At most this many events are listed, the last ones.
 const MAX_ROWS: usize = 300;
 const MAX_COLUMNS: usize = 600;
-/// In longer runs a time of day does not tell which day.
+/// Times in longer runs are shown with their date.
 const SHOW_DATE_AFTER: Duration = Duration::from_secs(20 * 60 * 60);
 
 pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
@@ -62,7 +62,7 @@ pub(crate) fn section(html: &mut Html, run: &Run, style: &TermStyle) {
     html.raw("</section>");
 }
 
-/// How long the guard stood on each rung but the first.
+/// Adds the time on each rung of the ladder above the first.
 fn rungs(html: &mut Html, run: &Run) {
     let stood = rung_times(&run.facts, &run.summary);
     if stood.is_empty() {

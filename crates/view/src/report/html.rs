@@ -5,12 +5,12 @@
 use antifreeze_text::sanitize;
 use std::fmt::Write;
 
-/// No piece of text is longer, in characters; a list of lines may have many pieces.
+/// The longest piece of text, in characters; a list of lines may have many pieces.
 const MAX_TEXT_CHARS: usize = 2_000;
-/// No code to copy has more lines, or lines that are indented further.
+/// The largest number of lines of code to copy, and their deepest indentation.
 const MAX_CODE_LINES: usize = 100;
 const MAX_INDENT_COLUMNS: usize = 200;
-/// All text together, in bytes. What comes after it is cut to nothing.
+/// The largest size of all untrusted text together. Text after it is left out.
 const MAX_TOTAL_BYTES: usize = 600_000;
 
 #[derive(Default)]
@@ -19,10 +19,10 @@ pub(crate) struct Html {
     strangers: usize,
 }
 
-/// Names are ours; values may be anybody's.
+/// An attribute: its name is from this source, its value may be untrusted.
 pub(crate) type Attributes<'a> = &'a [(&'static str, Value<'a>)];
 
-/// The value of an attribute. A text that was put together at run time can only be `Text`.
+/// The value of an attribute. Text that is built at run time can only be `Text`.
 #[derive(Clone, Copy)]
 pub(crate) enum Value<'a> {
     Ours(&'static str),
@@ -79,19 +79,19 @@ fn hundredths(number: f64) -> f64 {
 }
 
 impl Html {
-    /// Markup of ours.
+    /// Adds markup from this source.
     pub fn raw(&mut self, ours: &'static str) -> &mut Html {
         self.page.push_str(ours);
         self
     }
 
-    /// Anybody's text, on one line.
+    /// Adds untrusted text, on one line.
     pub fn text(&mut self, anyones: &str) -> &mut Html {
         self.limited(anyones, MAX_TEXT_CHARS);
         self
     }
 
-    /// Lines of code to copy, each escaped by itself.
+    /// Adds lines of code to copy, each escaped by itself.
     pub fn code(&mut self, code: &str) -> &mut Html {
         self.raw("<code>");
         for (number, line) in code.split('\n').take(MAX_CODE_LINES).enumerate() {
@@ -109,7 +109,7 @@ impl Html {
         self.raw("</code>")
     }
 
-    /// Anybody's text in which `names` stand between backticks, as our sentences have them.
+    /// Adds untrusted text in which `names` in backticks become code.
     pub fn prose(&mut self, anyones: &str) -> &mut Html {
         let mut parts = anyones.split('`').enumerate().peekable();
         while let Some((index, part)) = parts.next() {
@@ -162,7 +162,7 @@ impl Html {
         self.text(text).close(name)
     }
 
-    /// A block of data for our script, which no string in it can end.
+    /// Adds a block of data for the page's script. No string in it can end the block.
     pub fn data(&mut self, class: &'static str, json: &impl serde::Serialize) -> &mut Html {
         self.open(
             "script",

@@ -9,9 +9,9 @@ use antifreeze_diagnose::verdict::phrases::process;
 use antifreeze_diagnose::verdict::place::{user_file, user_place};
 use antifreeze_text::{TermStyle, sanitize, units};
 
-/// The smaller holders explain nothing.
+/// At most this many names are listed, the largest ones.
 const MAX_HOLDERS: usize = 20;
-/// How much of the last output is repeated.
+/// At most this many lines of the last output are shown.
 const MAX_OUTPUT_LINES: usize = 200;
 
 pub(crate) fn memory(html: &mut Html, run: &Run, style: &TermStyle) {
@@ -69,7 +69,7 @@ pub(crate) fn memory(html: &mut Html, run: &Run, style: &TermStyle) {
     html.raw("</section>");
 }
 
-/// The name in the list that holds this one too, so that it is not added up with it.
+/// The listed name that contains this one, so that the two are not added up.
 fn part_of<'a>(inner: &Holder, names: &[&'a Holder]) -> Option<&'a Holder> {
     let holds = |outer: &&&Holder| {
         let rest = inner.name.strip_prefix(outer.name.as_str());
@@ -214,7 +214,7 @@ pub(crate) fn stacks(html: &mut Html, stacks: &[u8]) {
     printed(html, "stacks", "Thread stacks", stacks);
 }
 
-/// The end of what somebody printed, as it stood on the screen.
+/// Adds the end of some output, as it appeared on the terminal.
 fn printed(html: &mut Html, id: &'static str, title: &str, bytes: &[u8]) {
     let bytes = bytes.trim_ascii_end();
     if bytes.is_empty() {
@@ -238,7 +238,7 @@ fn printed(html: &mut Html, id: &'static str, title: &str, bytes: &[u8]) {
     html.raw("</pre></section>");
 }
 
-/// "1,200,000".
+/// Formats a number with thousands separators: "1,200,000".
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);

@@ -12,13 +12,13 @@ use antifreeze_sense::Phase;
 use antifreeze_text::layout::cut;
 use std::collections::BTreeMap;
 
-/// A title is read at a glance; the table has the whole sentence.
+/// A longer title is cut; the table of events has the whole sentence.
 const TITLE_COLUMNS: usize = 120;
-/// Of more than this in one bucket, the rest is counted.
+/// A mark names at most this many events of its bucket and counts the others.
 const MAX_TEXTS_PER_MARK: usize = 2;
-/// Of more than this, nobody asks which matters most.
+/// The level of a mark is taken from at most this many events.
 const MAX_EVENTS_PER_MARK: usize = 20;
-/// The last ones matter most.
+/// At most this many marks are drawn, the last ones.
 const MAX_MARKS: usize = 150;
 
 pub(crate) struct Marks {
@@ -30,7 +30,7 @@ pub(crate) struct Marks {
 struct Mark {
     seconds: f64,
     place: f64,
-    /// How much it matters: the most that any of its events does.
+    /// The level of its most important event.
     level: Detail,
     texts: Vec<String>,
     more: usize,
@@ -95,7 +95,7 @@ impl Marks {
         }
     }
 
-    /// For the script: seconds and words.
+    /// The marks for the page's script: seconds and text.
     pub fn labels(&self) -> Vec<(f64, String)> {
         let told = |mark: &Mark| ((mark.seconds * 1e3).round() / 1e3, mark.text());
         self.marks.iter().map(told).collect()
@@ -128,7 +128,7 @@ impl Mark {
     }
 }
 
-/// Stretches in which it mostly evaluated or saved.
+/// The stretches of time that were mostly evaluation or saving.
 fn shades(phases: &[Option<Shares>]) -> Vec<Shade> {
     let mut shades: Vec<Shade> = Vec::new();
     let count = phases.len() as f64;

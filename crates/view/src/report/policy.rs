@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// The content of the `Content-Security-Policy`.
+/// The value of the `Content-Security-Policy`.
 pub(crate) fn policy(style: &str, script: &str) -> String {
     format!(
         "default-src 'none'; base-uri 'none'; form-action 'none'; style-src '{}'; script-src '{}'",

@@ -3,16 +3,16 @@
 
 use antifreeze_sense::Stamp;
 
-/// More than this no screen shows side by side.
+/// The largest number of buckets; no screen shows more side by side.
 pub(crate) const MAX_BUCKETS: u64 = 600;
-/// The guard looks no more often.
+/// The shortest bucket; the guard takes samples no more often.
 const MIN_BUCKET_NS: u64 = 100_000_000;
-/// A gap is a gap when it is longer than this, and than several times the pace before it:
-/// older looks are kept more sparsely.
+/// A time without samples is a gap if it is longer than this and than several sampling intervals before it:
+/// older samples are kept more sparsely.
 const GAP_SECONDS: f64 = 15.0;
 const GAP_INTERVALS: usize = 5;
 
-/// The time that all charts share, in buckets.
+/// The time axis that all charts share, divided into buckets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     begin: u64,
@@ -54,9 +54,9 @@ impl Axis {
         (bucket as f64 + 0.5) / self.count as f64
     }
 
-    /// How many buckets may lie empty between two looks before it is a gap.
+    /// How many empty buckets between two samples are not yet a gap.
     fn gap(&self, pace: Option<usize>) -> usize {
-        // Of the first two looks nobody knows how far apart they should be.
+        // The interval is not known before the third sample.
         let Some(pace) = pace else { return usize::MAX };
         let long = GAP_SECONDS / self.seconds() * self.count as f64;
         (long as usize)
@@ -65,7 +65,7 @@ impl Axis {
     }
 }
 
-/// What was seen within a bucket.
+/// The values within a bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub low: f64,
@@ -103,7 +103,7 @@ impl Seen {
     }
 }
 
-/// One value over the time of a run.
+/// One value over the whole run.
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
     axis: Axis,

@@ -1,12 +1,12 @@
 //! Maps values to positions on an axis, with ticks at round values: 1, 2 and 5 times a power of ten for amounts, and
 //! units of the clock for times.
 
-/// What a chart's numbers mean.
+/// The unit of a chart's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Bytes,
     BytesPerSecond,
-    /// Of one, shown as percent.
+    /// A fraction of 1, shown as a percentage.
     Share,
     Celsius,
     Watts,
@@ -14,7 +14,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// The word that the script knows it by.
+    /// The name of the unit in the page's script.
     pub fn word(self) -> &'static str {
         match self {
             Unit::Bytes => "bytes",
@@ -39,7 +39,7 @@ impl Unit {
         }
     }
 
-    /// What an axis shows at least, so that noise near nothing is not blown up to a drama.
+    /// The smallest range of an axis, so that noise near zero is not magnified.
     fn least(self) -> f64 {
         match self {
             Unit::Bytes => 1e6,
@@ -52,7 +52,7 @@ impl Unit {
     }
 }
 
-/// An axis of amounts.
+/// The value axis of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scale {
     low: f64,
@@ -61,7 +61,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// For values within these bounds, in about so many parts. Amounts begin at 0; degrees do not, for 0 °C means nothing.
+    /// Creates an axis for values within these bounds, with about `parts` steps. Only temperatures may start above 0.
     pub fn fit(unit: Unit, smallest: f64, largest: f64, parts: f64) -> Scale {
         let largest = largest.clamp(0.0, 1e25);
         let low = match unit {
@@ -84,7 +84,7 @@ impl Scale {
         }
     }
 
-    /// Where a value stands: 0 at the bottom, 1 at the top.
+    /// The position of a value: 0 at the bottom, 1 at the top.
     pub fn place(&self, value: f64) -> f64 {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }

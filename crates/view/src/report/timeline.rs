@@ -7,15 +7,15 @@ use antifreeze_diagnose::time::timestamp;
 use antifreeze_sense::{Phase, Reading, Sample, Stamp};
 use jiff::tz::TimeZone;
 
-/// Rates over less than this are mostly noise.
+/// The shortest time over which a rate is computed; shorter ones are mostly noise.
 const MIN_RATE_SECONDS: f64 = 1.0;
-/// No rate is waited for longer than this.
+/// A rate is computed after this time at the latest.
 const MAX_RATE_SECONDS: f64 = 30.0;
-/// What is left at the end of a run may be shorter.
+/// The shortest time for the last rate of a run.
 const MIN_LAST_RATE_SECONDS: f64 = 0.2;
-/// The clock was set, or the machine slept, when it moved by this much against the other.
+/// The wall clock was set, or the machine slept, if it moved by this much against the monotonic clock.
 const CLOCK_MOVE_SECONDS: f64 = 1.0;
-/// How often that may happen; what comes later goes by the last.
+/// At most this many moves of the clock are kept; later ones are ignored.
 const MAX_CLOCK_MOVES: usize = 64;
 
 pub(crate) const PHASES: [(Phase, &str); 6] = [
@@ -27,9 +27,9 @@ pub(crate) const PHASES: [(Phase, &str); 6] = [
     (Phase::Saving, "saving"),
 ];
 
-/// A share for each of them.
+/// The share of each phase.
 pub(crate) type Shares = [f64; PHASES.len()];
-/// In so many parts the shares of the phases are shown, or in fewer that have some looks each.
+/// The phases are drawn in at most this many parts, each of which has enough samples.
 const MAX_PHASE_PARTS: usize = 120;
 const SAMPLES_PER_PHASE_PART: usize = 4;
 
@@ -39,7 +39,7 @@ pub(crate) struct Timeline {
     pub begin: f64,
     zone: TimeZone,
     charts: Vec<(&'static Chart, Vec<Gathered>)>,
-    /// Looks at each phase, bucket by bucket.
+    /// The number of samples in each phase, for each bucket.
     phases: Vec<[u32; PHASES.len()]>,
     /// From each of these seconds on, so much is to be added to get to the seconds that the
     /// reader's clock counts from 1970.
@@ -116,7 +116,7 @@ impl Timeline {
         }
     }
 
-    /// There are no more samples.
+    /// Ends the timeline: there are no more samples.
     pub fn close(&mut self) {
         for gathered in self.charts.iter_mut().flat_map(|(_, lines)| lines) {
             gathered.close();
@@ -154,7 +154,7 @@ impl Timeline {
     }
 
     /// The share of each phase over the time, in fewer and wider parts than the buckets: a
-    /// share of a single look means nothing. None where nothing is known.
+    /// share of a single sample means nothing. None if nothing is known.
     pub fn phases(&self) -> Option<Vec<Option<Shares>>> {
         let shares = |buckets: &[[u32; PHASES.len()]]| {
             let mut sums = Shares::default();
@@ -178,7 +178,7 @@ impl Timeline {
     }
 }
 
-/// A chart with something to show.
+/// A chart that has data.
 pub(crate) struct Shown<'a> {
     pub chart: &'static Chart,
     pub lines: Vec<(&'static Line, &'a Track)>,

@@ -16,15 +16,15 @@ use antifreeze_text::{TermStyle, units};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Runs longer than this are shown at their end once more,
+/// The last minutes of runs longer than this are shown again.
 const SHOW_END_AFTER: Duration = Duration::from_secs(30 * 60);
-/// so many seconds of it,
+/// The length of the stretch at the end that is shown again.
 const END_SECONDS: u64 = 5 * 60;
-/// a second in each bucket.
+/// The buckets of that stretch, one for each second.
 const END_BUCKETS: u64 = 300;
-/// Labels of the axis, until the script knows the page's width.
+/// The number of labels on the axis, until the script knows the page's width.
 const AXIS_LABELS: f64 = 4.0;
-/// The shim's own errors, of which the first tells most.
+/// At most this many errors of the shim are listed, the first ones.
 const MAX_FAULTS: usize = 5;
 
 pub(crate) struct Times {
@@ -76,7 +76,7 @@ impl Times {
         }
     }
 
-    /// What could not be seen, and why: a chart that is missing is no proof of calm.
+    /// Lists what could not be seen, and why: a missing chart does not mean that there was no problem.
     pub fn unseen(&self, html: &mut Html, run: &Run) {
         let shown = self.whole.charts();
         let mut list: Vec<String> = Vec::new();
@@ -254,7 +254,7 @@ fn leak(run: &Run, track: &Track, axis: &Axis) -> Option<Rule> {
     })
 }
 
-/// What the script needs to tell values and to zoom.
+/// The data with which the page's script shows values and zooms.
 #[derive(Serialize)]
 struct Data {
     /// Seconds into the run at which it begins, and for which it goes on.
@@ -334,7 +334,7 @@ impl Data {
     }
 }
 
-/// No more digits than are shown.
+/// Rounds to the digits that are shown.
 fn short(value: f64) -> f64 {
     if value.abs() >= 1e5 {
         let unit = 10f64.powf(value.abs().log10().floor() - 4.0);

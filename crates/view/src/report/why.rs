@@ -10,7 +10,7 @@ use antifreeze_diagnose::time::timestamp;
 use antifreeze_diagnose::verdict::{Cause, EndKind};
 use antifreeze_text::{TermStyle, units};
 
-/// No verdict of ours has more; one that was read from elsewhere may.
+/// At most this many items are listed. Only a verdict from elsewhere can have more.
 const MAX_ITEMS: usize = 12;
 
 pub(crate) fn header(html: &mut Html, run: &Run, title: &str, style: &TermStyle) {
@@ -150,7 +150,7 @@ fn cause(html: &mut Html, cause: &Cause, place: usize) {
     html.raw("</article>");
 }
 
-/// A line to copy, with the button for it.
+/// Adds a line to copy, with a copy button.
 fn paste(html: &mut Html, code: &str, id: &str) {
     html.raw("<div class=\"paste\">");
     html.open("pre", &[("id", Value::Text(id)), ("tabindex", "0".into())]);
@@ -166,7 +166,7 @@ fn paste(html: &mut Html, code: &str, id: &str) {
     html.raw("Copy</button></div>");
 }
 
-/// The command to run next, and what was saved.
+/// Adds the last checkpoint and the command that continues from it.
 fn next(html: &mut Html, run: &Run, style: &TermStyle) {
     let ended = !matches!(
         run.verdict.end.kind,
@@ -198,7 +198,7 @@ fn next(html: &mut Html, run: &Run, style: &TermStyle) {
     html.raw("</section>");
 }
 
-/// With a capital, and a full stop where nothing else ends it.
+/// Capitalizes the text, and adds a full stop if it has no other end.
 fn sentence(text: &str) -> String {
     let stop = if text.ends_with(['.', ':', '?']) {
         ""
@@ -208,7 +208,7 @@ fn sentence(text: &str) -> String {
     format!("{}{stop}", capital(text))
 }
 
-/// The text with a capital, unless its first word is a place: names of files are shown as they are.
+/// Capitalizes the text, unless its first word is a place in a file.
 fn capital(text: &str) -> String {
     let word = text.split_whitespace().next().unwrap_or_default();
     let is_word = |word: &str| {

@@ -46,13 +46,13 @@ impl Front {
                 _ if arrived.is_our_own() => {}
                 // The command was continued, and the guard continues us.
                 libc::SIGCONT if arrived.sender == self.shared.head().guard_pid.load(Acquire) => {}
-                libc::SIGCHLD if !arrived.was_sent() => self.somebody_ended(),
+                libc::SIGCHLD if !arrived.was_sent() => self.reap_children(),
                 _ if self.guard_args.attach != 0 => self.leave_attached(arrived.signal),
                 libc::SIGWINCH => self.window_changed(arrived, before),
                 signal => {
                     // Another child may have ended at the same moment, and that is one signal.
                     if signal == libc::SIGCHLD {
-                        self.somebody_ended();
+                        self.reap_children();
                     }
                     self.deliver(arrived, before);
                 }
