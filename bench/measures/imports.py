@@ -1,8 +1,8 @@
 """How often importing a framework succeeds under a small budget.
 
 Libraries map more than some of the budgets, within milliseconds. The import must succeed whether the loader or the guard is
-faster. Half of the imports are started by a shell and its exec, as with pyenv, and a third have a slow worker that is two seconds
-late.
+faster. Half of the imports are started by a shell and its exec, as with pyenv, and a third have a slow worker that is
+two seconds late.
 """
 
 import concurrent.futures
