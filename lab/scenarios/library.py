@@ -16,7 +16,7 @@ WRITABLE = 2
 
 def make_library(out: str, file_bytes: int, zero_bytes: int, *needed: str) -> None:
     # `data` keeps the segment in the file; `zeroes` is never written.
-    source = f"int data = 1;\nchar zeroes[{max(zero_bytes, 1)}];\nint touch_pages(void) {{ return data + zeroes[0]; }}\n"
+    source = f"int data = 1;\nchar zeroes[{max(zero_bytes, 1)}];\nint touch(void) {{ return data + zeroes[0]; }}\n"
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", out, "-x", "none", "-Wl,-rpath,$ORIGIN"]
     # Without this the linker leaves out a library of which no symbol is used.
     command += ["-Wl,--no-as-needed", *needed]

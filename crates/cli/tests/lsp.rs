@@ -34,7 +34,7 @@ fn an_editor_is_told_what_is_found_and_how_to_fix_it() {
     assert_eq!(saw["found"], found, "{ended}");
     let titles = serde_json::json!([
         ["Keep the value, not the graph", "quickfix"],
-        ["Make all safe fixes of antifreeze", "source.fixAll"]
+        ["Apply all safe antifreeze fixes", "source.fixAll"]
     ]);
     assert_eq!(saw["titles"], titles, "{ended}");
     let fixed = saw["fixed"].as_str().unwrap();
