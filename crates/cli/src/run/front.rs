@@ -276,6 +276,7 @@ impl Front {
         }
         // What was said until now stands before what the command prints.
         self.screen.open();
+        self.streams.kept_for_restart = !lets_go;
         if lets_go {
             inherited::let_go();
         }

@@ -64,6 +64,8 @@ pub struct Streams {
     pub error: Option<Stream>,
     /// Both go through `output`, which keeps them in order.
     pub joined: bool,
+    /// A restart of the command may need standard output again, so this process keeps it.
+    pub kept_for_restart: bool,
 }
 
 impl Streams {
@@ -82,6 +84,7 @@ impl Streams {
             output,
             error,
             joined,
+            kept_for_restart: false,
         })
     }
 
@@ -105,7 +108,7 @@ impl Streams {
         match index {
             0 => {
                 let was_there = self.output.take().is_some();
-                if was_there && !self.joined {
+                if was_there && !self.joined && !self.kept_for_restart {
                     inherited::replace_by_null(1);
                 }
             }
