@@ -1,5 +1,5 @@
-//! NVIDIA's graphics cards, through a library that stands in for the driver's: what they tell is recorded and
-//! explained, and a driver that hangs, loses its card or tells little harms nobody.
+//! NVIDIA GPUs, through a replacement for the driver's library: what they report is recorded and
+//! explained, and a driver that hangs, loses its GPU or reports little does no harm.
 
 // A test that cannot go on has failed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]

@@ -73,7 +73,7 @@ pub struct Front {
     /// The program of all guards of this run.
     program: OwnedFd,
     wake: OwnedFd,
-    /// A pipe whose writing end is ours alone: it ends when we do.
+    /// A pipe whose writing end only the front holds, so that it closes when the front ends.
     lives: (OwnedFd, OwnedFd),
     signals: Signals,
     /// None also when it has ended.
@@ -96,7 +96,7 @@ pub struct Front {
     detail: Detail,
     lacks: Vec<Degradation>,
     heard: u64,
-    /// Events not told yet, and those that were.
+    /// Events that are not printed yet, and those that were.
     events: Vec<Event>,
     told: Vec<Event>,
     ended_by_guard: bool,
@@ -104,9 +104,9 @@ pub struct Front {
     live: Option<Live>,
     /// The process that was attached to, until it has ended.
     target: Option<Rc<Target>>,
-    /// To whom has us guard it, where that is the process itself.
+    /// The connection to the guarded process, if it started this front itself.
     tether: Option<Tether>,
-    /// It tells of itself what happens in it.
+    /// The guarded process reports its own exceptions.
     tersely: bool,
     /// The last signal for the command that ends a program by default.
     ending_signal: Option<i32>,
@@ -114,23 +114,23 @@ pub struct Front {
     abandoned: Option<i32>,
 }
 
-/// What the status line needs.
+/// The state of the status line.
 struct Live {
     machine: MachineSensors,
     before: Sample,
     drawn: Instant,
 }
 
-/// The end of a run.
+/// How a run ended.
 pub struct Closed {
-    /// What we exit with.
+    /// The exit status of the front.
     pub status: u8,
     /// The signal that has ended the command.
     pub signal: Option<i32>,
     pub again: RestartDecision,
     /// The script asked for a checkpoint to continue from.
     pub can_resume: bool,
-    /// Of the signals, as it was before.
+    /// The signal mask from before the front was started.
     pub signal_mask: libc::sigset_t,
     /// Why the guard could not start the command.
     pub not_started: Option<String>,
@@ -253,12 +253,12 @@ impl Front {
         })
     }
 
-    /// From now on its end is noticed, and its status where the kernel tells.
+    /// Watches the attached process, so that its end is noticed, with its status if the kernel reports it.
     pub fn watch_target(&mut self, target: Rc<Target>) {
         self.target = Some(target);
     }
 
-    /// From now on it is said to the process what it needs to know, and done what it says.
+    /// Connects to the process that asked to be guarded: it is sent what it needs, and its messages are obeyed.
     pub fn hold(&mut self, tether: Tether, tersely: bool) {
         self.tether = Some(tether);
         self.tersely = tersely;
@@ -268,7 +268,7 @@ impl Front {
         self.screen.say(text);
     }
 
-    /// Stays until the command has ended, and says how it went. `lets_go`: what the command inherited is not needed
+    /// Runs until the command has ended, and returns how it ended. `lets_go`: what the command inherited is not needed
     /// here any more.
     pub fn watch(mut self, json: Option<&Path>, lets_go: bool) -> Closed {
         if let Err(message) = self.wait_for_start() {
@@ -299,7 +299,7 @@ impl Front {
         }
     }
 
-    /// Waits until the command's output is where it goes. A reader that does not read is waited for until a signal
+    /// Waits until the command's output is delivered. A reader that does not read is waited for until a signal
     /// comes that would have ended the command, which would wait here without us. Where such a signal has ended the
     /// command, it would have ended in the middle of a write without us, so the reader is waited for only while it reads.
     fn pass_on_the_rest(&mut self) {
@@ -318,21 +318,21 @@ impl Front {
         self.relays.leave(self.shared, self.abandoned.is_some());
     }
 
-    /// None also where the signal was not sent to us, or the command has handled it.
+    /// None also if the signal was not sent to the front, or if the command has handled it.
     fn signal_that_ended_command(&self) -> Option<i32> {
         let status = self.root_status()? as i32;
         self.ending_signal
             .filter(|signal| libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == *signal)
     }
 
-    /// As above, for our own lines.
+    /// The same for the lines of antifreeze itself.
     fn let_screen_finish(&mut self) {
         while !self.screen.finish(FINISH_WAIT) && self.abandoned.is_none() {
             self.signals_arrived();
         }
     }
 
-    /// Waits for the guard's first word, so that our line comes before the command's.
+    /// Waits for the guard's first event, so that the opening line comes before the command's output.
     fn wait_for_start(&mut self) -> Result<(), String> {
         let started = |front: &Front| {
             front
@@ -418,7 +418,7 @@ impl Front {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
     }
 
-    /// Does what the process that has us guard it says.
+    /// Handles messages of the process that asked to be guarded.
     fn heed(&mut self) {
         match self.tether.as_ref().map(Tether::receive) {
             None | Some(Word::Nothing) => {}
@@ -444,7 +444,7 @@ impl Front {
         }
     }
 
-    /// Tells the guard how it is with an attached process; the first report counts.
+    /// Reports the end of an attached process to the guard; the first report counts.
     fn report_status(&self, status: u32) {
         let head = self.shared.head();
         let first = head
@@ -581,7 +581,7 @@ impl Front {
         }
     }
 
-    /// Leaves the tree as it would be without a guard.
+    /// Undoes what the guard did to the process tree.
     fn undo(&self) {
         let head = self.shared.head();
         let ours = [&head.front_pid, &head.keeper_pid, &head.probe_pid];
@@ -618,7 +618,7 @@ impl Front {
         live.drawn = Instant::now();
     }
 
-    /// The end: waits for the record, says the verdict, and gives the exit status.
+    /// Ends the run: waits for the record, prints the verdict, and returns the exit status.
     fn close(mut self, json: Option<&Path>) -> Closed {
         let cut_off = self.abandoned;
         self.wait_for_closing();

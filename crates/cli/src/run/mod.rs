@@ -41,14 +41,14 @@ use retry::Restart;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A pause ends after this, room or no room.
+/// A pause ends after this time, even if memory is still short.
 const PAUSE_DEADLINE_S: u64 = 300;
-/// On a core that both want, the person's program gets nine parts of ten.
+/// With this niceness the person's program gets nine tenths of a core that both want.
 const NICE: i32 = 10;
-/// Between asking the command to end and ending it: a large save takes its time.
+/// The time between asking the command to stop and killing it, enough for a large checkpoint.
 const STOP_DEADLINE_S: u64 = 30;
 
-/// Exit status when we could not do our own part.
+/// The exit status if antifreeze itself failed.
 pub const OWN_FAILURE: u8 = 125;
 
 /// Runs the command and returns the exit status.
@@ -162,7 +162,7 @@ pub fn run(mut arguments: RunArguments) -> u8 {
     closed.status
 }
 
-/// What the run continues, if it was asked to continue something.
+/// The run and checkpoint to continue from, if the run is to continue one.
 fn source(
     arguments: &RunArguments,
     restart: Option<&Restart>,
@@ -177,10 +177,10 @@ fn source(
     Source::find(&store, name, &arguments.command, folder).map(Some)
 }
 
-/// What is settled before a guard is started.
+/// The settings of a run before its guard is started.
 struct Prepared {
     store: Option<Store>,
-    /// What differs from what was asked for, such as that there will be no record.
+    /// Warnings about settings that cannot be met, such as that there will be no record.
     notes: Vec<String>,
     guard_args: GuardArgs,
     facts: Facts,
@@ -258,8 +258,8 @@ fn prepare(terms: &Terms, folder: &Path, command: Vec<OsString>) -> Result<Prepa
     })
 }
 
-/// What the linter says about the script, for this much memory: the machine's, or the budget. A
-/// configuration that is wrong is the linter's to complain of, when it is asked.
+/// The linter's warnings about the script, for this much memory: the machine's, or the budget. A
+/// wrong configuration is reported by `antifreeze check` only.
 fn look_at_script(arguments: &RunArguments, folder: &Path, memory: u64) -> Vec<String> {
     let Some(script) = script::script_of(&arguments.command, folder) else {
         return Vec::new();
@@ -310,7 +310,7 @@ pub fn read_first_sample(folder: &Path) -> Sample {
     sample
 }
 
-/// The machine's memory, or the limit of the container we are in.
+/// The machine's memory, or the limit of this container.
 pub fn memory_of(sample: &Sample) -> u64 {
     let machine = sample.memory.total.value().unwrap_or(0);
     sample

@@ -3,10 +3,11 @@
 use super::inherited;
 use rustix::io::Errno;
 
-/// Output was lost and the command's own status does not tell: an input/output error, `EX_IOERR` of sysexits(3).
+/// The exit status if output was lost and the command's own status does not show it: an input/output error,
+/// `EX_IOERR` of sysexits(3).
 const OUTPUT_LOST: u8 = 74;
 
-/// What `run` exits with, and the signal that it ends by as the command did, if any. `cut_off` is a signal that came
+/// The exit status of `run`, and the signal by which it ends if the command did so. `cut_off` is a signal that came
 /// while output was waited for that the command would have written itself, and `loss` the reason why output did not
 /// arrive.
 pub fn exit_status(status: i32, cut_off: Option<i32>, loss: Option<Errno>) -> (u8, Option<i32>) {

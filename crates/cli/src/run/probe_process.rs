@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// How long its end is waited for when all is over. It takes a millisecond, unless the driver holds it fast.
+/// How long to wait for the probe at the end. It takes a millisecond, unless the driver hangs.
 const PATIENCE: rustix::time::Timespec = rustix::time::Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
@@ -20,8 +20,8 @@ pub struct ProbeProcess {
 }
 
 impl ProbeProcess {
-    /// Starts it. It shares nothing with the command: no output, no terminal, no session, so that nobody waits for
-    /// it, and it outlives us if we die.
+    /// Starts the probe. It shares no output, terminal or session with the command, so that no program waits for
+    /// it, and it outlives a front that dies.
     pub fn start(memory: &Memory, signal_mask: libc::sigset_t) -> io::Result<ProbeProcess> {
         let memory = [memory.page.as_raw_fd(), memory.state.as_raw_fd()];
         let mut command = Command::new("/proc/self/exe");
@@ -62,7 +62,7 @@ impl ProbeProcess {
         let _ = waitpid(Some(self.pid), WaitOptions::empty());
     }
 
-    /// Collects it once the guard has closed the record, which ends it.
+    /// Reaps the probe once the guard has closed the record, which ends it.
     pub fn collect(self) {
         if let Ok(ends) = pidfd_open(self.pid, PidfdFlags::empty()) {
             let _ = poll(&mut [PollFd::new(&ends, PollFlags::IN)], Some(&PATIENCE));

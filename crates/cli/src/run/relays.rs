@@ -23,14 +23,14 @@ const SILENCE: rustix::time::Timespec = rustix::time::Timespec {
 };
 
 pub struct Relays {
-    /// Threads that still run.
+    /// The number of threads that still run.
     running: Arc<AtomicUsize>,
     /// Written to when the trainer has ended.
     ended: Arc<OwnedFd>,
     losses: Arc<Losses>,
 }
 
-/// Why output did not arrive, for each stream; 0 where all of it did.
+/// For each stream the error with which output was lost; 0 if none was.
 #[derive(Default)]
 pub struct Losses([AtomicI32; 2]);
 
@@ -105,7 +105,7 @@ impl Relays {
         ring(&self.ended);
     }
 
-    /// Tells the guard that nothing more is passed on here: all was, or nobody waits for it.
+    /// Tells the guard that nothing more is forwarded here: everything was, or no reader waits for it.
     pub fn leave(&self, shared: Shared, abandoned: bool) {
         for broken in &shared.head().broken {
             let left = if abandoned {
@@ -122,7 +122,7 @@ impl Relays {
         self.running.load(Acquire) == 0
     }
 
-    /// Why output did not arrive where it was going, if some did not.
+    /// The error with which output was lost, if some was.
     pub fn loss(&self) -> Option<Errno> {
         self.losses.first()
     }
@@ -139,12 +139,12 @@ struct Gate {
     moved: Condvar,
 }
 
-/// Which side has gone.
+/// The sides that have closed.
 #[derive(Clone, Copy, Default)]
 struct Closed {
     /// Nothing more comes from the trainer.
     input: bool,
-    /// Nobody reads any more.
+    /// The output has no reader any more.
     output: bool,
     /// The trainer and all who share its output have closed it.
     is_over: bool,
@@ -157,20 +157,20 @@ impl Gate {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Waits while `idle` says that there is nothing to do; returns who has gone.
+    /// Waits while `idle` returns true; returns the sides that have closed.
     fn wait(&self, idle: impl Fn(Closed) -> bool) -> Closed {
         let waited = self.moved.wait_while(self.lock(), |closed| idle(*closed));
         *waited.unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Tells the other side that something has moved.
+    /// Changes the state and wakes the other side.
     fn update(&self, change: impl FnOnce(&mut Closed)) {
         change(&mut self.lock());
         self.moved.notify_all();
     }
 }
 
-/// The way in.
+/// The thread that reads from the trainer.
 struct Filling {
     read: OwnedFd,
     intake: Ends,
@@ -179,7 +179,7 @@ struct Filling {
     ended: Arc<OwnedFd>,
 }
 
-/// What a wait for output came to.
+/// The result of waiting for output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waited {
     Output,
@@ -242,7 +242,7 @@ impl Filling {
     }
 }
 
-/// The way out.
+/// The thread that forwards to the reader.
 struct Passing {
     index: usize,
     shared: Shared,

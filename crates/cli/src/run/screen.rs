@@ -17,11 +17,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Texts of ours that wait to be written, at most. Beyond it the oldest is dropped, and their number is written.
+/// At most this many messages are queued. Beyond it the oldest are dropped, and their number is printed.
 const MAX_QUEUED_LINES: usize = 256;
-/// Bytes that are examined at a time.
+/// Output is examined in pieces of this size.
 const PIECE_BYTES: usize = 4096;
-/// Nothing is due before another thread says so.
+/// The wait if nothing is queued; another thread ends it.
 const IDLE_WAIT: Duration = Duration::from_secs(3600);
 
 /// What is to be written, and where the output stands. Locked for moments only, never while something is written.
@@ -215,7 +215,7 @@ impl Screen {
         (goal, status)
     }
 
-    /// Says one line, or several, with our name before it. Names of files and variables in it may be anybody's: no escape
+    /// Prints one or more lines with our name before them. They may contain untrusted names of files and variables: no escape
     /// sequence in them reaches the terminal.
     pub fn say(&self, text: &str) {
         let lines: Vec<String> = sanitize::code_lines(text).collect();
@@ -235,7 +235,7 @@ impl Screen {
         self.changed.notify_all();
     }
 
-    /// Shows a line that stays below the output until something else is written.
+    /// Shows a status line below the output until something else is written.
     pub fn show_status(&self, line: &str) {
         if self.terminal {
             self.lock().status = Some(line.to_owned());
@@ -243,7 +243,7 @@ impl Screen {
         }
     }
 
-    /// No more output comes: what is queued needs to wait for nothing.
+    /// Notes that no more output comes, so that queued messages need not wait.
     pub fn output_is_over(&self) {
         self.lock().is_over = true;
         self.changed.notify_all();
@@ -328,7 +328,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// To standard error. One that is closed is no reason to do anything else.
+/// Writes to standard error. A closed one is ignored.
 fn write_own(text: &str) {
     let mut error = std::io::stderr().lock();
     let _ = error.write_all(text.as_bytes());
