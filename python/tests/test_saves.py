@@ -529,7 +529,7 @@ class LastSaveTest(unittest.TestCase):
         with mock.patch.dict(os.environ, {"ANTIFREEZE_RESUME": path}):
             self.assertEqual(antifreeze.last_save(), path)
         with mock.patch.dict(os.environ, {"ANTIFREEZE_RESUME": path + "gone"}):
-            with self.assertWarnsRegex(UserWarning, "cannot be loaded, or is gone"):
+            with self.assertWarnsRegex(UserWarning, "does not exist or cannot be loaded"):
                 self.assertIsNone(antifreeze.last_save())
 
     def test_an_unknown_kind_is_an_error(self):
