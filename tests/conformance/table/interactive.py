@@ -116,7 +116,13 @@ ENTRIES = [
         *("expect", "-c", "spawn -noecho sh -c {read line; echo got $line}; send one\\r; expect got; exit 3"),
         sends=(),
     ),
-    talk("watch", "watch", "-t", "-n", "100", "echo", "watched", sends=(Send(typed=CTRL_C, after=rb"watched"),)),
+    # Ctrl-C may make it draw once more, alone as well.
+    talk(
+        "watch",
+        *("watch", "-t", "-n", "100", "echo", "watched"),
+        sends=(Send(typed=CTRL_C, after=rb"watched"),),
+        masks=(r"(watched\x1b\[30;90H)+",),
+    ),
     talk(
         "perl in its debugger",
         *("perl", "-d", "-e", "$x = 6 * 7; print $x;"),
