@@ -84,7 +84,7 @@ ENTRIES = [
         needs=(PYTHON, "module xdist"),
         brings=("test_workers.py",),
         # Which worker answers first, and how long it took.
-        masks=(r"\[gw\d+\] .*", r"in \d+\.\d+s", r"^[.F]+ +\[.*", r"(initialized|ready|created): .*"),
+        masks=(r"\[gw\d+\] .*", r"in \d+\.\d+s", r"[.F]{5,} +\[.*", r"(initialized|ready|created): .*"),
         heavy=True,
     ),
     Entry("a shim of pyenv", ("python3", "-c", SHOW_START), needs=("pyenv", "python3")),
