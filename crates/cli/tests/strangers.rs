@@ -58,7 +58,7 @@ fn a_home_that_another_user_has_made_is_not_used() {
     let (home, theirs) = (scene.path("home"), scene.path("theirs"));
     fs::create_dir_all(theirs.join(".local/state/antifreeze/runs")).unwrap();
     give_away(&theirs);
-    // Whoever has become root may have kept the variable.
+    // A process that became root may have kept the variable.
     let with_home = |words: &[&str]| {
         let mut command = scene.antifreeze();
         command

@@ -47,14 +47,14 @@ impl GroupListener {
             return None;
         }
         if !self.ask() {
-            // Somebody may have stopped the group and continued the front alone.
+            // The group may have been stopped and the front alone continued.
             let _ = kill_process(self.pid, Signal::CONT);
             if !self.ask() {
                 return None;
             }
         }
         let tally = Tally(self.shared.head().group_signals.all());
-        // The kernel sends to the members of a group one after the other, and nobody changes groups meanwhile. So when
+        // The kernel sends to the members of a group one after the other, and no process changes groups meanwhile. So when
         // this call returns, even if it is refused, the front has received what the listener had.
         // SAFETY: system calls on plain numbers.
         unsafe { libc::setpgid(0, libc::getpgrp()) };

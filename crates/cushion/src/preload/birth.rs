@@ -147,7 +147,7 @@ fn of_parent() -> Option<Birthright> {
 }
 
 /// Never raises the limit: what the guard or a parent withheld stays withheld, and the guard may have read this process
-/// already. The guard is told, or it would take the lower limit for a choice of the program; and a slot shows in any
+/// already. The change is reported, or the guard would take the lower limit for one set by the program; and a slot shows in any
 /// case that this process asks before it fails.
 fn take(birthright: Option<Birthright>) {
     let Some(birthright) = birthright else {
